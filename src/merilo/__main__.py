@@ -1,0 +1,7 @@
+"""`python -m merilo` is `merilo`."""
+
+import sys
+
+from merilo.cli import main
+
+sys.exit(main())

@@ -1,0 +1,89 @@
+"""The command line: one module a command group, nothing but parsing and printing.
+
+The root knows every command's name and its one line of help, and imports a command's module only when it is called:
+`merilo --help` costs little more than starting Python.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Final
+
+from merilo.errors import MeriloError, UsageError
+from merilo.version import __version__
+
+#: name -> (module with a Typer application called `app`, one line of help)
+COMMANDS: Final[dict[str, tuple[str, str]]] = {}
+
+INTERRUPTED: Final = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: the words after the program's name; the process's own when not given.
+
+    Returns:
+        The exit status: 0 done, 1 the answer is no, 2 wrong usage or unreadable input.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] in {"-h", "--help", "help"}:
+        sys.stdout.write(_help())
+        return 0
+    if words[0] == "--version":
+        sys.stdout.write(f"merilo {__version__}\n")
+        return 0
+    try:
+        return _run(words[0], words[1:])
+    except MeriloError as error:
+        _say(str(error))
+        return error.exit_status
+    except KeyboardInterrupt:
+        _say("stopped by the user")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone (`merilo ... | head`): there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except Exception as error:
+        if os.environ.get("MERILO_DEBUG"):
+            raise
+        _say(
+            f"unexpected {type(error).__name__} ({error}): this is a fault of Merilo; set MERILO_DEBUG=1 for the full story"
+        )
+        return UsageError.exit_status
+
+
+def _run(name: str, words: list[str]) -> int:
+    if name not in COMMANDS:
+        from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped command pays for it
+
+        near = get_close_matches(name, COMMANDS, n=1)
+        hint = f", did you mean '{near[0]}'" if near else ""
+        raise UsageError(f"there is no command '{name}'{hint}; 'merilo --help' lists them")
+    from merilo.cli.application import run  # noqa: PLC0415 - Typer costs more than the whole of --help
+
+    module, _ = COMMANDS[name]
+    return run(import_module(module).app, name, words)
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS), default=0)
+    lines = [f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items()]
+    return "\n".join([
+        "Merilo: human baselines for benchmarks.",
+        "",
+        "Usage: merilo COMMAND [OPTIONS]   ('merilo COMMAND --help' tells all about one command)",
+        "",
+        *lines,
+        "",
+        "Exit status: 0 done; 1 the work was done and the answer is no; 2 wrong usage or unreadable input.",
+        "",
+    ])
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"merilo: {message}\n")

@@ -1,0 +1,1 @@
+"""What is asked: the catalogue, prompts, generators and solvers."""

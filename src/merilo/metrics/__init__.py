@@ -1,0 +1,1 @@
+"""How an answer is scored; intervals and tests. Nothing here knows who answered."""

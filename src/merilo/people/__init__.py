@@ -1,0 +1,1 @@
+"""Asking people: platforms, controls, quality, aggregation, agreement, cost."""

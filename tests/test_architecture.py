@@ -1,0 +1,55 @@
+"""Imports point downward only, as the design says."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import merilo
+
+ROOT = Path(merilo.__file__).parent
+
+#: A part may import the parts of lower levels, and its own.
+LEVELS = {
+    "cli": 6,
+    "reports": 5,
+    "site": 5,
+    "submissions": 5,
+    "models": 4,
+    "people": 4,
+    "sandbox": 4,
+    "metrics": 3,
+    "datasets": 3,
+    "responses": 2,
+    "items": 2,
+    "files": 1,
+    "errors": 0,
+    "version": 0,
+}
+
+
+def part_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else "merilo"
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} uses a relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    return {name for name in found if name.split(".")[0] == "merilo" and "." in name}
+
+
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem in LEVELS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downward_only(path: Path) -> None:
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    for name in imports_of(path):
+        other = part_of(name)
+        assert other in LEVELS, f"{name} is not a part of the house"
+        assert other == own or LEVELS[other] < LEVELS[own], f"{own} must not import {other}"
