@@ -73,16 +73,18 @@ def _run(name: str, words: list[str]) -> int:
 def _help() -> str:
     width = max(map(len, COMMANDS), default=0)
     lines = [f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items()]
-    return "\n".join([
-        "Merilo: human baselines for benchmarks.",
-        "",
-        "Usage: merilo COMMAND [OPTIONS]   ('merilo COMMAND --help' tells all about one command)",
-        "",
-        *lines,
-        "",
-        "Exit status: 0 done; 1 the work was done and the answer is no; 2 wrong usage or unreadable input.",
-        "",
-    ])
+    return "\n".join(
+        [
+            "Merilo: human baselines for benchmarks.",
+            "",
+            "Usage: merilo COMMAND [OPTIONS]   ('merilo COMMAND --help' tells all about one command)",
+            "",
+            *lines,
+            "",
+            "Exit status: 0 done; 1 the work was done and the answer is no; 2 wrong usage or unreadable input.",
+            "",
+        ]
+    )
 
 
 def _say(message: str) -> None:
