@@ -1,0 +1,40 @@
+"""What a generator yields, and how a whole number of items is shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from merilo.items import Json
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A generated question.
+
+    Attributes:
+        text: what is asked: the item's inputs.
+        meta: what is known of it besides.
+    """
+
+    text: str
+    meta: Mapping[str, Json] = field(default_factory=dict)
+
+
+def shared_out(size: int, weights: Mapping[Key, float]) -> dict[Key, int]:
+    """Share whole items out in proportion to weights, by largest remainders (earlier keys first on a tie).
+
+    Example:
+        >>> shared_out(10, {"a": 0.55, "b": 0.3, "c": 0.15})
+        {'a': 6, 'b': 3, 'c': 1}
+    """
+    total = sum(weights.values())
+    exact = {key: size * weight / total for key, weight in weights.items()}
+    counts = {key: int(share) for key, share in exact.items()}
+    missing = size - sum(counts.values())
+    for key in sorted(exact, key=lambda key: counts[key] - exact[key])[:missing]:
+        counts[key] += 1
+    return counts

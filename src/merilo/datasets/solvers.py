@@ -1,0 +1,235 @@
+"""Exact answers to the datasets whose answers can be computed: brackets, subsequences, arithmetic."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from merilo.errors import DataError, UsageError
+from merilo.items import Json
+
+#: What an item asks about: one text, or one text a field.
+Inputs: TypeAlias = str | Mapping[str, Json]
+
+_CLOSES: Final = {")": "(", "]": "[", "}": "{"}
+_LONGEST_EXPRESSION: Final = 2_000
+_DEEPEST_EXPRESSION: Final = 100
+_LINE: Final = re.compile(r"\s*(-?\d{1,100})\s*([-+*])\s*(-?\d{1,100})\s*->\s*(-?\d{1,200})?\s*")
+
+
+def solve_bps(brackets: str) -> str:
+    """Say whether a sequence of brackets of three kinds is balanced.
+
+    Args:
+        brackets: brackets; white space between them means nothing.
+
+    Returns:
+        "1" when every bracket is closed by its own kind in the right order, "0" otherwise.
+
+    Raises:
+        DataError: where something other than a bracket stands in the sequence.
+
+    Example:
+        >>> solve_bps("[ ] ( { } )"), solve_bps("[ ( ] )")
+        ('1', '0')
+    """
+    signs = "".join(brackets.split())
+    if stranger := signs.strip("()[]{}"):
+        raise DataError(f"'{stranger[:20]}' is not a bracket; the sequence holds only ( ) [ ] {{ }}")
+    opened: list[str] = []
+    for sign in signs:
+        if sign not in _CLOSES:
+            opened.append(sign)
+        elif not opened or opened.pop() != _CLOSES[sign]:
+            return "0"
+    return "0" if opened else "1"
+
+
+def solve_lcs(text: str) -> str:
+    """Find the length of the longest common subsequence of two words.
+
+    A subsequence keeps the order of the letters and may skip some. Computed a whole row of the classic table at a
+    time, as bits of one integer (Hyyrö, 2004: "Bit-parallel LCS-length computation revisited").
+
+    Args:
+        text: the two words with white space between.
+
+    Returns:
+        The length, in decimal digits.
+
+    Raises:
+        DataError: where the text is not two words.
+
+    Example:
+        >>> solve_lcs("DYLI SVETDCGL")
+        '2'
+    """
+    words = text.split()
+    if len(words) != 2:
+        raise DataError(f"two words with a space between were expected, and here are {len(words)}")
+    first, second = words
+    standing: dict[str, int] = {}
+    for position, letter in enumerate(first):
+        standing[letter] = standing.get(letter, 0) | 1 << position
+    everything = (1 << len(first)) - 1
+    row = everything
+    for letter in second:
+        common = row & standing.get(letter, 0)
+        row = ((row + common) | (row - common)) & everything
+    return str(len(first) - row.bit_count())
+
+
+def solve_simplear(text: str) -> str:
+    """Compute a sum such as `663 + 806 = `.
+
+    Raises:
+        DataError: where the text is not such an expression.
+
+    Example:
+        >>> solve_simplear("663 + 806 = ")
+        '1469'
+    """
+    return _integer_value(text)
+
+
+def solve_rumultiar(text: str) -> str:
+    """Compute an expression of integers, `+ - * /` and brackets that ends in ` = `.
+
+    Raises:
+        DataError: where the text is not such an expression, divides by zero, or its value is not an integer.
+
+    Example:
+        >>> solve_rumultiar("(7 - (-3) * 4) / (-1) = ")
+        '-19'
+    """
+    return _integer_value(text)
+
+
+def solve_rumodar(text: str) -> str:
+    r"""Find the operation that the sign `->` stands for in solved lines, and compute the open line.
+
+    The operation is the arithmetic sign's own and a constant added to it: none in the control subtasks, one in the others.
+
+    Raises:
+        DataError: where the lines are not of that form, or no constant fits all solved lines.
+
+    Example:
+        >>> solve_rumodar("102 + 435 -> 538\n860 + 270 -> 1131\n466 + 214 ->")
+        '681'
+    """
+    added: set[int] = set()
+    *solved, last = text.strip().splitlines() or [""]
+    for line in solved:
+        plain, stated = _modified_line(line)
+        if stated is None:
+            raise DataError(f"the line '{line[:60]}' has no result; only the last line is open")
+        added.add(stated - plain)
+    plain, stated = _modified_line(last)
+    if stated is not None or len(added) != 1:
+        raise DataError("solved lines that agree on one operation and an open last line were expected")
+    return str(plain + added.pop())
+
+
+def _modified_line(line: str) -> tuple[int, int | None]:
+    """What the line's arithmetic gives, and what the line says it gives."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise DataError(f"'{line[:60]}' is not a line of the form '102 + 435 -> 538'")
+    left, sign, right, stated = match.groups()
+    a, b = int(left), int(right)
+    plain = a + b if sign == "+" else a - b if sign == "-" else a * b
+    return plain, None if stated is None else int(stated)
+
+
+def _integer_value(text: str) -> str:
+    expression = text.strip().removesuffix("=").strip()
+    if len(expression) > _LONGEST_EXPRESSION:
+        raise DataError(f"the expression is longer than {_LONGEST_EXPRESSION} characters")
+    try:
+        tree = ast.parse(expression, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise DataError(f"'{expression[:60]}' is not an arithmetic expression") from error
+    value = _value(tree, _DEEPEST_EXPRESSION)
+    if value.denominator != 1:
+        raise DataError(f"the value of '{expression[:60]}' is not an integer")
+    return str(value.numerator)
+
+
+def _value(node: ast.expr, deeper: int) -> Fraction:
+    """The value of an expression of integers; `deeper` is how many levels may still follow."""
+    if deeper == 0:
+        raise DataError(f"the expression is nested deeper than {_DEEPEST_EXPRESSION} levels")
+    match node:
+        case ast.Constant(value=bool()):
+            pass
+        case ast.Constant(value=int(number)):
+            return Fraction(number)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, deeper - 1)
+        case ast.BinOp(left=left, op=sign, right=right):
+            return _combined(sign, _value(left, deeper - 1), _value(right, deeper - 1))
+        case _:
+            pass
+    raise DataError(
+        f"an expression holds integers, + - * / and brackets, and position {node.col_offset + 1} something else"
+    )
+
+
+def _combined(sign: ast.operator, left: Fraction, right: Fraction) -> Fraction:
+    match sign:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.Div() if right:
+            return left / right
+        case ast.Div():
+            raise DataError("the expression divides by zero")
+        case _:
+            raise DataError("the expression has an operation other than + - * /")
+
+
+def _of_text(solve: Callable[[str], str]) -> Callable[[Inputs], str]:
+    def of_inputs(inputs: Inputs) -> str:
+        return solve(inputs if isinstance(inputs, str) else " ".join(map(str, inputs.values())))
+
+    return of_inputs
+
+
+#: Dataset -> the function that answers an item from its inputs. Several fields are read as one text, with spaces between.
+SOLVERS: Final[Mapping[str, Callable[[Inputs], str]]] = MappingProxyType(
+    {
+        "bps": _of_text(solve_bps),
+        "lcs": _of_text(solve_lcs),
+        "simplear": _of_text(solve_simplear),
+        "rumultiar": _of_text(solve_rumultiar),
+        "rumodar": _of_text(solve_rumodar),
+    }
+)
+
+
+def solver(name: str) -> Callable[[Sequence[str]], str]:
+    """Find how a dataset's items are answered from the values of their input columns, in order.
+
+    Platforms' exports may split an input in columns (LCS comes as `string1` and `string2`); the answer is the same.
+
+    Args:
+        name: the dataset's name in any letter case.
+
+    Raises:
+        UsageError: where the dataset's answers cannot be computed.
+
+    Example:
+        >>> solver("LCS")(["CTXMKP", "CTAVMK"])
+        '4'
+    """
+    solve = SOLVERS.get(name.lower())
+    if solve is None:
+        raise UsageError(f"the answers of '{name}' cannot be computed, only those of {', '.join(SOLVERS)}")
+    return lambda values: solve(" ".join(values))
