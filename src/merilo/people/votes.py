@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from merilo.errors import UsageError
 
 IntArray = NDArray[np.int32]
+
+
+class Tally(NamedTuple):
+    """How many annotators gave which label to which item: only the labels that somebody gave.
+
+    Attributes:
+        item: shape (cells,), ascending.
+        label: shape (cells,), ascending within an item.
+        votes: shape (cells,), at least 1.
+    """
+
+    item: IntArray
+    label: IntArray
+    votes: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +58,110 @@ class Votes:
         """Votes for each label of each item, shape (items, labels)."""
         cell = self.item.astype(np.int64) * self.labels + self.label
         return np.bincount(cell, minlength=self.items * self.labels).reshape(self.items, self.labels)
+
+    def tally(self) -> Tally:
+        """The same as `counts` without the empty cells: small even where every answer is a label of its own."""
+        cell = self.item.astype(np.int64) * self.labels + self.label
+        if self.items * self.labels <= 8 * len(self) + 1024:
+            votes = np.bincount(cell)
+            cells = np.flatnonzero(votes)
+            votes = votes[cells]
+        else:
+            cells, votes = np.unique(cell, return_counts=True)
+        item, label = np.divmod(cells, max(self.labels, 1))
+        return Tally(item.astype(np.int32), label.astype(np.int32), votes.astype(np.int64))
+
+    def where(self, kept: ArrayLike) -> Votes:
+        """The votes of the rows where `kept`, shape (n,), is true. Codes keep their meaning."""
+        mask = np.asarray(kept, dtype=bool)
+        return Votes(
+            self.item[mask],
+            self.annotator[mask],
+            self.label[mask],
+            self.items,
+            self.annotators,
+            self.labels,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Votes, and what their codes stand for.
+
+    Attributes:
+        votes: the votes.
+        items: shape (items,), the items' ids, sorted.
+        annotators: shape (annotators,), the annotators' ids, sorted.
+        labels: shape (labels,), the labels, sorted.
+        missing: how many rows gave no answer (a null item, annotator or label) and are not among the votes.
+    """
+
+    votes: Votes
+    items: pl.Series
+    annotators: pl.Series
+    labels: pl.Series
+    missing: int
+
+
+Column = pl.Series | Sequence[str] | Sequence[int] | NDArray[np.generic]
+
+
+def encode(
+    items: Column, annotators: Column, labels: Column, *, known_labels: Sequence[str | int] = ()
+) -> Encoding:
+    """Turn three columns of ids into votes.
+
+    Args:
+        items: shape (n,), whatever identifies items: text, numbers, categories.
+        annotators: shape (n,), whatever identifies annotators.
+        labels: shape (n,), the answers, already in the form in which equal answers are equal.
+        known_labels: labels that can be given, whether or not anybody gave them.
+
+    Returns:
+        The votes with the names behind their codes. Rows with a null are missing answers: left out and counted.
+
+    Raises:
+        UsageError: the columns differ in length.
+
+    Example:
+        >>> encoding = encode(["q2", "q1", "q2"], ["ann", "ann", "bob"], ["yes", None, "no"])
+        >>> encoding.votes.item.tolist(), encoding.votes.label.tolist(), encoding.missing
+        ([0, 0], [1, 0], 1)
+    """
+    columns = [
+        pl.Series(name, values) for name, values in zip("ial", (items, annotators, labels), strict=True)
+    ]
+    if len({len(column) for column in columns}) > 1:
+        raise UsageError(
+            f"items, annotators and labels differ in length: {[len(column) for column in columns]}"
+        )
+    nothing = columns[0].is_null() | columns[1].is_null() | columns[2].is_null()
+    missing = int(nothing.sum())
+    if missing:
+        columns = [column.filter(~nothing) for column in columns]
+    (item, item_names), (annotator, annotator_names) = (_codes(column) for column in columns[:2])
+    label, label_names = _codes(columns[2], known_labels)
+    votes = Votes(item, annotator, label, len(item_names), len(annotator_names), len(label_names))
+    return Encoding(votes, item_names, annotator_names, label_names, missing)
+
+
+def _codes(column: pl.Series, known: Sequence[str | int] = ()) -> tuple[IntArray, pl.Series]:
+    """Codes in the order of the sorted names, and those names."""
+    if len(known):
+        extended = pl.concat([column, pl.Series(known, dtype=column.dtype)])
+        every, names = _codes(extended)
+        return every[: len(column)], names
+    if column.dtype.is_integer() or not len(column):
+        numbers, place = np.unique(column.to_numpy(), return_inverse=True)
+        return place.astype(np.int32), pl.Series(numbers, dtype=column.dtype)
+    # A categorical hashes every string once; sorting is left to the few that differ.
+    appearance = column.cast(pl.String).cast(pl.Categorical).to_physical().to_numpy()
+    first = np.full(int(appearance.max()) + 1, -1, dtype=np.int64)
+    first[appearance[::-1]] = np.arange(len(column) - 1, -1, -1)
+    present = np.flatnonzero(first >= 0)
+    names = column.gather(first[present])
+    order = names.arg_sort().to_numpy()
+    rank = np.empty(first.shape[0], dtype=np.int32)
+    rank[present[order]] = np.arange(present.shape[0], dtype=np.int32)
+    codes: IntArray = rank[appearance]
+    return codes, names.gather(order)

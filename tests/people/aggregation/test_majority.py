@@ -1,0 +1,137 @@
+"""Majority, and ties broken by skill."""
+
+import collections
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from merilo.errors import UsageError
+from merilo.people.aggregation import Resolution, majority, plurality, resolve_by_skill
+from merilo.people.votes import Votes
+
+
+def votes_of(*answers: list[int], labels: int = 5) -> Votes:
+    """One list of labels an item; annotator k gives the k-th of each; -1 is no answer."""
+    rows = [(i, a, label) for i, given in enumerate(answers) for a, label in enumerate(given) if label >= 0]
+    item, annotator, label = np.array(rows, dtype=np.int32).reshape(-1, 3).T
+    return Votes(item, annotator, label, len(answers), max(map(len, answers)), labels)
+
+
+ITEMS = st.lists(
+    st.lists(st.integers(-1, 3), min_size=6, max_size=6),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(answers=ITEMS, enough=st.integers(1, 4))
+def test_the_majority_is_what_counting_by_hand_gives(answers: list[list[int]], enough: int) -> None:
+    consensus = majority(votes_of(*answers), enough)
+    for given_labels, label, how, confidence in zip(
+        answers, consensus.label, consensus.how, consensus.confidence, strict=True
+    ):
+        count = collections.Counter(x for x in given_labels if x >= 0).most_common()
+        if not count or count[0][1] < enough or (len(count) > 1 and count[0][1] == count[1][1]):
+            assert (label, how) == (-1, Resolution.UNRESOLVED)
+            assert np.isnan(confidence)
+        else:
+            assert label == count[0][0]
+            assert how == (Resolution.UNANIMOUS if len(count) == 1 else Resolution.MAJORITY)
+            assert confidence == count[0][1] / sum(votes for _, votes in count)
+
+
+def by_hand(answers: list[int], skill: list[float]) -> tuple[int, Resolution]:
+    """The first four steps of the cascade for one item, written as they are told."""
+    given_labels = [(label, skill[k]) for k, label in enumerate(answers) if label >= 0]
+
+    def ranking(rows: list[tuple[int, float]]) -> list[tuple[int, float, int]]:
+        labels = {label for label, _ in rows}
+        return sorted(
+            (
+                (sum(x == label for x, _ in rows), sum(s for x, s in rows if x == label), label)
+                for label in labels
+            ),
+            reverse=True,
+        )
+
+    ranked = ranking(given_labels)
+    if not ranked:
+        return -1, Resolution.UNRESOLVED
+    if len(ranked) == 1:
+        return ranked[0][2], Resolution.UNANIMOUS
+    if ranked[0][0] > ranked[1][0]:
+        return ranked[0][2], Resolution.PLURALITY
+    if ranked[0][1] > ranked[1][1]:
+        return ranked[0][2], Resolution.SKILL
+    third = sorted((s for _, s in given_labels), reverse=True)[:3][-1]
+    ranked = ranking([(label, s) for label, s in given_labels if s >= third])
+    if len(ranked) == 1 or ranked[0][:2] > ranked[1][:2]:
+        return ranked[0][2], Resolution.TOP_SKILL
+    return -1, Resolution.UNRESOLVED
+
+
+@given(answers=ITEMS, skill=st.lists(st.integers(1, 4).map(float), min_size=6, max_size=6))
+def test_skill_breaks_ties_as_it_is_told(answers: list[list[int]], skill: list[float]) -> None:
+    consensus = resolve_by_skill(votes_of(*answers), skill, min_votes=100)
+    expected = [by_hand(given_labels, skill) for given_labels in answers]
+    assert list(zip(consensus.label, consensus.how, strict=True)) == expected
+
+
+def test_only_the_first_two_labels_are_compared() -> None:
+    # Three labels with one vote each: 90, 90 and 80. The first two are equal, so skill decides nothing.
+    consensus = resolve_by_skill(votes_of([0, 1, 2]), [90, 90, 80])
+    assert consensus.resolved_by()[Resolution.UNRESOLVED] == 1
+
+
+def test_the_three_most_skilled_decide_where_the_sums_are_equal() -> None:
+    consensus = resolve_by_skill(votes_of([0, 0, 1, 1]), [100, 50, 80, 70])
+    assert (consensus.label[0], consensus.how[0]) == (1, Resolution.TOP_SKILL)
+    assert consensus.confidence[0] == 0.5
+
+
+def test_the_order_of_the_rows_does_not_choose_the_three_most_skilled() -> None:
+    votes = votes_of([0, 1, 0, 1, 2, 3])
+    backwards = Votes(votes.item[::-1], votes.annotator[::-1], votes.label[::-1], 1, 6, 5)
+    for direction in (votes, backwards):
+        assert resolve_by_skill(direction, [70] * 6).how[0] == Resolution.UNRESOLVED
+
+
+def test_an_unknown_skill_counts_as_the_mean_of_the_known_ones() -> None:
+    votes = votes_of([0, 1])
+    assert resolve_by_skill(votes, [np.nan, 80]).label[0] == -1
+    three = votes_of([0, 1, -1])
+    assert resolve_by_skill(three, [np.nan, 80, 100]).label[0] == 0
+    assert resolve_by_skill(votes, [np.nan, np.nan]).label[0] == -1
+
+
+def test_fractions_that_add_up_to_the_same_are_equal_in_any_order() -> None:
+    skill = [0.1, 0.2, 0.3, 0.3, 0.2, 0.1]
+    assert resolve_by_skill(votes_of([0, 0, 0, 1, 1, 1]), skill).how[0] == Resolution.UNRESOLVED
+
+
+def test_fewer_votes_than_a_majority_are_a_plurality() -> None:
+    votes = votes_of([0, 0, 1, 2, 3], [0, 0, 0, 1, 2])
+    assert [Resolution(how) for how in plurality(votes).how] == [Resolution.PLURALITY, Resolution.MAJORITY]
+    assert majority(votes).label.tolist() == [-1, 0]
+
+
+def test_no_votes_at_all_leave_every_item_unresolved() -> None:
+    nobody = np.zeros(0, dtype=np.int32)
+    for consensus in (
+        majority(Votes(nobody, nobody, nobody, 2, 0, 0)),
+        resolve_by_skill(Votes(nobody, nobody, nobody, 2, 1, 0), [1]),
+    ):
+        assert consensus.label.tolist() == [-1, -1]
+        assert consensus.resolved_by()[Resolution.UNRESOLVED] == 2
+
+
+def test_wrong_parameters_are_refused() -> None:
+    votes = votes_of([0, 1])
+    with pytest.raises(UsageError, match="at least 1 vote"):
+        majority(votes, 0)
+    with pytest.raises(UsageError, match="each of the 2 annotators"):
+        resolve_by_skill(votes, [1, 2, 3])
+    with pytest.raises(UsageError, match="each of the 2 annotators"):
+        resolve_by_skill(votes, [1, np.inf])
