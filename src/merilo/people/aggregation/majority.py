@@ -163,12 +163,12 @@ def share_of_votes(votes: Votes, label: IntArray) -> FloatArray:
 
 def _weighed(
     votes: Votes, weight: FloatArray
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], FloatArray]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp], FloatArray]:
     """Cells of items and labels that got votes: item, label, votes, sum of the voters' weight."""
     cells, place = np.unique(votes.item.astype(np.int64) * votes.labels + votes.label, return_inverse=True)
-    total = np.bincount(place, weights=weight[votes.annotator], minlength=cells.size)
+    total = np.bincount(place, weights=weight[votes.annotator], minlength=cells.size).astype(np.float64)
     item, label = np.divmod(cells, votes.labels)
-    return item, label, np.bincount(place, minlength=cells.size).astype(np.int64), total
+    return item, label, np.bincount(place, minlength=cells.size), total
 
 
 def _plurality(votes: Votes, min_votes: int) -> tuple[Consensus, NDArray[np.int64]]:
