@@ -1,0 +1,405 @@
+"""Reading tables that people send and writing files that must not be half-written.
+
+Tables are read by the standard library's `csv`, a block of rows at a time: it is slower than a columnar reader, and it
+knows, for each row, where it stands and whether it is whole. That is what an error message needs.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Final
+
+import polars as pl
+
+from merilo.errors import InputError, OutputError
+
+#: Called with the number of bytes read since the last call.
+Progress = Callable[[int], None]
+
+#: Rows that are parsed, checked and turned into columns together.
+BLOCK: Final = 50_000
+
+#: The longest field that is read, in characters: whole dialogues stand in one field.
+LONGEST_FIELD: Final = 1 << 28
+
+_BYTE_ORDER_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+_SIGNATURES: Final = (
+    (b"PK\x03\x04", "a ZIP archive or an Excel workbook"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"%PDF", "a PDF document"),
+    (b"\x89PNG", "a picture"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A delimited file as text columns.
+
+    Attributes:
+        file: the file's name as the user gave it.
+        data: one text column a field; an empty field is null; a blank line is a row of nulls, so that row `i` of the
+            table is row `i + 2` of the file as a spreadsheet counts (the header is row 1).
+    """
+
+    file: str
+    data: pl.DataFrame
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sniff(path: Path, encoding: str | None = None) -> tuple[str, str]:
+    """Find a delimited file's encoding and delimiter.
+
+    Args:
+        path: the file.
+        encoding: the encoding, where the user knows it.
+
+    Returns:
+        The encoding's name and the delimiter: tab, semicolon, comma or vertical bar, whichever parts the header most.
+
+    Raises:
+        InputError: the file is missing, empty or plainly no text.
+    """
+    head = _head(path)
+    if not head.strip():
+        raise InputError("the file is empty", file=path)
+    for signature, what in _SIGNATURES:
+        if head.startswith(signature):
+            raise InputError(f"is {what}, not a table of text; export it as TSV or CSV", file=path)
+    if encoding is None:
+        encoding = next((name for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark)), "utf-8")
+        if encoding == "utf-8" and b"\0" in head:
+            raise InputError("is not a table of text (it holds zero bytes)", file=path)
+    try:
+        text = head.decode(encoding, errors="replace")
+    except LookupError:
+        raise InputError(f"there is no encoding called '{encoding}'", file=path) from None
+    header = text.lstrip("\ufeff").splitlines()[0]
+    return encoding, max("\t;,|", key=header.count)
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(65536)
+    except FileNotFoundError:
+        raise InputError("there is no such file", file=path) from None
+    except IsADirectoryError:
+        raise InputError("is a folder, not a file", file=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+
+
+def read_header(path: Path, encoding: str | None = None) -> list[str]:
+    """The column names of a delimited file.
+
+    Raises:
+        InputError: the file cannot be read, or two columns share a name.
+    """
+    encoding, delimiter = sniff(path, encoding)
+    with path.open(encoding=encoding, newline="") as lines:
+        try:
+            return _header(csv.reader(lines, delimiter=delimiter), path)
+        except UnicodeDecodeError as error:
+            raise _not_text(error, encoding, path) from None
+        except csv.Error as error:
+            raise InputError(f"has no readable header ({error})", file=path, row=1) from None
+
+
+def read_table(
+    path: Path,
+    *,
+    keep: Callable[[str], bool] = lambda _: True,
+    encoding: str | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """Read a TSV, CSV (comma, semicolon or bar) into text columns.
+
+    Args:
+        path: the file.
+        keep: says of a column's name whether the column is wanted; the others are not held in memory.
+        encoding: the encoding; UTF-8 (with or without a byte-order mark) or marked UTF-16 when not given.
+        progress: called with the number of bytes read since the last call.
+
+    Returns:
+        The table; white space around a field is kept, empty fields are null, blank lines are left out.
+
+    Raises:
+        InputError: the file is no table, its encoding is another, a row has too few or too many fields, or the file
+            ends in the middle of a row.
+    """
+    encoding, delimiter = sniff(path, encoding)
+    csv.field_size_limit(LONGEST_FIELD)
+    with path.open(encoding=encoding, newline="") as stream:
+        lines = _Lines(stream)
+        reader = csv.reader(lines, delimiter=delimiter)
+        try:
+            header = _header(reader, path)
+            wanted = [position for position, name in enumerate(header) if keep(name)]
+            blocks = [_columns(rows, header, wanted) for rows in _rows(reader, lines, header, path, progress)]
+        except UnicodeDecodeError as error:
+            raise _not_text(error, encoding, path) from None
+        except csv.Error as error:
+            raise InputError(f"is not a readable row ({error})", file=path, row=lines.row) from None
+    _refuse_open_quote("".join(lines.previous), delimiter, lines.row - 1, path)
+    schema = dict.fromkeys((header[position] for position in wanted), pl.String)
+    return Table(str(path), pl.concat(blocks, rechunk=True) if blocks else pl.DataFrame(schema=schema))
+
+
+class _Lines:
+    """The lines of a text, which remembers those of the row that was read last and counts characters."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self.row = 2
+        self.characters = 0
+        self.current: list[str] = []
+        self.previous: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._stream)
+        self.current.append(line)
+        self.characters += len(line)
+        return line
+
+    def turn(self) -> None:
+        """A row is complete."""
+        self.previous, self.current = self.current, []
+        self.row += 1
+
+
+def _rows(
+    reader: Iterator[list[str]], lines: _Lines, header: list[str], path: Path, progress: Progress | None
+) -> Iterator[list[list[str]]]:
+    """Whole, checked rows, a block at a time."""
+    lines.current.clear()
+    width, before = len(header), 0
+    while True:
+        start, rows = lines.row, []
+        for fields in islice(reader, BLOCK):
+            rows.append(fields)
+            lines.turn()
+        if not rows:
+            return
+        if set(map(len, rows)) != {width}:
+            rows = _checked(rows, start, header, path, ended=len(rows) < BLOCK)
+        yield rows
+        if progress is not None:
+            progress(lines.characters - before)
+            before = lines.characters
+
+
+def _checked(
+    rows: list[list[str]], start: int, header: list[str], path: Path, *, ended: bool
+) -> list[list[str]]:
+    """The rows without blank lines; a row of another length is refused.
+
+    A blank line is kept as a row of nulls so that the rows after it keep their numbers.
+    """
+    width = len(header)
+    for number, fields in enumerate(rows, start=start):
+        if len(fields) not in {width, 0}:
+            _refuse_row(fields, header, number, path, at_end=ended and number == start + len(rows) - 1)
+    return [fields or [""] * width for fields in rows]
+
+
+def _columns(rows: list[list[str]], header: list[str], wanted: list[int]) -> pl.DataFrame:
+    columns = list(zip(*rows, strict=True))
+    return pl.DataFrame(
+        [
+            pl.Series(header[position], columns[position], dtype=pl.String).replace("", None)
+            for position in wanted
+        ]
+    )
+
+
+def _refuse_row(fields: list[str], header: list[str], row: int, path: Path, *, at_end: bool) -> None:
+    if at_end and len(fields) < len(header):
+        raise InputError(
+            f"the file ends in the middle of a row ({len(fields)} of {len(header)} fields); export it again",
+            file=path,
+            row=row,
+            field=header[len(fields) - 1] if fields else None,
+        )
+    raise InputError(f"has {len(fields)} fields where the header has {len(header)}", file=path, row=row)
+
+
+def _refuse_open_quote(record: str, delimiter: str, row: int, path: Path) -> None:
+    """A last row whose quoted field never closes means that the file was cut off."""
+    try:
+        list(csv.reader([record], delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        if "end of data" in str(error):
+            raise InputError(
+                "the file ends in the middle of a quoted field; export it again", file=path, row=row
+            ) from None
+
+
+def _header(reader: Iterator[list[str]], path: Path) -> list[str]:
+    header = [name.strip().lstrip("\ufeff") for name in next(reader, [])]
+    if not any(header):
+        raise InputError("the first row is empty; it must name the columns", file=path, row=1)
+    doubled = next((name for name in header if header.count(name) > 1), None)
+    if doubled is not None:
+        raise InputError("two columns have this name", file=path, row=1, field=doubled or "(no name)")
+    return header
+
+
+def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputError:
+    """Say where the first undecodable byte stands; decoding goes by blocks, so the line is looked up again."""
+    line = None
+    if encoding.startswith("utf-8"):
+        with path.open("rb") as stream:
+            line = next(
+                (number for number, text in enumerate(stream, 1) if not _decodes(text, encoding)), None
+            )
+    byte = error.object[error.start : error.start + 1].hex()
+    guess = "; it may be Windows-1251: give --encoding cp1251" if encoding.startswith("utf-8") else ""
+    return InputError(f"is not {encoding.upper()} text (byte 0x{byte}){guess}", file=path, row=line)
+
+
+def _decodes(line: bytes, encoding: str) -> bool:
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@contextmanager
+def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Fill a folder that appears whole or not at all.
+
+    Everything is written into a hidden folder beside `path`, which takes its place when the block ends well.
+
+    Args:
+        path: the folder to make.
+        force: replace an existing folder or file.
+
+    Yields:
+        The hidden folder to write into.
+
+    Raises:
+        OutputError: `path` exists and `force` is not given, or it cannot be written.
+    """
+    refuse_existing(path, force=force)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        hidden = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    except OSError as error:
+        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
+    try:
+        yield hidden
+        hidden.chmod(0o755)
+        _replace(hidden, path)
+    except OSError as error:
+        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _replace(new: Path, path: Path) -> None:
+    """Put `new` in the place of `path`; the old folder goes only when the new one stands."""
+    if not (path.exists() or path.is_symlink()):
+        new.rename(path)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}-old-", dir=path.parent))
+    path.rename(old / path.name)
+    try:
+        new.rename(path)
+    except OSError:
+        (old / path.name).rename(path)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Never overwrite what the user has, unless told to.
+
+    Raises:
+        OutputError: `path` exists and `force` is not given.
+    """
+    if not force and (path.exists() or path.is_symlink()):
+        raise OutputError("exists already; choose another place or give --force", file=path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old content or the new, never a part.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    except OSError as error:
+        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
+    hidden = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        hidden.chmod(0o644)
+        hidden.replace(path)
+    except OSError as error:
+        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def fold(column: str | pl.Expr) -> pl.Expr:
+    """White space folded: runs of it become one space, the ends are bare.
+
+    Example:
+        >>> pl.select(fold(pl.lit("  a \u00a0 b\\n"))).item()
+        'a b'
+    """
+    expression = pl.col(column) if isinstance(column, str) else column
+    return expression.str.replace_all(r"\s+", " ").str.strip_chars()
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """A text cut for a message.
+
+    Example:
+        >>> shortened("abcdef", 4)
+        'abc…'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for a message, cut when there are too many.
+
+    Example:
+        >>> listed(["a", "b", "c"], 2)
+        'a, b and 1 more'
+    """
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,67 @@
+"""One label, however it was typed: `1`, `1.0` and `True` are the same answer.
+
+Nothing is guessed. A number loses its empty fraction; a truth value becomes the label that the other answers and the
+dataset use for it. Every rewriting is recorded, and what is not understood stays as it was typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+_EMPTY_FRACTION: Final = re.compile(r"([+-]?\d+)[.,]0+")
+
+_TRUTH: Final = {"true": 1, "false": 0, "yes": 1, "no": 0, "да": 1, "нет": 0}
+
+#: Labels that datasets use for yes and no, in the order (no, yes).
+_PAIRS: Final = (("0", "1"), ("Нет", "Да"), ("No", "Yes"), ("false", "true"))
+
+
+def unify(written: Iterable[str], labels: Sequence[str] | None = None) -> dict[str, str]:
+    """Find one spelling for answers that mean the same label.
+
+    Args:
+        written: the distinct answers and known answers as they were typed, white space folded.
+        labels: the dataset's labels, where it declares them.
+
+    Returns:
+        as typed -> label, for every member of `written`.
+
+    Example:
+        >>> unify(["1", "1.0", "True", "0"])
+        {'1': '1', '1.0': '1', 'True': '1', '0': '0'}
+        >>> unify(["true", "false"], ["Да", "Нет"])
+        {'true': 'Да', 'false': 'Нет'}
+        >>> unify(["a", "B"], ["A", "B"])
+        {'a': 'A', 'B': 'B'}
+    """
+    plain = {
+        text: _EMPTY_FRACTION.sub(r"\1", text) if _EMPTY_FRACTION.fullmatch(text) else text
+        for text in written
+    }
+    known = set(labels or ())
+    by_case = {label.casefold(): label for label in known}
+    pair = _pair_in_use(set(plain.values()), known)
+    return {text: _label(value, known, by_case, pair) for text, value in plain.items()}
+
+
+def _pair_in_use(values: set[str], known: set[str]) -> tuple[str, str] | None:
+    """The spelling of no and yes: the dataset's if it has one, else that of the answers."""
+    for source in (known, values):
+        for pair in _PAIRS:
+            if source >= set(pair) or (source & set(pair) and source is values):
+                return pair
+    words = {value.casefold() for value in values}
+    return ("false", "true") if words & {"true", "false"} else None
+
+
+def _label(value: str, known: set[str], by_case: dict[str, str], pair: tuple[str, str] | None) -> str:
+    if value in known:
+        return value
+    truth = _TRUTH.get(value.casefold())
+    if truth is not None and pair is not None:
+        return pair[truth]
+    if pair is not None and value in {"0", "1"} and set(pair) <= known:
+        return pair[int(value)]
+    return by_case.get(value.casefold(), value)

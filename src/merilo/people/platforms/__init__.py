@@ -1,0 +1,181 @@
+"""What crowd-sourcing platforms export, read into the response table.
+
+A platform is known by its header. One study may come in several files; they must be of one project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+import polars as pl
+
+from merilo.errors import DataError, InputError
+from merilo.files import Progress, fold, listed, read_header, read_table
+from merilo.people.labels import unify
+from merilo.people.platforms import abc_elementary, label_studio, plain, toloka
+from merilo.people.platforms.export import Columns, Export
+from merilo.responses import SCHEMA, Responses
+
+__all__ = ["PLATFORMS", "Columns", "Platform", "read", "recognise"]
+
+Platform: TypeAlias = Literal["toloka", "abc", "label-studio", "csv"]
+PLATFORMS: Final[tuple[str, ...]] = get_args(Platform)
+
+
+def recognise(path: Path, encoding: str | None = None) -> Platform:
+    """Tell by its header which platform a file comes from; a table of no known platform is `csv`.
+
+    Raises:
+        InputError: the file cannot be read as a table.
+    """
+    if plain.is_other_format(path):
+        return "csv"
+    if path.suffix.lower() == ".json":
+        return "label-studio"
+    header = read_header(path, encoding)
+    if toloka.recognises(header):
+        return "toloka"
+    return "abc" if abc_elementary.recognises(header) else "csv"
+
+
+def read(
+    paths: Sequence[Path],
+    *,
+    platform: Platform | None = None,
+    columns: Columns | None = None,
+    labels: Sequence[str] | None = None,
+    encoding: str | None = None,
+    progress: Progress | None = None,
+) -> Responses:
+    """Read the exports of one study.
+
+    Args:
+        paths: the files.
+        platform: where they come from; told by the header when not given.
+        columns: what the user says of the columns.
+        labels: the labels that the dataset declares, to which other spellings are brought.
+        encoding: the files' encoding, where it is not UTF-8 and not marked.
+        progress: called with the number of bytes read since the last call.
+
+    Returns:
+        The responses, control items among them; every row that is not there is counted under a reason.
+
+    Raises:
+        InputError: a file cannot be read as what it should be.
+        UsageError: several answer columns and no choice among them, or a column that is not there.
+        DataError: the files are of different projects, or hold no answer.
+    """
+    exports = [
+        _read_one(path, platform or recognise(path, encoding), columns or Columns(), encoding, progress)
+        for path in paths
+    ]
+    _refuse_different_projects(exports)
+    frames = [
+        pl.concat([export.inputs, export.rows], how="horizontal").with_columns(
+            pl.lit(export.file).alias("file"), pl.col("row").cast(pl.UInt32)
+        )
+        for export in exports
+    ]
+    data = pl.concat(frames, how="diagonal")
+    first = exports[0]
+    return _responses(data, first, list(first.inputs.columns), labels, exports)
+
+
+def _read_one(
+    path: Path, platform: Platform, columns: Columns, encoding: str | None, progress: Progress | None
+) -> Export:
+    if platform == "label-studio":
+        return label_studio.read(path, columns)
+    if platform == "csv":
+        return plain.read(plain.load(path, encoding=encoding, progress=progress), columns)
+    wanted, reader = (
+        (toloka.wanted, toloka.read) if platform == "toloka" else (abc_elementary.wanted, abc_elementary.read)
+    )
+    if plain.is_other_format(path):
+        return reader(plain.load(path, progress=progress), columns)
+    return reader(read_table(path, keep=wanted, encoding=encoding, progress=progress), columns)
+
+
+def _refuse_different_projects(exports: Sequence[Export]) -> None:
+    first = exports[0]
+    for other in exports[1:]:
+        for what, one, two in (
+            ("inputs", first.project, other.project),
+            ("answers", listed(sorted(first.answer_fields), 50), listed(sorted(other.answer_fields), 50)),
+        ):
+            if one != two:
+                raise DataError(
+                    f"is an export of another project than {first.file}: its {what} are {two}, not {one}",
+                    file=other.file,
+                    row=1,
+                )
+
+
+def _responses(
+    data: pl.DataFrame,
+    first: Export,
+    fields: list[str],
+    labels: Sequence[str] | None,
+    exports: Sequence[Export],
+) -> Responses:
+    """Fold white space, count out what is no answer, unify labels, number the items."""
+    data = data.with_columns(
+        *(_empty_to_null(fold(name)) for name in fields),
+        *(_empty_to_null(fold(name)).alias(name) for name in ("respondent", "answer", "control")),
+    )
+    blank = pl.all_horizontal(
+        pl.col(name).is_null() for name in (*fields, "respondent", "answer", "control", "page")
+    )
+    data = data.filter(~blank)
+    rows_read = data.height
+    reason = (
+        pl.when(pl.all_horizontal(pl.col(name).is_null() for name in fields))
+        .then(pl.lit("empty_input"))
+        .when(pl.col("dropped").is_not_null())
+        .then(pl.col("dropped"))
+        .when(pl.col("answer").is_null())
+        .then(pl.lit("empty_answer"))
+    )
+    data = data.with_columns(reason.alias("dropped"))
+    counts = data["dropped"].drop_nulls().value_counts().sort("dropped")
+    data = data.filter(pl.col("dropped").is_null())
+    if not data.height:
+        raise DataError(f"there is no answer among the {rows_read} rows", file=first.file)
+    nameless = data.filter(pl.col("respondent").is_null()).head(1)
+    if nameless.height:
+        raise InputError(
+            "the response has no annotator", file=nameless["file"].item(), row=nameless["row"].item()
+        )
+    mapping = unify(sorted(set(data["answer"].unique()) | set(data["control"].drop_nulls().unique())), labels)
+    changed = {old: new for old, new in mapping.items() if old != new}
+    if changed:
+        data = data.with_columns(pl.col("answer", "control").replace(changed))
+    items = data.select(fields).unique(maintain_order=True).with_row_index("item", offset=1)
+    data = data.join(items, on=fields, how="left", nulls_equal=True, maintain_order="left")
+    renamed = {old: new for export in exports for old, new in export.renamed.items()}
+    return Responses(
+        table=_timed(data).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()),
+        items=items,
+        rows_read=rows_read,
+        dropped={row["dropped"]: row["count"] for row in counts.iter_rows(named=True)},
+        currency=first.currency,
+        answer_field=first.answer_field,
+        renamed=dict(sorted({**renamed, **changed}.items())),
+    )
+
+
+def _timed(data: pl.DataFrame) -> pl.DataFrame:
+    """The seconds of each page: as the platform says, else from its times; a time of day may cross midnight."""
+    seconds = (pl.col("submitted") - pl.col("started")).dt.total_milliseconds() / 1000
+    of_day = (pl.col("started").dt.year() == 1970) & (pl.col("submitted").dt.year() == 1970)
+    crossing = pl.when(of_day & (seconds < 0)).then(seconds + 24 * 3600).otherwise(seconds)
+    known = pl.coalesce("page_seconds", crossing)
+    return data.with_columns(
+        pl.when(known >= 0).then(known).alias("page_seconds"), pl.lit(1, dtype=pl.UInt32).alias("sample")
+    )
+
+
+def _empty_to_null(expression: pl.Expr) -> pl.Expr:
+    return pl.when(expression != "").then(expression)

@@ -1,0 +1,133 @@
+"""Label Studio: a JSON list of tasks, each with the annotations that people made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from merilo.errors import InputError, UsageError
+from merilo.files import listed
+from merilo.people.platforms.export import Columns, Export, moment
+
+#: Where a task keeps the known answer of a control item.
+CONTROL_FIELDS: Final = ("golden", "control")
+
+
+def read(path: Path, columns: Columns) -> Export:
+    """Read one Label Studio export (JSON, with `data` and `annotations`).
+
+    Args:
+        path: the file.
+        columns: what the user says of columns; only the answer's (the control tag's name) is used.
+
+    Raises:
+        InputError: the file is not such an export.
+        UsageError: several answers a task and no choice among them.
+    """
+    tasks = _tasks(path)
+    names = list(dict.fromkeys(tag for _, task in tasks for tag, *_ in _results(task)))
+    if not names:
+        raise InputError("no task has an annotation", file=path)
+    answer = columns.answer or names[0]
+    if columns.answer is None and len(names) > 1:
+        raise UsageError(
+            f"there are several answer columns, choose one with --answer: {listed(names, 50)}", file=path
+        )
+    if answer not in names:
+        raise UsageError(f"there is no answer column '{answer}' (there are: {listed(names)})", file=path)
+    inputs: list[dict[str, str | None]] = []
+    rows: list[dict[str, object]] = []
+    for row, task in tasks:
+        data = task.get("data")
+        texts = data if isinstance(data, dict) else {}
+        shown = {name: _text(value) for name, value in texts.items() if name not in CONTROL_FIELDS}
+        known = next((_text(texts[name]) for name in CONTROL_FIELDS if name in texts), None)
+        for tag, annotation, value in _results(task):
+            if tag == answer:
+                inputs.append(shown)
+                rows.append(_row(row, annotation, value, known))
+    fields = list(dict.fromkeys(name for record in inputs for name in record))
+    schema = {
+        "respondent": pl.String,
+        "answer": pl.String,
+        "control": pl.String,
+        "is_control": pl.Boolean,
+        "page": pl.String,
+        "started": pl.String,
+        "submitted": pl.String,
+        "page_seconds": pl.Float64,
+        "page_reward": pl.Float64,
+        "dropped": pl.String,
+        "row": pl.UInt32,
+    }
+    return Export(
+        file=str(path),
+        inputs=pl.DataFrame(inputs, schema=dict.fromkeys(fields, pl.String)),
+        rows=pl.DataFrame(rows, schema=schema).with_columns(
+            moment(pl.col("started")), moment(pl.col("submitted"))
+        ),
+        answer_field=answer,
+        answer_fields=tuple(names),
+        project=listed(sorted(fields), 50),
+    )
+
+
+def _row(
+    row: int, annotation: Mapping[str, object], value: str | None, known: str | None
+) -> dict[str, object]:
+    by = annotation.get("completed_by")
+    person = by.get("id", by.get("email")) if isinstance(by, dict) else by
+    seconds = annotation.get("lead_time")
+    return {
+        "respondent": None if person is None else str(person),
+        "answer": value,
+        "control": known,
+        "is_control": known is not None,
+        "page": str(annotation.get("id", "")) or None,
+        "started": None,
+        "submitted": _text(annotation.get("created_at")),
+        "page_seconds": float(seconds) if isinstance(seconds, int | float) else None,
+        "page_reward": None,
+        "dropped": "not_submitted" if annotation.get("was_cancelled") else None,
+        "row": row,
+    }
+
+
+def _tasks(path: Path) -> list[tuple[int, dict[str, object]]]:
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError("there is no such file", file=path) from None
+    except (ValueError, RecursionError):
+        raise InputError("is not readable JSON (is the file cut off?)", file=path) from None
+    if not isinstance(content, list) or not all(isinstance(task, dict) for task in content):
+        raise InputError("is not a Label Studio export: a list of tasks was expected", file=path)
+    return list(enumerate(content, start=1))
+
+
+def _results(task: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object], str | None]]:
+    """(tag's name, its annotation, the answer) of everything that people answered in a task."""
+    annotations = task.get("annotations")
+    for annotation in annotations if isinstance(annotations, list) else []:
+        results = annotation.get("result") if isinstance(annotation, dict) else None
+        for result in results if isinstance(results, list) else []:
+            if isinstance(result, dict) and isinstance(result.get("value"), dict):
+                yield str(result.get("from_name", "answer")), annotation, _value(result["value"])
+
+
+def _value(value: Mapping[str, object]) -> str | None:
+    """`{"choices": ["1"]}` is `1`; several choices are joined by commas."""
+    content = next(iter(value.values()), None)
+    if isinstance(content, list):
+        return ",".join(str(part) for part in content) or None
+    return _text(content)
+
+
+def _text(value: object) -> str | None:
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
