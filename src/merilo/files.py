@@ -376,7 +376,7 @@ def fold(column: str | pl.Expr) -> pl.Expr:
     """White space folded: runs of it become one space, the ends are bare.
 
     Example:
-        >>> pl.select(fold(pl.lit("  a \u00a0 b\\n"))).item()
+        >>> pl.select(fold(pl.lit("  a   b "))).item()
         'a b'
     """
     expression = pl.col(column) if isinstance(column, str) else column

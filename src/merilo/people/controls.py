@@ -1,0 +1,128 @@
+"""Control items: who answered them how well, and who is left out for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from merilo.errors import DataError, InputError
+from merilo.files import read_table
+from merilo.responses import Responses
+
+_ID_COLUMNS: Final = ("worker_id", "annotator", "respondent", "user_id", "id")
+_SKILL_COLUMNS: Final = ("skill_value", "skill", "value")
+
+
+def annotators(
+    responses: Responses,
+    *,
+    min_control_accuracy: float,
+    min_controls: int = 1,
+    skills: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Judge every annotator on the control items.
+
+    An annotator with at least `min_controls` judged control answers and an accuracy on them below
+    `min_control_accuracy` is excluded with all answers. Annotators with fewer control answers cannot be judged: they
+    are kept, and counted apart.
+
+    Args:
+        responses: the responses, control items among them.
+        min_control_accuracy: the threshold, 0 to 1; who stands exactly on it is kept.
+        min_controls: how many control answers are needed to judge somebody.
+        skills: the platform's own figures, columns `annotator` and `skill`; see `read_skills`.
+
+    Returns:
+        A row an annotator, sorted by id: `annotator`, `responses` (to test items), `controls`, `controls_correct`,
+        `control_accuracy` (null without controls), `skill` (null if unknown), `median_seconds`, `excluded`, `rule`.
+
+    Raises:
+        DataError: nobody is left.
+    """
+    judged = pl.col("is_control") & pl.col("control").is_not_null()
+    accuracy = pl.col("controls_correct") / pl.col("controls")
+    below = (pl.col("controls") >= max(min_controls, 1)) & (accuracy < min_control_accuracy)
+    table = (
+        responses.table.with_columns(
+            (pl.col("page_seconds") / pl.len().over("page", "respondent")).alias("seconds")
+        )
+        .group_by(pl.col("respondent").alias("annotator"))
+        .agg(
+            (~pl.col("is_control")).sum().alias("responses"),
+            judged.sum().alias("controls"),
+            (judged & (pl.col("answer") == pl.col("control"))).sum().alias("controls_correct"),
+            pl.col("seconds").median().alias("median_seconds"),
+        )
+        .sort("annotator")
+        .with_columns(pl.when(pl.col("controls") > 0).then(accuracy).alias("control_accuracy"))
+        .with_columns(
+            below.fill_null(value=False).alias("excluded"),
+            pl.when(below).then(pl.lit(f"control accuracy below {min_control_accuracy:g}")).alias("rule"),
+        )
+    )
+    known = (
+        skills if skills is not None else pl.DataFrame(schema={"annotator": pl.String, "skill": pl.Float64})
+    )
+    table = table.join(known, on="annotator", how="left", maintain_order="left")
+    if table.height and table["excluded"].all():
+        best = max(table["control_accuracy"].to_list())
+        raise DataError(
+            f"all {table.height} annotators are below {min_control_accuracy:g} on control items (the best has "
+            f"{best:.2f}): nothing is left to aggregate; check the control items' known answers, or lower "
+            "--min-control-accuracy"
+        )
+    return table.select(
+        "annotator",
+        "responses",
+        "controls",
+        "controls_correct",
+        "control_accuracy",
+        "skill",
+        "median_seconds",
+        "excluded",
+        "rule",
+    )
+
+
+def read_skills(path: Path, encoding: str | None = None) -> pl.DataFrame:
+    """Read a platform's skills, such as Toloka's `worker_id|skill_value`.
+
+    Args:
+        path: a delimited file with a column of ids and a column of numbers.
+        encoding: the encoding, where it is neither UTF-8 nor marked.
+
+    Returns:
+        Columns `annotator` and `skill`.
+
+    Raises:
+        InputError: a column is missing, a value is not a number, or an annotator stands there twice with two values.
+    """
+    table = read_table(path, encoding=encoding)
+    found = {}
+    for what, names in (("annotator", _ID_COLUMNS), ("skill", _SKILL_COLUMNS)):
+        found[what] = next((name for name in names if name in table.data.columns), None)
+        if found[what] is None:
+            raise InputError(
+                f"there is no column of the {what} (one of: {', '.join(names)})", file=path, row=1
+            )
+    data = table.data.select(
+        pl.col(str(found["annotator"])).str.strip_chars().alias("annotator"),
+        pl.col(str(found["skill"]))
+        .str.replace(",", ".", literal=True)
+        .cast(pl.Float64, strict=False)
+        .alias("skill"),
+    ).with_row_index("row", offset=2)
+    data = data.filter(pl.col("annotator").is_not_null() | pl.col("skill").is_not_null())
+    wrong = data.filter(
+        pl.col("annotator").is_null() | pl.col("skill").is_null() | ~pl.col("skill").is_finite()
+    )
+    if wrong.height:
+        raise InputError("is not a number", file=path, row=wrong["row"][0], field=found["skill"])
+    doubled = data.filter(pl.col("skill").n_unique().over("annotator") > 1)
+    if doubled.height:
+        raise InputError(
+            f"annotator {doubled['annotator'][0]} has two different skills", file=path, row=doubled["row"][1]
+        )
+    return data.unique("annotator", maintain_order=True).select("annotator", "skill")

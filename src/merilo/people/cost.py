@@ -1,0 +1,76 @@
+"""What the annotation cost. A page is paid once, however many rows it fills in an export."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+
+import polars as pl
+
+from merilo.responses import Responses
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Money and time of a study.
+
+    Attributes:
+        total: the reward of every page, added up.
+        pages: how many pages were paid.
+        hours: the time spent on those pages; null where the export has no times.
+        hourly: `total / hours`.
+        currency: the currency, where it is known.
+        published_total: the reward added over the rows of test items, as published tables do: a page that holds two
+            test items is counted twice.
+        published_hourly: the mean over those rows of `3600 / seconds x reward`.
+        median_seconds: the median time of one answer: a page's time shared equally among its rows.
+    """
+
+    total: float | None
+    pages: int
+    hours: float | None
+    hourly: float | None
+    currency: str | None
+    published_total: float | None
+    published_hourly: float | None
+    median_seconds: float | None
+
+
+def cost(responses: Responses, currency: str | None = None) -> Cost:
+    """Add up what a study cost, both ways.
+
+    Args:
+        responses: all responses of the study, those of excluded annotators among them: they were paid as well.
+        currency: the currency, where the platform does not say it.
+    """
+    table = responses.table.with_columns(
+        pl.coalesce("page", pl.concat_str(pl.lit("row "), "row")).alias("page")
+    )
+    pages = table.group_by("file", "page", "respondent", maintain_order=True).agg(
+        pl.col("page_reward", "page_seconds").first(), pl.len().alias("rows")
+    )
+    rewards = pages["page_reward"].drop_nulls()
+    total = fsum(rewards) if len(rewards) else None
+    timed = pages.filter(pl.col("page_seconds") > 0)
+    seconds = fsum(timed["page_seconds"])
+    paid_and_timed = fsum(timed["page_reward"].drop_nulls())
+    rows = table.filter(~pl.col("is_control"), pl.col("page_reward").is_not_null())
+    rate = rows.filter(pl.col("page_seconds") > 0).select(
+        3600 / pl.col("page_seconds") * pl.col("page_reward")
+    )
+    per_answer = timed.select((pl.col("page_seconds") / pl.col("rows")).repeat_by("rows").explode())
+    return Cost(
+        total=_rounded(total),
+        pages=pages.height,
+        hours=_rounded(seconds / 3600) if timed.height else None,
+        hourly=_rounded(paid_and_timed / seconds * 3600) if seconds and total is not None else None,
+        currency=(currency or responses.currency) if total is not None else None,
+        published_total=_rounded(fsum(rows["page_reward"])) if rows.height else None,
+        published_hourly=_rounded(fsum(rate.to_series()) / rate.height) if rate.height else None,
+        median_seconds=_rounded(per_answer.to_series().median()) if timed.height else None,
+    )
+
+
+def _rounded(value: object) -> float | None:
+    """Six places: below that, the order of adding up would show."""
+    return None if not isinstance(value, int | float) else round(float(value), 6)

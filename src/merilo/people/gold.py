@@ -1,0 +1,292 @@
+"""The right answers: from a file, joined on what people were shown, or from the dataset's own solver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from merilo.errors import DataError, InputError, UsageError
+from merilo.files import listed, read_table, shortened
+from merilo.people.labels import unify
+
+_PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
+
+#: Names that a column of right answers may have, in order of preference.
+_GOLD_COLUMNS: Final = ("gold", "golden", "outputs", "output", "answer", "label", "target", "correct")
+_ID_COLUMNS: Final = ("id", "item_id", "gold_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """The right answers of a pool's items.
+
+    Attributes:
+        answers: a row for each item that has one: `item`, `gold`, `id` (the dataset's id, or null).
+        source: the file, or the solver, in words.
+        without_gold: the numbers of the pool's items that have none.
+        unused: the rows of the file that match no item of the pool.
+        warnings: what the reader should know.
+    """
+
+    answers: pl.DataFrame
+    source: str
+    without_gold: tuple[int, ...] = ()
+    unused: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:
+    """Compute the right answers.
+
+    Args:
+        items: `item` and the input fields.
+        solve: the dataset's solver, which takes an item's input texts in order.
+        name: the dataset's name.
+
+    Raises:
+        DataError: an item is none of the dataset's.
+    """
+    rows = []
+    for number, *texts in items.iter_rows():
+        try:
+            rows.append((number, solve([text or "" for text in texts]), None))
+        except DataError as error:
+            raise DataError(f"item {number} is not an item of {name}: {error.message}") from error
+    schema = {"item": pl.UInt32, "gold": pl.String, "id": pl.String}
+    return Gold(pl.DataFrame(rows, schema=schema, orient="row"), f"the solver of {name}")
+
+
+def read_gold(
+    path: Path,
+    items: pl.DataFrame,
+    *,
+    answer: str = "",
+    column: str | None = None,
+    labels: Sequence[str] = (),
+    encoding: str | None = None,
+) -> Gold:
+    """Read right answers and join them to a pool's items on the inputs, white space folded.
+
+    Args:
+        path: CSV, TSV, JSONL, or JSON: a list of records, or the benchmark's own split file.
+        items: `item` and the input fields, white space folded.
+        answer: the name of the pool's answer column; a gold column of the same name is taken.
+        column: the column of the right answers, where its name does not tell.
+        labels: the answers' labels, to whose spelling the right answers are brought.
+        encoding: the file's encoding, where it is neither UTF-8 nor marked.
+
+    Raises:
+        InputError: the file cannot be read, or has no column of right answers.
+        UsageError: `column` is not there.
+        DataError: two rows give one item two answers, or nothing matches.
+    """
+    table = _table(path, encoding)
+    fields = [name for name in items.columns if name != "item"]
+    gold = _gold_column(table, fields, answer, column, path)
+    inputs = _matching_columns(table, items, fields, gold)
+    key = pl.concat_str([pl.col(name).fill_null("") for name in inputs], separator=_separator(inputs)).alias(
+        "key"
+    )
+    rows = table.select(
+        "row",
+        key,
+        pl.col(gold).alias("gold"),
+        _id(table).alias("id"),
+    ).filter(pl.col("gold").is_not_null())
+    mapping = unify(sorted(rows["gold"].unique()), list(labels))
+    rows = rows.with_columns(pl.col("gold").replace(mapping))
+    warnings = _refuse_contradictions(rows, path)
+    rows = rows.unique("key", keep="first", maintain_order=True)
+    asked = items.select(
+        "item",
+        pl.concat_str([pl.col(name).fill_null("") for name in fields], separator=_separator(inputs)).alias(
+            "key"
+        ),
+    )
+    joined = asked.join(rows, on="key", how="left", maintain_order="left")
+    found = joined.filter(pl.col("gold").is_not_null())
+    if not found.height:
+        raise DataError(
+            f"no row matches an item of the pool: the pool shows '{shortened(asked['key'][0])}', the file begins with "
+            f"'{shortened(rows['key'][0]) if rows.height else ''}'",
+            file=path,
+        )
+    unused = rows.join(asked, on="key", how="anti", maintain_order="left")
+    return Gold(
+        found.select("item", "gold", "id"),
+        str(path),
+        tuple(joined.filter(pl.col("gold").is_null())["item"]),
+        tuple(unused["row"]),
+        warnings,
+    )
+
+
+def _separator(inputs: Sequence[str]) -> str:
+    """Whole inputs in one text are joined by a space, as the benchmark's own string inputs are."""
+    return " " if list(inputs) == ["inputs"] else "\x1f"
+
+
+def _table(path: Path, encoding: str | None) -> pl.DataFrame:
+    """The file as text columns with white space folded, and its rows' numbers."""
+    if path.suffix.lower() in {".json", ".jsonl", ".ndjson"}:
+        records, offset = _json_records(path), 1
+        names = list(dict.fromkeys(name for record in records for name in record))
+        if not names:
+            raise InputError("holds no records", file=path)
+        data = pl.DataFrame(
+            {name: pl.Series([record.get(name) for record in records], dtype=pl.String) for name in names}
+        )
+    else:
+        data, offset = read_table(path, encoding=encoding).data, 2
+        if not data.height:
+            raise InputError("holds no rows", file=path)
+    bare = {name: _bare(name) for name in data.columns}
+    # INPUT:text and OUTPUT:text may stand side by side: only the first keeps the bare name.
+    seen: set[str] = set()
+    names_kept = {}
+    for name, short in bare.items():
+        names_kept[name] = name if short in seen else short
+        seen.add(short)
+    folded = pl.all().str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
+    return data.rename(names_kept).with_columns(folded).with_row_index("row", offset=offset)
+
+
+def _bare(name: str) -> str:
+    return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
+
+
+def _json_records(path: Path) -> list[dict[str, str | None]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError("there is no such file", file=path) from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", file=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+    if path.suffix.lower() == ".json":
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            raise InputError("is not readable JSON (is the file cut off?)", file=path) from None
+        records = _list_of_records(content, path)
+    else:
+        records = []
+        for row, line in enumerate(text.splitlines(), start=1):
+            if line.strip():
+                try:
+                    records.append(json.loads(line))
+                except (ValueError, RecursionError):
+                    raise InputError(
+                        "is not readable JSON (is the file cut off?)", file=path, row=row
+                    ) from None
+    return [_flat(record, path, row) for row, record in enumerate(records, start=1)]
+
+
+def _list_of_records(content: object, path: Path) -> list[object]:
+    """The records of `[...]`, `{"data": [...]}`, `{"data": {"test": [...]}}`; dialogues are laid end to end."""
+    while isinstance(content, dict):
+        inner = content.get("data", content.get("test"))
+        if inner is None and len(content) == 1:
+            inner = next(iter(content.values()))
+        if inner is None:
+            raise InputError("holds no list of items", file=path)
+        content = inner
+    if not isinstance(content, list):
+        raise InputError("holds no list of items", file=path)
+    return [turn for record in content for turn in (record if isinstance(record, list) else [record])]
+
+
+def _flat(record: object, path: Path, row: int) -> dict[str, str | None]:
+    """A record's fields as texts; the benchmark's `inputs`, `outputs` and `meta.id` are laid open."""
+    if not isinstance(record, dict):
+        raise InputError("is not a JSON object", file=path, row=row)
+    flat: dict[str, object] = {}
+    for name, value in record.items():
+        if name in {"inputs", "meta"} and isinstance(value, Mapping):
+            flat.update(value if name == "inputs" else {"id": value.get("id")})
+        else:
+            flat[name] = value
+    return {name: _text(value) for name, value in flat.items() if name != "instruction"}
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _gold_column(
+    table: pl.DataFrame, fields: Sequence[str], answer: str, column: str | None, path: Path
+) -> str:
+    names = [name for name in table.columns if name != "row"]
+    if column is not None:
+        for name in (column, _bare(column)):
+            if name in names:
+                return name
+        raise UsageError(f"there is no column '{column}' (there are: {listed(names)})", file=path)
+    free = [name for name in names if name not in fields]
+    for name in (f"GOLDEN:{_bare(answer)}", _bare(answer), f"OUTPUT:{_bare(answer)}", *_GOLD_COLUMNS):
+        match = next((own for own in free if own.casefold() == name.casefold()), None)
+        if match is not None:
+            return match
+    rest = [name for name in free if name.casefold() not in _ID_COLUMNS]
+    if len(rest) == 1:
+        return rest[0]
+    raise InputError(
+        f"no column of right answers was found; name it with --gold-column (there are: {listed(names)})",
+        file=path,
+        row=1,
+    )
+
+
+def _id(table: pl.DataFrame) -> pl.Expr:
+    """The dataset's own id of each row, or null."""
+    name = next((name for name in _ID_COLUMNS if name in table.columns), None)
+    return pl.lit(None, pl.String) if name is None else pl.col(name)
+
+
+def _matching_columns(
+    table: pl.DataFrame, items: pl.DataFrame, fields: Sequence[str], gold: str
+) -> list[str]:
+    """The file's columns that hold the pool's inputs: by name, as one text, or by what stands in them."""
+    if all(name in table.columns for name in fields):
+        return list(fields)
+    if "inputs" in table.columns:
+        return ["inputs"]
+    candidates = [name for name in table.columns if name not in {"row", gold}]
+    held = {name: set(table[name].drop_nulls()) for name in candidates}
+    shown = {name: set(items[name].drop_nulls()) for name in fields}
+    if len(candidates) < len(fields) or len(candidates) > 8 or len(fields) > 5:
+        return list(candidates[: len(fields)])
+    return list(
+        max(
+            permutations(candidates, len(fields)),
+            key=lambda order: sum(len(shown[f] & held[c]) for f, c in zip(fields, order, strict=True)),
+        )
+    )
+
+
+def _refuse_contradictions(rows: pl.DataFrame, path: Path) -> tuple[str, ...]:
+    doubled = rows.filter(pl.col("key").is_duplicated())
+    if not doubled.height:
+        return ()
+    two = doubled.filter(pl.col("gold").n_unique().over("key") > 1).head(1)
+    if two.height:
+        same = doubled.filter(pl.col("key") == two["key"][0]).unique("gold", maintain_order=True).head(2)
+        first, second = same.iter_rows(named=True)
+        raise DataError(
+            f"gives '{shortened(first['key'])}' the answer {second['gold']!r} where row {first['row']} gives "
+            f"{first['gold']!r}",
+            file=path,
+            row=second["row"],
+        )
+    row = doubled["row"].sort()[1]
+    extra = doubled.height - doubled["key"].n_unique()
+    return (f"{path}, row {row}: repeats an item with the same answer ({extra} such rows)",)

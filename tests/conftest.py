@@ -1,0 +1,17 @@
+"""What tests share: the real pools, where they are."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def pools() -> Path:
+    """The folder of real annotation pools; tests that need it are skipped where it is missing."""
+    folder = Path(os.environ.get("MERILO_POOLS") or ROOT.parent / "shared" / "data" / "pools")
+    if not folder.is_dir():
+        pytest.skip(f"the real annotation pools are not here ({folder}); name their folder in MERILO_POOLS")
+    return folder
