@@ -1,0 +1,94 @@
+"""Accuracy on control items: with its interval, and against guessing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from merilo.metrics.intervals import wilson
+from merilo.metrics.score import Interval
+from merilo.people.quality.chance import at_least, at_most
+from merilo.people.quality.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class ControlAccuracy:
+    """One person's answers to control items.
+
+    Attributes:
+        answers: answers to controls.
+        distinct: different controls among them: the same control met twice says less than two controls.
+        right: right answers.
+        accuracy: their share, NaN without controls.
+        interval: Wilson's 95 % interval; `None` without controls.
+        guessing_odds: how many times likelier these answers are from a guesser than from a person of the pool's own accuracy
+            on controls; NaN without controls.
+        guessing_p: chance that a guesser gets as many right or more: small means "better than guessing".
+        below_p: chance that a person exactly at the wanted accuracy gets as few right or fewer: small means "below it".
+        can_tell: whether all controls right would have shown the person better than guessing at 5 %.
+    """
+
+    answers: int
+    distinct: int
+    right: int
+    accuracy: float
+    interval: Interval | None
+    guessing_odds: float
+    guessing_p: float
+    below_p: float
+    can_tell: bool
+
+
+def control_accuracy(work: Work, *, guess: float, wanted: float = 0.5) -> list[ControlAccuracy]:
+    """Accuracy on controls of every annotator.
+
+    Args:
+        work: the answers, controls among them.
+        guess: the chance that a guesser is right, 0 to 1: one over the number of options.
+        wanted: the accuracy below which a person is excluded.
+
+    Returns:
+        One `ControlAccuracy` an annotator, in the order of their codes.
+    """
+    rows = np.flatnonzero(work.control)
+    person = work.votes.annotator[rows]
+    people = work.votes.annotators
+    answers = np.bincount(person, minlength=people).tolist()
+    right = np.bincount(person, work.correct[rows], people).astype(np.int64).tolist()
+    pairs = np.unique(np.stack((person, work.votes.item[rows])), axis=1)
+    distinct = np.bincount(pairs[0], minlength=people).tolist()
+    # One right and one wrong answer more than there were: no pool is so good that a single slip makes a guesser.
+    typical = (sum(right) + 1) / (sum(answers) + 2)
+    return [
+        _of_one(n, different, k, guess=guess, typical=typical, wanted=wanted)
+        for n, different, k in zip(answers, distinct, right, strict=True)
+    ]
+
+
+def _of_one(
+    n: int, distinct: int, right: int, *, guess: float, typical: float, wanted: float
+) -> ControlAccuracy:
+    nan = float("nan")
+    if n == 0:
+        return ControlAccuracy(0, 0, 0, nan, None, nan, nan, nan, can_tell=False)
+    return ControlAccuracy(
+        answers=n,
+        distinct=distinct,
+        right=right,
+        accuracy=right / n,
+        interval=wilson(right, n),
+        guessing_odds=_odds(right, n, guess, typical),
+        guessing_p=at_least(right, n, guess),
+        below_p=at_most(right, n, wanted),
+        can_tell=guess**n < 0.05,
+    )
+
+
+def _odds(right: int, n: int, guess: float, typical: float) -> float:
+    """The likelihood of these answers at the chance of a guesser over that at the pool's accuracy."""
+    least = 1e-12
+    guess = min(1.0 - least, max(least, guess))
+    log_ratio = right * math.log(guess / typical) + (n - right) * math.log((1 - guess) / (1 - typical))
+    return math.exp(min(700.0, log_ratio))

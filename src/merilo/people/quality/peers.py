@@ -1,0 +1,132 @@
+"""Agreement with others: each person against everybody else who answered the same items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.people.quality.chance import normal_below
+from merilo.people.quality.work import FloatArray, Work
+
+#: Shares of the others are counted in sixtieths: exact for 2 to 7 answers an item, and a lattice that convolves fast.
+STEPS = 60
+
+#: Up to so many items a person and so many answers in all the null distribution is exact; beyond them the sum of
+#: that many independent terms is normal for every purpose.
+EXACT_ITEMS, EXACT_ANSWERS = 500, 50_000
+
+FEWEST_ITEMS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PeerAgreement:
+    """One person beside the others.
+
+    Attributes:
+        items: items on which somebody else answered too.
+        agreement: mean share of the others who gave the same answer, NaN without such items.
+        expected: what a person drawn at random from those who answered the same items would reach.
+        p: chance of agreeing this little or less if the person's answers were no worse than the others' (one-sided);
+            NaN with fewer than three items.
+    """
+
+    items: int
+    agreement: float
+    expected: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Each answer beside the other answers to its item.
+
+    Attributes:
+        row: shape (m,), rows of the work: first answers to items that somebody else answered too.
+        share: shape (m,), share of the others who gave the same answer.
+        with_most: shape (m,), true where the answer is (one of) the most common among the others.
+    """
+
+    row: NDArray[np.int64]
+    share: FloatArray
+    with_most: NDArray[np.bool_]
+
+
+def sharing(work: Work) -> Sharing:
+    """Put every answer beside the other people's answers to the same item (controls left out)."""
+    rows = work.rows_of_items()
+    item, label = work.votes.item[rows].astype(np.int64), work.votes.label[rows].astype(np.int64)
+    cell, inverse, count = np.unique(
+        item * max(1, work.votes.labels) + label, return_inverse=True, return_counts=True
+    )
+    cell_item = cell // max(1, work.votes.labels)
+    answers = np.bincount(item, minlength=work.votes.items)
+    top, second = np.zeros(work.votes.items, np.int64), np.zeros(work.votes.items, np.int64)
+    ranked = np.lexsort((count, cell_item))
+    last = np.flatnonzero(np.append(np.diff(cell_item[ranked]) != 0, True)) if ranked.size else ranked
+    top[cell_item[ranked[last]]] = count[ranked[last]]
+    has_second = last[(last > 0) & (cell_item[ranked[last - 1]] == cell_item[ranked[last]])]
+    second[cell_item[ranked[has_second]]] = count[ranked[has_second - 1]]
+    own, n = count[inverse], answers[item]
+    # Among the others the own label has lost one vote; the strongest rival keeps all of its own.
+    rival = np.where(own == top[item], second[item], top[item])
+    shared = n > 1
+    share = (own - 1)[shared] / (n - 1)[shared]
+    return Sharing(rows[shared], share, (own - 1 >= rival)[shared])
+
+
+def peer_agreement(work: Work) -> list[PeerAgreement]:
+    """Leave-one-out agreement of every annotator, with an exact test against the others on the same items.
+
+    The null hypothesis: on each item the person's answer is equally likely to be any of the answers given to it. Then
+    the share of the others who agree is a draw from that item's own shares, and the sum over items a convolution.
+
+    Args:
+        work: the answers; controls are left out.
+
+    Returns:
+        One `PeerAgreement` an annotator, in the order of their codes.
+    """
+    beside = sharing(work)
+    item = work.votes.item[beside.row].astype(np.int64)
+    person = work.votes.annotator[beside.row]
+    by_item = np.argsort(item, kind="stable")
+    starts = np.searchsorted(item[by_item], np.arange(work.votes.items + 1))
+    steps = np.rint(beside.share * STEPS).astype(np.int64)
+    n = np.maximum(1, np.diff(starts))
+    mean = np.bincount(item, steps, work.votes.items) / n
+    variance = np.bincount(item, steps.astype(np.float64) ** 2, work.votes.items) / n - mean**2
+    by_person = np.argsort(person, kind="stable")
+    bounds = np.searchsorted(person[by_person], np.arange(work.votes.annotators + 1))
+    exact = beside.row.size <= EXACT_ANSWERS
+    result = []
+    for code in range(work.votes.annotators):
+        mine = by_person[bounds[code] : bounds[code + 1]]
+        if mine.size == 0:
+            result.append(PeerAgreement(0, float("nan"), float("nan"), float("nan")))
+            continue
+        own, items = int(steps[mine].sum()), item[mine]
+        expected, spread = float(mean[items].sum()), float(np.sqrt(max(0.0, variance[items].sum())))
+        if mine.size < FEWEST_ITEMS:
+            p = float("nan")
+        elif exact and mine.size <= EXACT_ITEMS:
+            p = _at_most(own, [steps[by_item[starts[i] : starts[i + 1]]] for i in items])
+        else:
+            p = normal_below((own + 0.5 - expected) / spread) if spread > 0 else 1.0
+        result.append(
+            PeerAgreement(int(mine.size), float(beside.share[mine].mean()), expected / (STEPS * mine.size), p)
+        )
+    return result
+
+
+def _at_most(total: int, draws: list[NDArray[np.int64]]) -> float:
+    """P(sum <= total), the sum made of one uniform draw from each array."""
+    chances = np.ones(1)
+    for values in draws:
+        support, count = np.unique(values, return_counts=True)
+        grown = np.zeros(chances.size + int(support[-1]))
+        for value, times in zip(support.tolist(), count.tolist(), strict=True):
+            grown[value : value + chances.size] += chances * (times / values.size)
+        chances = grown
+    return min(1.0, float(chances[: total + 1].sum()))

@@ -1,0 +1,72 @@
+"""What people did, as arrays: every answer with when, how long, on which page, and whether it was a control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.people.votes import Votes
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The answers of a study, controls included, with all that is known of how they were given.
+
+    Row `i` of every array speaks of the same answer as row `i` of `votes`.
+
+    Attributes:
+        votes: who answered what; one answer an annotator an item counts, the first.
+        control: shape (n,), true where the item is a control.
+        correct: shape (n,), true where the answer to a control is right; read only where `control` is true.
+        order: shape (n,), when the answer was given, in any unit that sorts (answers of one page may tie).
+        page: shape (n,), codes of the pages on which answers were given together; `None` when unknown.
+        seconds: shape (n,), seconds spent on the answer's page (the same on all of its rows), NaN when unknown.
+        characters: shape (n,), length of the item's text in characters, NaN when unknown.
+    """
+
+    votes: Votes
+    control: BoolArray
+    correct: BoolArray
+    order: FloatArray
+    page: NDArray[np.int64] | None = None
+    seconds: FloatArray | None = None
+    characters: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.votes)
+
+    def rows_of_items(self) -> NDArray[np.int64]:
+        """The rows that answer the study's own items: no controls, and each person's first answer to an item."""
+        rows = np.flatnonzero(~self.control)
+        rows = rows[np.argsort(self.order[rows], kind="stable")]
+        pair = self.votes.annotator[rows].astype(np.int64) * max(1, self.votes.items) + self.votes.item[rows]
+        _, first = np.unique(pair, return_index=True)
+        return np.sort(rows[first])
+
+
+def work_of(
+    votes: Votes,
+    *,
+    correct: dict[int, bool] | None = None,
+    order: FloatArray | None = None,
+) -> Work:
+    """A `Work` from votes alone, in the order they stand.
+
+    Args:
+        votes: who answered what.
+        correct: row -> whether that answer to a control is right; rows not named are no controls.
+        order: when each answer was given; the rows' own order when not given.
+
+    Returns:
+        The work, without pages and times.
+    """
+    control = np.zeros(len(votes), dtype=np.bool_)
+    right = np.zeros(len(votes), dtype=np.bool_)
+    for row, truth in (correct or {}).items():
+        control[row], right[row] = True, truth
+    return Work(votes, control, right, np.arange(len(votes), dtype=np.float64) if order is None else order)

@@ -1,0 +1,72 @@
+"""Chance alone, held against SciPy and against counting everything out."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from merilo.people.quality.chance import at_least, at_most, binomial_pmf, holm
+from merilo.people.quality.drift import _doubled_ranks, _exact
+from merilo.people.quality.repetition import longest_run, run_probability
+
+
+@given(n=st.integers(0, 300), p=st.floats(0, 1), data=st.data())
+def test_binomial_tails_are_those_of_scipy(n: int, p: float, data: st.DataObject) -> None:
+    k = data.draw(st.integers(0, n))
+    assert binomial_pmf(n, p).sum() == pytest.approx(1, abs=1e-9)
+    assert at_least(k, n, p) == pytest.approx(stats.binom.sf(k - 1, n, p), abs=1e-9)
+    assert at_most(k, n, p) == pytest.approx(stats.binom.cdf(k, n, p), abs=1e-9)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_holm_rejects_what_the_closed_bonferroni_procedure_rejects(p: list[float]) -> None:
+    adjusted = holm(np.array(p))
+    for i in range(len(p)):
+        subsets = [s for s in product([0, 1], repeat=len(p)) if s[i]]
+        closed = max(
+            min(p[j] for j in range(len(p)) if s[j]) * sum(s) for s in subsets
+        )  # every intersection that holds hypothesis i must fall
+        assert adjusted[i] == pytest.approx(min(1.0, closed))
+
+
+def test_people_who_could_not_be_tested_do_not_count_into_holms_family() -> None:
+    with_gaps = holm(np.array([0.02, np.nan, 0.2, np.nan]))
+    assert with_gaps[[0, 2]].tolist() == [0.04, 0.2]
+    assert np.isnan(with_gaps[[1, 3]]).all()
+
+
+@given(
+    run=st.integers(1, 6),
+    n=st.integers(0, 6),
+    weights=st.lists(st.integers(0, 5), min_size=1, max_size=3).filter(any),
+)
+@settings(max_examples=60)
+def test_chance_of_a_long_run_is_what_counting_all_sequences_gives(
+    run: int, n: int, weights: list[int]
+) -> None:
+    chances = np.array(weights) / sum(weights)
+    counted = 0.0
+    for sequence in product(range(len(weights)), repeat=n):
+        if longest_run(np.array(sequence, dtype=np.int32)) >= run:
+            counted += float(np.prod(chances[list(sequence)]))
+    assert run_probability(run, n, chances) == pytest.approx(counted, abs=1e-12)
+
+
+@given(
+    times=st.lists(st.integers(0, 3), min_size=2, max_size=6),
+    data=st.data(),
+)
+@settings(max_examples=60)
+def test_rank_sum_p_is_what_permuting_all_orders_gives(times: list[int], data: st.DataObject) -> None:
+    good = np.array(data.draw(st.lists(st.booleans(), min_size=len(times), max_size=len(times))))
+    ranks = stats.rankdata(times)
+    middle = good.sum() * (len(times) + 1) / 2
+    seen = abs(ranks[good].sum() - middle)
+    shuffles = [abs(ranks[np.array(order)].sum() - middle) for order in set(permutations(good.tolist()))]
+    doubled = _doubled_ranks(np.array(times, dtype=float))
+    assert (doubled / 2).tolist() == ranks.tolist()
+    p = _exact(tuple(doubled.tolist()), int(good.sum()), int(doubled[good].sum()))
+    assert p == pytest.approx(np.mean([far >= seen - 1e-9 for far in shuffles]))
