@@ -1,1 +1,45 @@
 """What is asked: the catalogue, prompts, generators and solvers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from merilo.datasets.catalogue import CATALOGUE
+from merilo.datasets.declaration import Answer, Dataset, HumanFigure, Shots
+from merilo.errors import UsageError
+
+__all__ = ["Answer", "Dataset", "HumanFigure", "Shots", "dataset", "names"]
+
+
+def names() -> tuple[str, ...]:
+    """The names of the built-in datasets, in alphabetical order."""
+    return tuple(CATALOGUE)
+
+
+def dataset(name: str) -> Dataset:
+    """Find a dataset's declaration.
+
+    Args:
+        name: a name of the catalogue in any letter case; or the path of a declaration of one's own (`*.yaml`), or of the
+            folder where it lies as `dataset.yaml`.
+
+    Raises:
+        UsageError: where there is no such dataset; the message names the nearest.
+        InputError: where the file of one's own cannot be read as a declaration.
+
+    Example:
+        >>> dataset("PARus").metrics
+        ('acc',)
+    """
+    if (declared := CATALOGUE.get(name.lower())) is not None:
+        return declared
+    path = Path(name)
+    if path.suffix in {".yaml", ".yml"} or (path / "dataset.yaml").is_file():
+        from merilo.datasets.own import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
+
+        return read_declaration(path / "dataset.yaml" if path.is_dir() else path)
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped name pays for it
+
+    near = get_close_matches(name.lower(), CATALOGUE, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "'merilo datasets list' names them all"
+    raise UsageError(f"there is no dataset '{name}': {hint}")

@@ -1,0 +1,86 @@
+"""A dataset of one's own is a YAML file."""
+
+from pathlib import Path
+
+import pytest
+
+from merilo.datasets import Answer, Dataset, HumanFigure, Shots, dataset
+from merilo.errors import InputError
+
+CITIES = """
+name: cities
+title: Cities
+fields: [question, picture, option_a, option_b]
+media: [picture]
+answer: {kind: choice, labels: [A, B]}
+metrics: [acc]
+extra: acc.{country}
+shots: {count: 2, same: country}
+skills: [Common domain knowledge]
+human:
+  - {metric: acc, value: 0.91, n: 120, provenance: measured, source: "Our study, spring"}
+prompts:
+  - "Вопрос: {question} <picture>"
+"""
+
+
+def test_a_declaration_is_read_from_the_file_or_its_folder(tmp_path: Path) -> None:
+    file = tmp_path / "dataset.yaml"
+    file.write_text(CITIES, encoding="utf-8")
+    expected = Dataset(
+        name="cities",
+        title="Cities",
+        fields=("question", "picture", "option_a", "option_b"),
+        media=("picture",),
+        answer=Answer(kind="choice", labels=("A", "B")),
+        metrics=("acc",),
+        extra="acc.{country}",
+        shots=Shots(count=2, same="country"),
+        skills=("Common domain knowledge",),
+        human=(
+            HumanFigure(metric="acc", value=0.91, n=120, provenance="measured", source="Our study, spring"),
+        ),
+        prompts={"": ("Вопрос: {question} <picture>",)},
+    )
+    assert dataset(str(file)) == dataset(str(tmp_path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "holds no declaration"),
+        ("- a\n- b", "holds no declaration"),
+        ("a: [", "is not YAML"),
+        ("a: &a [1]\nb: *a", "aliases"),
+        ("!!python/object/apply:os.getcwd []", "is not YAML"),
+        ("when: 2020-99-99", "is not YAML"),
+        (CITIES.replace("name: cities\n", ""), "name: Field required"),
+        (CITIES.replace("fields:", "felds:"), "felds: Unexpected keyword argument"),
+        (CITIES.replace("[acc]", "[accuracy]"), "there is no metric 'accuracy'"),
+        (CITIES.replace("[A, B]", "[1, 2]"), r"answer.labels.0: Input should be a valid string"),
+        (CITIES.replace("kind: choice", "kind: guess"), "answer.kind: Input should be 'choice'"),
+        (CITIES.replace("media: [picture]", "media: [film]"), "'film' is not among the fields"),
+        (CITIES.replace("measured", "guessed"), "human.0.provenance"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_field(tmp_path: Path, text: str, fault: str) -> None:
+    file = tmp_path / "dataset.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=fault) as caught:
+        dataset(str(file))
+    assert str(file) in str(caught.value)
+
+
+def test_all_faults_come_in_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("title: 5\nanswer: {kind: integer}\nmetrics: [em]", encoding="utf-8")
+    with pytest.raises(InputError, match="name: Field required; title: Input should be a valid string"):
+        dataset(str(file))
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="cannot be read"):
+        dataset(str(tmp_path / "own.yaml"))
+    with pytest.raises(InputError, match="cannot be read"):
+        dataset(str(tmp_path / "nowhere.yaml"))
