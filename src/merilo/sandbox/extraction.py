@@ -1,0 +1,323 @@
+"""Cutting a program out of what a model wrote, and saying by which rule.
+
+A model is asked to complete a stub (a signature with its docstring) and answers as it likes: with the body alone, with
+the whole function, with a module, inside fences, with prose around. People read all of these without a thought; so
+does `extract`. It reads text and never parses it (see `merilo.sandbox.layout`): whether the outcome is a program is for
+the jail to find out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from merilo.sandbox.fences import Block, read_fences
+from merilo.sandbox.layout import Layout, Statement, read_layout
+
+#: Where in the answer the code stood.
+Place = Literal["bare", "fenced", "unclosed fence", "before a fence", "between prose"]
+
+#: What the code was.
+Form = Literal["body", "body, shifted", "function", "module", "nothing"]
+
+#: What ends a model's answer when its client has not taken it away.
+_END_MARK: Final = re.compile(r"<\|(?:endoftext|im_end|eot_id|end|file_sep|fim_\w+|end_of_text)\|>|</s>\s*\Z")
+#: What ends the part of an answer in which a model thinks aloud.
+_END_OF_THOUGHT: Final = ("</think>", "</thinking>")
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """A program cut out of a completion.
+
+    Attributes:
+        source: the whole program, the stub's own imports and functions included.
+        place: where in the answer the code stood.
+        form: what the code was.
+    """
+
+    source: str
+    place: Place
+    form: Form
+
+    @property
+    def rule(self) -> str:
+        """The rule that was used, in words: "fenced: function"."""
+        return f"{self.place}: {self.form}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """What a model is asked to complete.
+
+    Attributes:
+        prompt: the stub itself, ending with a line end.
+        entry_point: the function to be completed.
+        preamble: what stands before it: imports and the functions that are given.
+        indent: the blanks before the lines of its body.
+    """
+
+    prompt: str
+    entry_point: str
+    preamble: str
+    indent: str
+
+    @classmethod
+    def read(cls, prompt: str, entry_point: str) -> Stub | None:
+        r"""Read a stub; `None` where it does not define the entry point.
+
+        Example:
+            >>> Stub.read("import math\n\ndef area(r):\n  ", "area")
+            Stub(prompt='import math\n\ndef area(r):\n', entry_point='area', preamble='import math\n\n', indent='    ')
+        """
+        prompt = _lines(prompt).rstrip() + "\n"
+        found = re.search(
+            rf"^(?:async[ \t]+)?def[ \t]+{re.escape(entry_point)}[ \t]*[(\[]", prompt, re.MULTILINE
+        )
+        if found is None:
+            return None
+        body = [line for line in prompt[found.end() :].splitlines()[1:] if line.strip()]
+        blanks = body[-1][: len(body[-1]) - len(body[-1].lstrip(" \t"))] if body else ""
+        return cls(prompt, entry_point, prompt[: found.start()], blanks or "    ")
+
+
+def extract(completion: str, stub: Stub) -> Extraction:
+    r"""Cut the program out of a completion.
+
+    The code is looked for in fences first (the last block that defines the entry point, else the first block of
+    Python), then between prose. What defines the entry point is taken as it is, with the stub's imports and given
+    functions before it; anything else is the body of the stub's function and gets its indentation. Code that may have
+    been cut short (no fence that closes) ends where the function ends, but for the functions below that it uses.
+
+    Args:
+        completion: what the model wrote.
+        stub: what it was asked to complete.
+
+    Example:
+        >>> stub = Stub.read("def double(x):\n", "double")
+        >>> extract("Sure!\n```python\ndef double(x):\n    return 2 * x\n```", stub).rule
+        'fenced: function'
+        >>> extract("return 2 * x", stub).source
+        'def double(x):\n    return 2 * x\n'
+    """
+    text = _answer(completion)
+    if _is_plain_body(text, stub):
+        return Extraction(stub.prompt + text.lstrip("\n"), "bare", "body")
+    marked = read_fences(text)
+    if marked is not None:
+        before = read_layout(marked.before)
+        if marked.bare and before.begins_with_code():
+            return _complete(before, stub, "before a fence", whole=False)
+        block = _choose(marked.blocks, stub)
+        if block is not None and not (before.begins_with_code() and not _defines(block, stub)):
+            place: Place = "fenced" if block.closed else "unclosed fence"
+            return _complete(read_layout(block.code), stub, place, whole=block.closed)
+        if before.segments:
+            return _complete(before, stub, "before a fence", whole=False)
+    layout = read_layout(text)
+    alone = not layout.segments or (layout.begins_with_code() and len(layout.segments) == 1)
+    return _complete(layout, stub, "bare" if alone else "between prose", whole=False)
+
+
+def _answer(completion: str) -> str:
+    """The completion without what the model thought aloud before, and without its end mark."""
+    text = _lines(completion)
+    for mark in _END_OF_THOUGHT:
+        text = text.rpartition(mark)[2]
+    return _END_MARK.split(text, maxsplit=1)[0]
+
+
+def _lines(text: str) -> str:
+    """The text with the line ends that Python sees."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _is_plain_body(text: str, stub: Stub) -> bool:
+    """Whether every line is indented as the stub's body is: what a base model writes, told without reading it."""
+    first = text.lstrip("\n")
+    if not first.startswith(stub.indent) or first[len(stub.indent) : len(stub.indent) + 1].isspace():
+        return False
+    if "```" in text or "~~~" in text or re.search(r"^\S", text, re.MULTILINE):
+        return False
+    return re.match(rf"[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(stub.entry_point)}\b", first) is None
+
+
+def _choose(blocks: list[Block], stub: Stub) -> Block | None:
+    """The last block that defines the entry point, else the first of Python, of no language, of any."""
+    defining = [block for block in blocks if _defines(block, stub)]
+    if defining:
+        return defining[-1]
+    filled = [block for block in blocks if block.code.strip()]
+    ranked = sorted(filled, key=lambda block: 0 if block.is_python else 1 if not block.language else 2)
+    return ranked[0] if ranked else None
+
+
+def _defines(block: Block, stub: Stub) -> bool:
+    return any(
+        _definition(segment, stub.entry_point) is not None for segment in read_layout(block.code).segments
+    )
+
+
+def _definition(segment: list[Statement], name: str) -> int | None:
+    """Which statement of the outermost level binds this name."""
+    for number, statement in enumerate(segment):
+        if statement.indent == segment[0].indent and statement.bound == name:
+            return number
+    return None
+
+
+def _complete(layout: Layout, stub: Stub, place: Place, *, whole: bool) -> Extraction:
+    """Make a program of the code that was found.
+
+    Args:
+        layout: the code, perhaps with prose around.
+        stub: what it completes.
+        place: where it was found.
+        whole: whether the model marked both its ends, so that all of it is meant.
+    """
+    if not layout.segments:
+        return Extraction(stub.prompt, place, "nothing")
+    defining = [part for part in layout.segments if _definition(part, stub.entry_point) is not None]
+    if defining:
+        first = layout.begins_with_code() and defining[0] is layout.segments[0]
+        segment = defining[0] if first or whole else defining[-1]
+        return _function(layout, segment, stub, place, whole=whole)
+    segment = layout.segments[0]
+    if not segment[0].indent and _lost_indent(segment) is None and not _is_body(segment):
+        return _with_preamble(
+            layout.cut(0, len(layout.lines)) if whole else _text(layout, segment), stub, place, "module"
+        )
+    return _body(layout, segment, stub, place)
+
+
+def _function(
+    layout: Layout, segment: list[Statement], stub: Stub, place: Place, *, whole: bool
+) -> Extraction:
+    """The entry point is defined: take its definition, and all that it needs."""
+    base = segment[0].indent
+    if whole and len(layout.segments) == 1:
+        kept, source = segment, layout.cut(0, len(layout.lines), base)
+    else:
+        kept = _with_what_it_uses(layout, segment, stub)
+        source = "".join(layout.cut(statement.first, statement.last, base) for statement in kept)
+    outermost = [statement for statement in kept if statement.indent == base]
+    form: Form = "function" if len(outermost) == 1 else "module"
+    return _with_preamble(source, stub, place, form)
+
+
+def _with_what_it_uses(layout: Layout, segment: list[Statement], stub: Stub) -> list[Statement]:
+    """From the beginning of the segment to the end of the entry point, and later definitions that it names."""
+    start = _definition(segment, stub.entry_point) or 0
+    end = _end_of_block(segment, start)
+    rest = [*segment[end:]]
+    for other in layout.segments[layout.segments.index(segment) + 1 :]:
+        rest += other
+    return segment[:end] + _used(layout, segment[:end], rest, stub.entry_point)
+
+
+def _end_of_block(statements: list[Statement], start: int) -> int:
+    """The index of the first statement after the block that `start` begins."""
+    end = start + 1
+    while end < len(statements) and len(statements[end].indent) > len(statements[start].indent):
+        end += 1
+    return end
+
+
+def _used(layout: Layout, kept: list[Statement], rest: list[Statement], entry_point: str) -> list[Statement]:
+    """The definitions among the rest whose names the kept code holds, and those that these hold in turn."""
+    blocks: list[list[Statement]] = []
+    index = 0
+    while index < len(rest):
+        end = _end_of_block(rest, index)
+        blocks.append(rest[index:end])
+        index = end
+    named: dict[str, list[int]] = {}
+    for number, block in enumerate(blocks):
+        name = block[0].bound
+        if name is not None and not (name == entry_point and block[0].defines):
+            named.setdefault(name, []).append(number)
+    chosen: set[int] = set()
+    pending = list(_words(layout, kept))
+    while pending:
+        for number in named.pop(pending.pop(), ()):
+            chosen.add(number)
+            pending.extend(_words(layout, blocks[number]))
+    return [statement for number in sorted(chosen) for statement in blocks[number]]
+
+
+def _words(layout: Layout, statements: list[Statement]) -> set[str]:
+    return {
+        word
+        for statement in statements
+        for line in layout.lines[statement.first : statement.last]
+        for word in re.findall(r"[^\W\d]\w*", line)
+    }
+
+
+def _is_body(segment: list[Statement]) -> bool:
+    """Whether code of the outermost level is a function's body: it returns, or it defines nothing."""
+    enclosing: list[Statement] = []
+    defines = False
+    for statement in segment:
+        while enclosing and len(enclosing[-1].indent) >= len(statement.indent):
+            enclosing.pop()
+        if re.match(r"(?:return|yield)\b", statement.text) and not any(outer.defines for outer in enclosing):
+            return True
+        defines = defines or statement.defines
+        enclosing.append(statement)
+    return not defines
+
+
+def _body(layout: Layout, segment: list[Statement], stub: Stub, place: Place) -> Extraction:
+    """The body alone: give it the indentation of the stub's."""
+    first = segment[0]
+    lost = _lost_indent(segment)
+    base = first.indent if lost is None else lost
+    end = _end_of_body(segment, base) if base else len(segment)
+    if lost is None:
+        text = layout.cut(first.first, segment[end - 1].last, base, stub.indent)
+    else:
+        head = layout.cut(first.first, first.last, lost, stub.indent).lstrip(" \t")
+        text = stub.indent + head + layout.cut(first.last, segment[end - 1].last, lost, stub.indent)
+    used = _used(layout, segment[:end], segment[end:], stub.entry_point)
+    below = "".join(layout.cut(statement.first, statement.last) for statement in used)
+    form: Form = "body" if first.indent == stub.indent else "body, shifted"
+    return Extraction(stub.prompt + text + below, place, form)
+
+
+def _end_of_body(segment: list[Statement], indent: str) -> int:
+    """The index of the first statement that stands further left than the body."""
+    for number, statement in enumerate(segment[1:], 1):
+        if len(statement.indent) < len(indent):
+            return number
+    return len(segment)
+
+
+def _lost_indent(segment: list[Statement]) -> str | None:
+    """The body's indentation where its first line alone has lost it, as happens when an answer is stripped."""
+    first = segment[0]
+    run = []
+    for statement in segment[1:]:
+        if len(statement.indent) <= len(first.indent):
+            break
+        run.append(statement.indent)
+    if not run:
+        return None
+    base = min(run, key=len)
+    if not first.opens_block or len(base) < len(run[0]):
+        return base
+    return None
+
+
+def _text(layout: Layout, segment: list[Statement]) -> str:
+    return layout.cut(segment[0].first, segment[-1].last, segment[0].indent)
+
+
+def _with_preamble(source: str, stub: Stub, place: Place, form: Form) -> Extraction:
+    """Put the stub's imports and given functions first, but for what must come before everything."""
+    future = re.findall(r"^from __future__ import .*$", source, re.MULTILINE)
+    if future:
+        source = re.sub(r"^from __future__ import .*$", "", source, flags=re.MULTILINE)
+    head = "".join(f"{line}\n" for line in future)
+    return Extraction(head + stub.preamble + source, place, form)

@@ -1,0 +1,139 @@
+"""Blocks of code in what a model wrote: fences of backticks and tildes, tags, closed or not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+PYTHON: Final = frozenset({"python", "py", "python3", "py3", "python2", "ipython", "pycon"})
+
+_FENCE: Final = re.compile(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+#: A fence opened at the end of a line of prose: "Here it is: ```python".
+_TRAILING: Final = re.compile(r"(?<![`~])(?P<mark>```|~~~)[ \t]*(?P<info>[A-Za-z]+[0-9]?)$")
+_ONE_LINE: Final = re.compile(r"[ \t]*(?P<mark>`{3,})(?P<code>[^`\n]+)(?P=mark)[ \t]*$")
+_TAG: Final = re.compile(r"^[ \t]*\[(PYTHON|CODE)\]\n?(.*?)(\n?[ \t]*\[/\1\]|\Z)", re.DOTALL | re.MULTILINE)
+_TRIPLE: Final = re.compile(r'"""|\'\'\'')
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of code.
+
+    Attributes:
+        code: what stands in it.
+        language: the first word behind the fence, in lower case; empty without one.
+        closed: whether its end was there.
+    """
+
+    code: str
+    language: str = ""
+    closed: bool = True
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the model says that this is Python."""
+        return self.language in PYTHON
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text cut at its fences.
+
+    Attributes:
+        before: what stands before the first fence.
+        bare: whether the first fence names no language, so that it may as well be the end of a block.
+        blocks: the blocks, in order.
+    """
+
+    before: str
+    bare: bool
+    blocks: list[Block]
+
+
+def read_fences(text: str) -> Marked | None:
+    r"""Cut a text at its fences; `None` where it has none.
+
+    A fence inside a docstring is content, unless the docstring never ends.
+
+    Example:
+        >>> read_fences("So:\n~~~py\nreturn 1\n~~~\nDone.").blocks
+        [Block(code='return 1\n', language='py', closed=True)]
+    """
+    if tags := list(_TAG.finditer(text)):
+        blocks = [Block(tag[2] + "\n", "python", closed=bool(tag[3])) for tag in tags]
+        return Marked(text[: tags[0].start()], bare=False, blocks=blocks)
+    if "```" not in text and "~~~" not in text:
+        return None
+    lines = text.split("\n")
+    if _swallowed(lines):
+        return _read(lines, strings_matter=False)
+    return _read(lines, strings_matter=True)
+
+
+def _read(lines: list[str], *, strings_matter: bool) -> Marked | None:
+    """Cut at the fences; `None` without one, or where a string swallows the rest."""
+    before: list[str] = []
+    bare = False
+    blocks: list[Block] = []
+    opened: re.Match[str] | None = None
+    content: list[str] = []
+    string = ""
+    for line in lines:
+        fence = None if string else _FENCE.match(line)
+        if fence and opened is not None and _closes(fence, opened):
+            blocks.append(_block(opened, content, closed=True))
+            opened = None
+        elif opened is None and (
+            fence := fence or (None if string else _TRAILING.search(line.rstrip()[-20:]))
+        ):
+            bare = bare or (not blocks and not fence["info"].strip() and bool(before))
+            opened, content = fence, []
+        elif opened is None and not string and (one := _ONE_LINE.match(line)):
+            blocks.append(Block(_without_language(one["code"]) + "\n"))
+        else:
+            if opened is not None:
+                content.append(line)
+            elif not blocks:
+                before.append(line)
+            string = _string_after(line, string) if strings_matter else ""
+    if opened is not None and not (bare and not any(map(str.strip, content))):
+        blocks.append(_block(opened, content, closed=False))
+    if not blocks and not bare:
+        return None
+    return Marked("".join(f"{line}\n" for line in before), bare, blocks)
+
+
+def _swallowed(lines: list[str]) -> bool:
+    """Whether a triple quote never closes, so that no fence below it could be told from a docstring's text."""
+    string = ""
+    for line in lines:
+        string = _string_after(line, string)
+    return bool(string)
+
+
+def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
+    mark = opened["mark"]
+    return fence["mark"][0] == mark[0] and len(fence["mark"]) >= len(mark) and not fence["info"].strip()
+
+
+def _block(opened: re.Match[str], content: list[str], *, closed: bool) -> Block:
+    indent = opened.groupdict().get("indent") or ""
+    code = "".join(f"{line.removeprefix(indent)}\n" for line in content)
+    words = opened["info"].strip().strip("{}.").lower().split()
+    return Block(code, words[0].rstrip(":,") if words else "", closed)
+
+
+def _without_language(code: str) -> str:
+    word, _, rest = code.strip().partition(" ")
+    return rest if word.lower() in PYTHON and rest else code.strip()
+
+
+def _string_after(line: str, string: str) -> str:
+    """The triple quote that is open after this line, when `string` was open before it."""
+    for quote in _TRIPLE.findall(line):
+        if not string:
+            string = quote
+        elif string == quote:
+            string = ""
+    return string

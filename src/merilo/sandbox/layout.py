@@ -1,0 +1,209 @@
+"""How a text is laid out as Python: its statements, and the prose between them, without parsing it.
+
+The text is hostile: Python's own parser can be brought down by it, and it answers differently from version to version.
+What stands here reads characters only, in time linear in the text, and never fails.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+#: Every version's keywords, and two that were keywords once.
+KEYWORDS: Final = frozenset({"False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "exec", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "print", "raise", "return", "try", "while", "with", "yield"})  # fmt: skip
+#: Words that are keywords at the beginning of a statement alone.
+SOFT_KEYWORDS: Final = frozenset({"match", "case", "type"})
+STRING_PREFIXES: Final = frozenset({"r", "b", "f", "t", "u", "br", "rb", "fr", "rf", "tr", "rt"})
+
+_TOKEN: Final = re.compile(
+    r"""
+      [^"'\#\\()\[\]{}\n]++
+    | (?P<string> \"\"\" (?: [^"\\]++ | \\. | "(?!"") )*+ (?: \"\"\" | \\? \Z )
+                | ''' (?: [^'\\]++ | \\. | '(?!'') )*+ (?: ''' | \\? \Z )
+                | " (?: [^"\\\n]++ | \\. )*+ "?
+                | ' (?: [^'\\\n]++ | \\. )*+ '? )
+    | (?P<open> [(\[{] )
+    | (?P<close> [)\]}] )
+    | (?P<newline> \n )
+    | \#[^\n]*+
+    | \\\n
+    | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COLON: Final = re.compile(r":[ \t]*(?:#.*)?$")
+_LONG_WORD: Final = 40
+_QUOTE: Final = re.compile(r"[\"'#]")
+_WORD: Final = re.compile(r"\w+")
+_BOUND: Final = re.compile(r"(?:async\s+)?(?:def|class)\s+(\w+)|([^\W\d]\w*)\s*(?::[^=]*)?=(?!=)")
+_FOREIGN: Final = re.compile(r"[^\w\s()\[\]{}:;,.+\-*/%@&|^~<>=!\\]|!(?!=)")
+#: Bullets, numbers of a list, rules, headings in bold, quotations, tables, tags: no statement begins so.
+_MARKUP: Final = re.compile(r"[-*+]\s+[^\W\d]|\d+[.)]\s|[-=*_]{3,}\s*$|\*\*|[<>|%/&^=!,;:?]|\.(?!\.\.|\d)")
+_LABEL: Final = re.compile(r"(?!else\b|try\b|finally\b)[^\W\d]\w*:\s*$|[A-Z]\w*:(?!.*=)")
+_BARE_WORD: Final = re.compile(r"(?:(?-i:[A-Z])\w*|py|python\d?)\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A logical line: from where it begins to where its brackets, strings and backslashes let it end.
+
+    Attributes:
+        first: its first physical line.
+        last: the physical line after its last one.
+        indent: the blanks before it.
+        text: its first physical line without them.
+        opens_block: whether it ends with a colon, so that an indented block must follow.
+    """
+
+    first: int
+    last: int
+    indent: str
+    text: str
+    opens_block: bool
+
+    @property
+    def defines(self) -> bool:
+        """Whether a function or a class begins here."""
+        return re.match(r"(?:async\s+)?def\b|class\b", self.text) is not None
+
+    @property
+    def bound(self) -> str | None:
+        """The name that a definition or a plain assignment binds."""
+        found = _BOUND.match(self.text)
+        return found and (found[1] or found[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A text as Python would see it.
+
+    Attributes:
+        lines: the physical lines, without line ends.
+        segments: runs of statements with prose between them; comments and blank lines belong to none.
+        in_string: the physical lines that begin inside a string, whose indentation is therefore content.
+    """
+
+    lines: list[str]
+    segments: list[list[Statement]]
+    in_string: frozenset[int]
+
+    def begins_with_code(self) -> bool:
+        """Whether no prose stands before the first statement."""
+        if not self.segments:
+            return False
+        before = self.lines[: self.segments[0][0].first]
+        return all(not line.strip() or line.lstrip().startswith("#") for line in before)
+
+    def cut(self, first: int, last: int, old: str = "", new: str = "") -> str:
+        """Lines `first` to `last` with the indentation `old` replaced by `new`, strings left as they are."""
+        kept = []
+        for number in range(first, last):
+            line = self.lines[number]
+            moved = number not in self.in_string and line.startswith(old) and line.strip()
+            kept.append(f"{new}{line[len(old) :]}\n" if moved else f"{line}\n")
+        return "".join(kept)
+
+
+def read_layout(text: str) -> Layout:
+    r"""Find the statements of a text.
+
+    Example:
+        >>> layout = read_layout("Here it is:\n    return f(\n        x)\nThat is all.")
+        >>> [[statement.text for statement in segment] for segment in layout.segments]
+        [['return f(']]
+    """
+    lines = text.split("\n")
+    segments: list[list[Statement]] = [[]]
+    in_string: set[int] = set()
+    number = position = 0
+    while number < len(lines):
+        line = lines[number]
+        indent = line[: len(line) - len(line.lstrip(" \t\f"))]
+        bare = line[len(indent) :]
+        if not bare or bare.startswith("#"):
+            number, position = number + 1, position + len(line) + 1
+        elif (not indent and is_prose(bare)) or (indent and not segments[-1] and not is_possible(bare)):
+            number, position = number + 1, position + len(line) + 1
+            if segments[-1]:
+                segments.append([])
+        else:
+            first = number
+            number, position = _end_of_statement(text, number, position, in_string)
+            opens_block = _COLON.search(lines[number - 1]) is not None
+            segments[-1].append(Statement(first, number, indent, bare, opens_block))
+    return Layout(lines, [segment for segment in segments if segment], frozenset(in_string))
+
+
+def _end_of_statement(text: str, number: int, position: int, in_string: set[int]) -> tuple[int, int]:
+    """The number and the position of the physical line after the statement that begins here."""
+    depth = 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        assert token is not None, "the last alternative matches any character"  # noqa: S101 - for the type checker
+        position = token.end()
+        match token.lastgroup:
+            case "string":
+                crossed = token[0].count("\n")
+                in_string.update(range(number + 1, number + crossed + 1))
+                number += crossed
+            case "open":
+                depth += 1
+            case "close":
+                depth = max(0, depth - 1)
+            case "newline":
+                number += 1
+                if not depth:
+                    return number, position
+            case _:
+                number += token[0].count("\n")
+    return number + 1, len(text) + 1
+
+
+def is_prose(line: str) -> bool:
+    """Whether a line that begins a statement cannot be Python, and so was written for people.
+
+    Labels ("Explanation:", "Note: x") and a capitalised word alone count as prose too, though Python could run some.
+
+    Args:
+        line: the line without its indentation.
+
+    Example:
+        >>> is_prose("Вот решение задачи:"), is_prose("return [x for x in numbers if x]")
+        (True, False)
+    """
+    return bool(_LABEL.match(line) or _BARE_WORD.match(line)) or not is_possible(line)
+
+
+def is_possible(line: str) -> bool:
+    """Whether a statement of Python can begin with this line.
+
+    The grammar lets no two words stand side by side unless one of them is a keyword, and few signs outside of strings.
+    """
+    if _MARKUP.match(line):
+        return False
+    head = _QUOTE.split(line, maxsplit=1)[0]
+    if _FOREIGN.search(head) or (head == line and re.search(r"(?<![\d.])\.\s*$", line)):
+        return False
+    return not (_has_adjacent_words(head) or _has_apostrophe(line, head))
+
+
+def _has_adjacent_words(head: str) -> bool:
+    words = list(_WORD.finditer(head))
+    for number, (left, right) in enumerate(pairwise(words)):
+        if left[0] in KEYWORDS or right[0] in KEYWORDS or left[0][0].isdigit():
+            continue
+        if number == 0 and left[0] in SOFT_KEYWORDS:
+            continue
+        if head[left.end() : right.start()].isspace():
+            return True
+    return False
+
+
+def _has_apostrophe(line: str, head: str) -> bool:
+    """Whether the first quote of the line follows a word as an apostrophe does."""
+    if head == line or line[len(head)] == "#":
+        return False
+    word = re.search(r"[^\W\d]\w*$", head[-_LONG_WORD:])
+    return word is not None and word[0] not in KEYWORDS and word[0].lower() not in STRING_PREFIXES

@@ -1,0 +1,359 @@
+"""What a model sends is cut out as people expect."""
+
+import ast
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo.sandbox.extraction import Stub, extract
+
+PROMPT = 'import math\nfrom typing import List\n\n\ndef total(numbers: List[int]) -> int:\n    """Add up.\n    >>> total([1, 2])\n    3\n    """\n'
+
+
+def stub_of(prompt: str = PROMPT, entry_point: str = "total") -> Stub:
+    stub = Stub.read(prompt, entry_point)
+    assert stub is not None
+    return stub
+
+
+STUB = stub_of()
+
+
+def answers(completion: str, stub: Stub = STUB) -> int:
+    """Run what was extracted on a list whose answer is known."""
+    space: dict = {}
+    exec(
+        compile(extract(completion, stub).source, "program", "exec"), space
+    )  # our own programs, not a stranger's
+    return space[stub.entry_point]([1, 2, 3])
+
+
+#: Bodies of the stub that are right, as a person would write them; each is indented by four blanks.
+BODIES = [
+    "    return sum(numbers)\n",
+    "    result = 0\n    for number in numbers:\n        result += number\n    return result\n",
+    "\n    # a comment\n    return sum(numbers)\n",
+    "    if not numbers:\n        return 0\n    return numbers[0] + sum(numbers[1:])\n",
+    "    def add(left, right):\n        return left + right\n\n    result = 0\n    for one in numbers: result = add(result, one)\n    return result\n",
+    '    text = """\nno code here:\n  at all\n"""\n    return sum(numbers) + len(text) * 0\n',
+    "    return sum(\n    [\nnumber for number in numbers\n    ]\n)\n",
+    "    message = 'it\\'s # not a comment'\n    return sum(numbers)  # the sum, isn't it?\n",
+    "    result = \\\n0\n    for number in numbers:\n        result += number\n    return result\n",
+    "    lengths = {'a': 1}\n    try:\n        return sum(numbers) + lengths['b']\n    except KeyError:\n        return sum(numbers)\n",
+    "    if len(numbers) == 0:\n        return 0\n    else:\n        return sum(numbers)\n",
+    "    import functools\n    return functools.reduce(lambda a, b: a + b, numbers, 0)\n",
+    "    mark = '```'\n    return sum(numbers) + 0 * len(mark)\n",
+    '    """\n    ```python\n    total([])\n    ```\n    """\n    return sum(numbers)\n',
+    "    while True:\n# an odd place for a comment\n        return sum(numbers)\n",
+    "    return math.floor(sum(numbers))\n",
+]
+
+SIGNATURE = "def total(numbers):\n"
+CHAT = [
+    "",
+    "Sure! Here's the function:\n\n",
+    "Вот решение:\n\n",
+    "1. First, we add (as asked).\n2. Then we return.\n\n",
+]
+AFTER = [
+    "",
+    "\n\nHope this helps!",
+    "\nThis returns the sum; it's O(n).\n",
+    "\nПояснение:\nфункция складывает числа.\n",
+]
+
+
+def dedented(body: str) -> str:
+    """A body moved to the left margin; only for bodies without text that begins a line."""
+    return re.sub(r"^    ", "", body, flags=re.MULTILINE)
+
+
+MOVABLE = [body for body in BODIES if not re.search(r"^[^\s#]", body, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_bare_body_is_taken_as_it_is(body):
+    assert answers(body) == 6
+    assert extract(body, STUB).rule == "bare: body"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "",
+        "\nprint(total([1]))\n",
+        "\n\ndef main():\n    prin",
+        "\nif __name__ == '__main__':\n    x = (",
+        "\n# Test\nassert total([]) == 1\n",
+        "\nclass A(\n",
+        "<|endoftext|>junk (",
+    ],
+)
+@pytest.mark.parametrize("body", BODIES)
+def test_what_a_base_model_writes_below_the_body_is_cut(body, after):
+    assert answers(body + after) == 6
+
+
+@pytest.mark.parametrize(
+    "fence",
+    [
+        "```python\n{}```",
+        "```\n{}```",
+        "~~~py\n{}~~~",
+        "````Python3\n{}````",
+        "``` {{.python}}\n{}```",
+        "```python\n{}",
+        "   ```python\n{}\n   ```",
+        "[PYTHON]\n{}[/PYTHON]",
+    ],
+)
+@pytest.mark.parametrize("before", CHAT)
+@pytest.mark.parametrize("after", AFTER)
+@pytest.mark.parametrize("signature", ["", SIGNATURE, PROMPT])
+def test_a_fence_of_any_kind_holds_the_program(fence, before, after, signature):
+    for body in BODIES:
+        if fence.count("`") < 6 and fence.count("~") < 6 and "[/" not in fence and after:
+            continue  # nothing tells where the code of a fence that never closes ends, but prose
+        assert answers(before + fence.format(signature + body) + after) == 6, body
+
+
+@pytest.mark.parametrize("before", CHAT)
+@pytest.mark.parametrize("after", AFTER)
+@pytest.mark.parametrize("signature", [SIGNATURE, PROMPT])
+def test_a_function_between_prose_is_found(before, after, signature):
+    for body in BODIES:
+        assert answers(before + signature + body + after) == 6, body
+
+
+@pytest.mark.parametrize("before", CHAT)
+@pytest.mark.parametrize("after", AFTER)
+def test_a_body_between_prose_is_found(before, after):
+    for body in BODIES:
+        assert answers(before + body + after) == 6, body
+
+
+@pytest.mark.parametrize("body", MOVABLE)
+@pytest.mark.parametrize("wrap", ["{}", "```python\n{}```", "Here:\n```\n{}\n```\n"])
+def test_a_body_that_lost_its_indentation_gets_it_back(body, wrap):
+    assert answers(wrap.format(dedented(body))) == 6
+
+
+@pytest.mark.parametrize("body", MOVABLE)
+def test_a_body_whose_first_line_alone_lost_its_indentation_gets_it_back(body):
+    assert answers(body.strip()) == 6
+
+
+@pytest.mark.parametrize("indent", ["  ", "\t", "        ", " "])
+@pytest.mark.parametrize("body", MOVABLE)
+def test_a_body_of_another_indentation_is_moved_to_the_stubs(body, indent):
+    moved = re.sub(r"^(    )+", lambda found: indent * (len(found[0]) // 4), body, flags=re.MULTILINE)
+    assert answers(moved) == 6
+
+
+def test_the_text_of_a_string_is_never_moved():
+    completion = 'text = """\n  two\nnone\n"""\nreturn text'
+    source = extract(completion, STUB).source
+    assert '"""\n  two\nnone\n"""' in source
+
+
+def test_the_stubs_imports_stand_before_a_repeated_signature():
+    assert answers("def total(numbers: List[int]):\n    return math.floor(sum(numbers))\n") == 6
+
+
+def test_functions_that_the_stub_gives_stay_available():
+    stub = stub_of('def one(x):\n    return x\n\n\ndef total(numbers):\n    """Add up."""\n')
+    assert answers("```python\ndef total(numbers):\n    return sum(map(one, numbers))\n```", stub) == 6
+    assert answers("    return sum(map(one, numbers))", stub) == 6
+
+
+@pytest.mark.parametrize("module", [
+    "import functools\n\nSTART = 0\n\n\ndef add(a, b):\n    return a + b\n\n\ndef total(numbers):\n    return functools.reduce(add, numbers, START)\n",
+    "def total(numbers):\n    return add(START, *numbers)\n\n\ndef add(*all):\n    return sum(all)\n\n\nSTART = 0\n",
+    "from functools import lru_cache\n\n@lru_cache\ndef one(x):\n    return x\n\ntotal = lambda numbers: sum(map(one, numbers))\n",
+    "class total:\n    def __new__(cls, numbers):\n        return sum(numbers)\n",
+    "from __future__ import annotations\n\ndef total(numbers: Unknown):\n    return sum(numbers)\n",
+])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrap", ["{}", "```python\n{}```", "Here you are:\n\n{}\n\nIt is simple.", "```\n{}"]
+)
+def test_a_whole_module_is_taken_whole(module, wrap):
+    assert answers(wrap.format(module)) == 6
+
+
+def test_helpers_below_the_body_are_kept_when_it_uses_them():
+    completion = "    return add(numbers)\n\n\ndef add(numbers):\n    return start() + sum(numbers)\n\n\ndef start():\n    return 0\n\n\ndef junk(:\n"
+    assert answers(completion) == 6
+
+
+def test_a_second_definition_by_a_model_that_repeats_itself_is_cut():
+    assert answers("    return sum(numbers)\n\n\ndef total(numbers):\n    retu") == 6
+    assert answers(SIGNATURE + "    return sum(numbers)\n\n\ndef total(numbers):\n    retu") == 6
+
+
+def test_the_last_block_that_defines_the_function_is_the_models_last_word():
+    draft = "```python\ndef total(numbers):\n    return 0\n```"
+    final = "```python\ndef total(numbers):\n    return sum(numbers)\n```"
+    usage = "```python\nprint(total([1, 2]))\n```"
+    shell = "```bash\npip install nothing\n```"
+    assert (
+        answers(f"First try:\n{draft}\nThat is wrong. Better:\n{final}\nUse it so:\n{usage}\n{shell}\n") == 6
+    )
+
+
+def test_a_block_of_python_goes_before_one_of_another_language():
+    assert answers("```bash\nls\n```\n```python\nreturn sum(numbers)\n```\n") == 6
+
+
+def test_code_whose_fence_was_opened_in_the_prompt_ends_at_the_closing_fence():
+    assert answers("    return sum(numbers)\n```\n\nThis adds up.\n```python\nprint(total([1]))\n```") == 6
+    assert extract("    return sum(numbers)\n```", STUB).rule == "before a fence: body"
+
+
+def test_a_fence_may_open_behind_prose_and_inside_a_list():
+    assert answers("Here: ```python\ndef total(numbers):\n    return sum(numbers)\n```") == 6
+    assert (
+        answers(
+            "1. Write:\n   ```python\n   def total(numbers):\n       return sum(numbers)\n   ```\n2. Done"
+        )
+        == 6
+    )
+    assert answers("```return sum(numbers)```") == 6
+
+
+def test_what_the_model_thought_aloud_is_no_answer():
+    assert (
+        answers("<think>\n```python\ndef total(numbers): return 0\n```\n</think>\n    return sum(numbers)")
+        == 6
+    )
+
+
+def test_a_markdown_block_by_indentation_is_moved_to_the_margin():
+    assert (
+        answers("Answer:\n\n    import math\n    def total(numbers):\n        return sum(numbers)\n\nBye.")
+        == 6
+    )
+
+
+def test_another_function_is_no_body():
+    found = extract("def other(numbers):\n    return sum(numbers)\n", STUB)
+    assert found.rule == "bare: module"
+    assert found.source.endswith("def other(numbers):\n    return sum(numbers)\n")
+    assert "def total" not in found.source
+
+
+@pytest.mark.parametrize("completion", ["", "\n \n", "I cannot do that.", "# no idea"])
+def test_an_answer_without_code_leaves_the_stub_empty(completion):
+    found = extract(completion, STUB)
+    assert found.form == "nothing"
+    assert found.source == PROMPT
+
+
+def test_line_ends_and_byte_order_marks_are_read_as_python_reads_them():
+    assert answers("\ufeff    return sum(\r\n        numbers)\r\n") == 6
+    assert answers("    x = 1\r    return sum(numbers)\r") == 6
+
+
+def test_a_prompt_without_the_function_is_no_stub():
+    assert Stub.read("def other(x):\n", "total") is None
+    assert Stub.read("", "total") is None
+
+
+# What stands above in examples, held in general.
+
+names = st.sampled_from(["numbers", "text", "i", "result", "имя"])
+values = st.one_of(
+    st.integers(0, 99).map(str),
+    names,
+    st.text(max_size=8).map(repr),
+    st.just('"""a\nb"""'),
+    st.just("[\n1,\n  2]"),
+    st.just("{'a': (1, 2)}"),
+)
+simple = st.one_of(
+    st.builds("{} = {}".format, names, values),
+    st.builds("{} += {}".format, names, values),
+    st.builds("print({}, {})".format, values, values),
+    st.builds("assert {} != {}, {}".format, values, values, st.text(max_size=8).map(repr)),
+    st.just("pass"), st.just("# a comment, isn't it"), st.just("return numbers"), st.just("del numbers"),
+)  # fmt: skip
+
+
+def block(inner):
+    lines = st.lists(inner, min_size=1, max_size=4)
+    heads = st.sampled_from(
+        [
+            "if numbers:",
+            "for i in numbers:",
+            "while numbers:  # on",
+            "def helper(x, y=[1,\n 2]):",
+            "try:",
+            "with open('x') as text:",
+        ]
+    )
+    return st.tuples(heads, lines)
+
+
+statements = st.recursive(simple, lambda inner: st.one_of(simple, block(inner)), max_leaves=12)
+
+
+def written(statement, depth: int) -> str:
+    pad = "    " * depth
+    if isinstance(statement, str):
+        return pad + statement + "\n"
+    head, inner = statement
+    body = "".join(written(one, depth + 1) for one in inner) + "    " * (depth + 1) + "pass\n"
+    tail = f"{pad}finally:\n{pad}    pass\n" if head == "try:" else ""
+    return f"{pad}{head}\n{body}{tail}"
+
+
+bodies = st.lists(statements, min_size=1, max_size=6).map(
+    lambda found: "".join(written(one, 1) for one in found) + "    return numbers\n"
+)
+wrappings = st.sampled_from([
+    "{}", "{}\n\nprint(total([1]))\n", "{}```\nThat's it.", "```python\n{}```", "Here's my answer:\n\n~~~\n{}~~~\nBye!", "Sure.\n\n```py\n{}",
+    "```python\ndef total(numbers):\n{}```", "Вот код:\n\ndef total(numbers):\n{}\nГотово, всё.", "def total(numbers):\n{}\n\ndef total(numbers):\n  re", "<think>so (</think>{}",
+])  # fmt: skip
+
+
+@given(body=bodies, wrapping=wrappings)
+@settings(max_examples=300, deadline=None)
+def test_a_body_survives_every_wrapping(body, wrapping):
+    expected = ast.parse("def total(numbers):\n" + body).body[0].body
+    found = ast.parse(extract(wrapping.format(body), STUB).source)
+    functions = [node for node in found.body if isinstance(node, ast.FunctionDef)]
+    assert len(functions) == 1
+    extracted = functions[0].body
+    if ast.get_docstring(functions[0]) and ast.get_docstring(functions[0]).startswith("Add up"):
+        extracted = extracted[1:]
+    assert [ast.dump(node) for node in extracted] == [ast.dump(node) for node in expected]
+
+
+pieces = st.sampled_from([
+    "```", "~~~", "`", '"""', "'''", "'", '"', "\\", "\n", "\n\n", "    ", "\t", "(", ")", "[", "]", "{", "}", "#", ":", "def total(", "def ", "class A:",
+    "return ", "total", "=", "python", "py\n", "[PYTHON]", "[/PYTHON]", "</think>", "</s>", "match x", "from __future__ import x", "import os", "я", "\x00", "\ud800", "\x0c", "\r", "it's", ".", "1",
+])  # fmt: skip
+
+
+@given(st.one_of(st.text(), st.lists(pieces, max_size=40).map("".join)))
+@settings(max_examples=500, deadline=None)
+def test_extraction_never_fails_and_says_which_rule_it_used(completion):
+    found = extract(completion, STUB)
+    assert found.rule == f"{found.place}: {found.form}"
+    assert isinstance(found.source, str)
+
+
+@given(st.one_of(st.text(), st.lists(pieces, max_size=20).map("".join)), st.text(max_size=5))
+def test_reading_a_stub_never_fails(prompt, entry_point):
+    stub = Stub.read(prompt, entry_point)
+    assert stub is None or stub.prompt.startswith(stub.preamble)
+
+
+@pytest.mark.parametrize("unit", [
+    " ", "`", "~", "a", "a ", "match ", ". ", "```\n", "```python\n", "~~~ x\n", '"', "'''", "(", "\\\n", "def f():\n", "x = 1\n", "it's ", "</s> ", "</think>", "[PYTHON]\n", "\n", "def a(): b\ndef b(): a\n", "= ", "from __future__ import x\n", "return\n", "    x\n", "@", "=", "A:", "> ",
+])  # fmt: skip
+def test_a_hostile_answer_of_any_length_is_read_in_linear_time(unit):
+    """Anything quadratic would take this test from a moment to minutes."""
+    found = extract((unit * 60_000)[:60_000], STUB)
+    assert found.source
