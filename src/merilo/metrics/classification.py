@@ -1,0 +1,292 @@
+"""Metrics of closed answers: accuracy, exact match, macro F1, Matthews correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.items import ItemId
+from merilo.metrics.intervals import (
+    DRAWS_AT_ONCE,
+    RESAMPLES,
+    FloatArray,
+    cluster_codes,
+    mean_interval,
+    percentile_interval,
+    wilson,
+)
+from merilo.metrics.judgement import Judgement
+from merilo.metrics.score import Interval, Score
+
+IntArray = NDArray[np.int64]
+
+
+def acc(
+    answers: Sequence[str],
+    gold: Sequence[str],
+    ids: Sequence[ItemId] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    name: str = "acc",
+    seed: int = 0,
+) -> Score:
+    """Accuracy: the share of answers equal to the gold answer, character for character.
+
+        acc = |{i: answer_i = gold_i}| / n
+
+    Nothing is stripped or folded: " A" is not "A". Of no items the value is 0 and there is no interval.
+
+    Args:
+        answers: shape (n,).
+        gold: shape (n,).
+        ids: shape (n,), the items' ids; 0 .. n-1 when not given.
+        clusters: shape (n,), equal where items share a text or a dialogue.
+        name: what to call the score: "acc.Physics" for a part of a dataset.
+        seed: of the interval's resampling, which only clustered items need.
+
+    Raises:
+        ValueError: when the sequences differ in length.
+
+    References:
+        scikit-learn, `sklearn.metrics.accuracy_score`.
+
+    Example:
+        >>> score = acc(["1", "2", "1"], ["1", "2", "2"])
+        >>> round(score.value, 3), score.n, score.interval.method
+        (0.667, 3, 'Wilson score')
+    """
+    right = [float(answer == true) for answer, true in zip(answers, gold, strict=True)]
+    names: Sequence[ItemId] = range(len(right)) if ids is None else ids
+    value = sum(right) / len(right) if right else 0.0
+    per_item = dict(zip(names, right, strict=True))
+    return Score(name, value, len(right), mean_interval(right, clusters, seed=seed), per_item)
+
+
+def em(
+    answers: Sequence[str],
+    gold: Sequence[str],
+    ids: Sequence[ItemId] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
+) -> Score:
+    """Exact match of generated answers: `acc` under the name that open answers go by.
+
+    The exact match of CheGeKa and MultiQ, which folds case and punctuation, is `merilo.metrics.squad.em`.
+
+    Example:
+        >>> em(["12", "-7"], ["12", "7"]).value
+        0.5
+    """
+    return acc(answers, gold, ids, clusters, name="em", seed=seed)
+
+
+def judge_equal(answer: str, gold: str, metric: str = "acc") -> Judgement:
+    """How `acc` and `em` judge one answer.
+
+    Example:
+        >>> judge_equal("A ", "A").points
+        0.0
+    """
+    same = answer == gold
+    steps = [f"answer {answer!r}, gold {gold!r}: compared character for character"]
+    if same:
+        steps.append("equal: 1 of 1")
+    elif answer.strip().casefold() == gold.strip().casefold():
+        steps.append(
+            "they differ in case or surrounding space only, which this metric does not forgive: 0 of 1"
+        )
+    else:
+        steps.append("not equal: 0 of 1")
+    return Judgement(metric, float(same), 1.0, tuple(steps))
+
+
+def f1_macro(
+    answers: Sequence[str],
+    gold: Sequence[str],
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
+) -> Score:
+    """Macro F1: the unweighted mean of each label's F1, over all labels that occur in gold or answers.
+
+        F1(label) = 2 TP / (gold count + answer count)
+
+    An answer that is no label of the dataset is a label of its own with F1 = 0, as in scikit-learn: nonsense costs more
+    than a wrong label does. The interval is a percentile bootstrap over items (or clusters); when every answer is right
+    or every answer wrong there is nothing to resample, and Wilson's interval of the accuracy stands in, named so.
+
+    Args:
+        answers: shape (n,).
+        gold: shape (n,).
+        clusters: shape (n,), equal where items share a text.
+        seed: of the resampling.
+
+    Raises:
+        ValueError: when the sequences differ in length.
+
+    References:
+        scikit-learn, `sklearn.metrics.f1_score(average="macro")`.
+
+    Example:
+        >>> round(f1_macro(["1", "2", "1"], ["1", "2", "2"]).value, 4)
+        0.6667
+    """
+    table = _Cells.of(answers, gold)
+    value = float(_macro_f1(table, table.counts[np.newaxis])[0]) if table.n else 0.0
+    interval = _resampled(table, _macro_f1, clusters, seed)
+    if interval is None and value in (0.0, 1.0) and table.n:
+        exact = wilson(round(value * table.n), table.n)
+        interval = Interval(
+            exact.low, exact.high, exact.level, "Wilson score of accuracy (all right or all wrong)"
+        )
+    return Score("f1_macro", value, table.n, interval)
+
+
+def mcc(
+    answers: Sequence[str],
+    gold: Sequence[str],
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    name: str = "mcc",
+    seed: int = 0,
+) -> Score:
+    """Matthews correlation coefficient, in its form for any number of labels.
+
+    With c right answers of n, t_k items of gold label k and p_k answers k:
+
+        MCC = (c n - sum t_k p_k) / sqrt((n^2 - sum p_k^2) (n^2 - sum t_k^2))
+
+    Where all gold labels or all answers are one and the same, the root is 0 and so is the coefficient, as in
+    scikit-learn. The interval is a percentile bootstrap over items (or clusters), and `None` when no resample differs.
+
+    Args:
+        answers: shape (n,).
+        gold: shape (n,).
+        clusters: shape (n,), equal where items share a text.
+        name: what to call the score: "correct.virtue".
+        seed: of the resampling.
+
+    Raises:
+        ValueError: when the sequences differ in length.
+
+    References:
+        J. Gorodkin (2004), Comparing two K-category assignments by a K-category correlation coefficient.
+        scikit-learn, `sklearn.metrics.matthews_corrcoef`.
+
+    Example:
+        >>> mcc(["1", "0", "1", "1"], ["1", "0", "0", "1"]).value
+        0.5773502691896258
+    """
+    table = _Cells.of(answers, gold)
+    value = float(_correlation(table, table.counts[np.newaxis])[0]) if table.n else 0.0
+    return Score(name, value, table.n, _resampled(table, _correlation, clusters, seed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The occupied cells of the table gold x answer.
+
+    Attributes:
+        gold: shape (cells,), label codes.
+        answer: shape (cells,), label codes.
+        counts: shape (cells,), items in each cell.
+        labels: how many labels there are.
+        cell: shape (n,), the cell of each item.
+    """
+
+    gold: IntArray
+    answer: IntArray
+    counts: IntArray
+    labels: int
+    cell: IntArray
+
+    @property
+    def n(self) -> int:
+        return len(self.cell)
+
+    @classmethod
+    def of(cls, answers: Sequence[str], gold: Sequence[str]) -> _Cells:
+        codes: dict[str, int] = {}
+        cells: dict[tuple[int, int], int] = {}
+        cell = np.fromiter(
+            (
+                cells.setdefault(
+                    (codes.setdefault(true, len(codes)), codes.setdefault(answer, len(codes))), len(cells)
+                )
+                for answer, true in zip(answers, gold, strict=True)
+            ),
+            np.int64,
+        )
+        pairs = np.array(list(cells), dtype=np.int64).reshape(-1, 2)
+        return cls(pairs[:, 0], pairs[:, 1], np.bincount(cell, minlength=len(cells)), len(codes), cell)
+
+
+def _by_label(label: IntArray, counts: IntArray, labels: int) -> FloatArray:
+    """Counts of cells added up by label, shape (rows, labels)."""
+    added = np.zeros((counts.shape[0], labels))
+    order = np.argsort(label, kind="stable")
+    present, first = np.unique(label[order], return_index=True)
+    added[:, present] = np.add.reduceat(counts[:, order], first, axis=1)
+    return added
+
+
+def _macro_f1(table: _Cells, counts: IntArray) -> FloatArray:
+    """Macro F1 of each row of cell counts, shape (rows,)."""
+    right = table.gold == table.answer
+    both = _by_label(table.gold, counts, table.labels) + _by_label(table.answer, counts, table.labels)
+    hits = (
+        _by_label(table.gold[right], counts[:, right], table.labels) if right.any() else np.zeros_like(both)
+    )
+    f1 = np.divide(2 * hits, both, out=np.zeros_like(both), where=both > 0)
+    return np.asarray(f1.sum(axis=1) / (both > 0).sum(axis=1))
+
+
+def _correlation(table: _Cells, counts: IntArray) -> FloatArray:
+    """Matthews correlation of each row of cell counts, shape (rows,)."""
+    true = _by_label(table.gold, counts, table.labels)
+    given = _by_label(table.answer, counts, table.labels)
+    n = true.sum(axis=1)
+    right = counts[:, table.gold == table.answer].sum(axis=1)
+    root = np.sqrt((n**2 - (given**2).sum(axis=1)) * (n**2 - (true**2).sum(axis=1)))
+    above = right * n - (true * given).sum(axis=1)
+    return np.asarray(np.divide(above, root, out=np.zeros_like(root), where=root > 0))
+
+
+def _resampled(
+    table: _Cells,
+    metric: Callable[[_Cells, IntArray], FloatArray],
+    clusters: Sequence[Hashable] | None,
+    seed: int,
+) -> Interval | None:
+    """Percentile bootstrap of a metric of the table; `None` where all resamples agree."""
+    if not table.n or len(table.counts) == 1:
+        return None
+    rng = np.random.default_rng(seed)
+    codes = None if clusters is None else cluster_codes(clusters)
+    shared = codes is not None and 1 < int(codes.max()) + 1 < table.n
+    step = max(1, DRAWS_AT_ONCE // table.n)
+    estimates = np.empty(RESAMPLES)
+    for start in range(0, RESAMPLES, step):
+        rows = min(step, RESAMPLES - start)
+        if shared and codes is not None:
+            counts = _drawn_clusters(table, codes, rng, rows)
+        else:
+            # Drawing n items and drawing how many fall into each cell are the same experiment.
+            counts = rng.multinomial(table.n, table.counts / table.n, size=rows)
+        estimates[start : start + rows] = metric(table, counts)
+    if estimates.min() == estimates.max():
+        return None
+    return percentile_interval(estimates, "clusters" if shared else "items", level=0.95, seed=seed)
+
+
+def _drawn_clusters(table: _Cells, codes: IntArray, rng: np.random.Generator, rows: int) -> IntArray:
+    """Cell counts of resamples of whole clusters, shape (rows, cells)."""
+    m = int(codes.max()) + 1
+    times = rng.multinomial(m, np.full(m, 1 / m), size=rows)
+    order = np.argsort(table.cell, kind="stable")
+    first = np.searchsorted(table.cell[order], np.arange(len(table.counts)))
+    return np.asarray(np.add.reduceat(times[:, codes[order]], first, axis=1))

@@ -1,0 +1,115 @@
+"""pass@k: the chance that one of k generated programs is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import comb
+
+from merilo.items import ItemId
+from merilo.metrics.intervals import mean_interval
+from merilo.metrics.judgement import Judgement
+from merilo.metrics.score import Score
+
+
+@lru_cache(maxsize=4096)
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """The unbiased estimate of pass@k from n generations of which c are right.
+
+        pass@k = 1 - C(n - c, k) / C(n, k)
+
+    which is 1 if n - c < k, else 1 - prod_{i = n-c+1 .. n} (1 - k / i). Computed with integers and rounded once, so that no
+    product of floats drifts at n = 200, k = 100.
+
+    Args:
+        n: how many programs were generated.
+        c: how many of them are right, 0 .. n.
+        k: how many one may try, 1 .. n. With fewer generations than k nothing is estimated: that raises.
+
+    Raises:
+        ValueError: when the numbers cannot be.
+
+    References:
+        M. Chen et al. (2021), Evaluating large language models trained on code, section 2.1.
+
+    Example:
+        >>> pass_at_k(10, 3, 1), pass_at_k(10, 3, 5), pass_at_k(10, 3, 10)
+        (0.3, 0.9166666666666666, 1.0)
+    """
+    if not 0 <= c <= n:
+        raise ValueError(f"{c} right of {n} generations cannot be")
+    if not 1 <= k <= n:
+        raise ValueError(
+            f"pass@{k} needs at least {max(k, 1)} generations and a positive k, not {n} generations"
+        )
+    every = comb(n, k)
+    return (every - comb(n - c, k)) / every
+
+
+def is_right(results: Sequence[str | None], gold: Sequence[str]) -> bool:
+    """Whether a generation passed all its tests: `str(result)` equals the gold, test by test.
+
+    Args:
+        results: `str(result)` for every test, `None` where the program failed. Of another length than the gold: not right.
+        gold: the right result of every test.
+
+    Example:
+        >>> is_right(["[1]", "[2]"], ["[1]", "[2]"]), is_right(["[1]", None], ["[1]", "[2]"])
+        (True, False)
+    """
+    return list(results) == list(gold)
+
+
+def pass_score(
+    counts: Sequence[tuple[int, int]], k: int, ids: Sequence[ItemId] | None = None, *, seed: int = 0
+) -> Score:
+    """pass@k over problems: the mean of `pass_at_k`.
+
+    Args:
+        counts: (n, c) of each problem: how many generations, how many of them right.
+        k: how many one may try.
+        ids: the problems' ids; 0 .. when not given.
+        seed: of the interval's resampling.
+
+    Raises:
+        ValueError: when a problem has fewer than k generations.
+
+    Example:
+        >>> pass_score([(10, 10), (10, 0)], 5).value
+        0.5
+    """
+    values = [pass_at_k(n, c, k) for n, c in counts]
+    names: Sequence[ItemId] = range(len(values)) if ids is None else ids
+    value = sum(values) / len(values) if values else 0.0
+    interval = mean_interval(values, seed=seed)
+    return Score(f"pass@{k}", value, len(values), interval, dict(zip(names, values, strict=True)))
+
+
+def judge(generations: Sequence[Sequence[str | None]], gold: Sequence[str], k: int) -> Judgement:
+    """How pass@k judges one problem: which generations passed, and the estimate.
+
+    Raises:
+        ValueError: when there are fewer than k generations.
+
+    Example:
+        >>> judge([["1"], ["2"]], ["1"], 1).points
+        0.5
+    """
+    steps = [f"{len(generations)} generations against {len(gold)} tests"]
+    for number, results in enumerate(generations, start=1):
+        steps.append(f"generation {number}: {_verdict(results, gold)}")
+    n, c = len(generations), sum(is_right(results, gold) for results in generations)
+    points = pass_at_k(n, c, k)
+    steps.append(f"{c} of {n} are right: pass@{k} = 1 - C({n - c}, {k}) / C({n}, {k}) = {points:.4g}")
+    return Judgement(f"pass@{k}", points, 1.0, tuple(steps))
+
+
+def _verdict(results: Sequence[str | None], gold: Sequence[str]) -> str:
+    if len(results) != len(gold):
+        return f"{len(results)} results for {len(gold)} tests, not right"
+    for test, (result, true) in enumerate(zip(results, gold, strict=True), start=1):
+        if result is None:
+            return f"failed at test {test}, not right"
+        if result != true:
+            return f"test {test} gave {result!r} instead of {true!r}, not right"
+    return "right"

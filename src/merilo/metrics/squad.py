@@ -1,0 +1,169 @@
+"""F1 and exact match of free short answers over alternatives, by SQuAD's rule (CheGeKa, MultiQ)."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+from merilo.items import ItemId
+from merilo.metrics.intervals import mean_interval
+from merilo.metrics.judgement import Judgement
+from merilo.metrics.score import Score
+
+#: What stands between the alternatives of a gold answer.
+ALTERNATIVES: Final = ";"
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalised(text: str) -> str:
+    """Lower-case, without ASCII punctuation and English articles, white space folded to single spaces.
+
+    Only the 32 ASCII marks go, as in SQuAD: «ёлочки» and dashes stay. Articles are removed after punctuation.
+
+    Example:
+        >>> normalised("  The  «Война и мир», (роман)! ")
+        '«война и мир» роман'
+    """
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def alternatives(gold: str) -> list[str]:
+    """The gold answer's alternatives.
+
+    Example:
+        >>> alternatives("Пушкин;А. С. Пушкин")
+        ['Пушкин', 'А. С. Пушкин']
+    """
+    return gold.split(ALTERNATIVES)
+
+
+def token_f1(answer: str, alternative: str) -> float:
+    """F1 of the two bags of white-space tokens after normalisation, for one alternative.
+
+        F1 = 2 P R / (P + R),  P = common / answer's tokens,  R = common / alternative's tokens
+
+    When either side has no tokens, 1 if neither has, else 0.
+
+    Example:
+        >>> token_f1("лев толстой", "Толстой")
+        0.6666666666666666
+    """
+    return _token_f1(normalised(answer).split(), normalised(alternative).split())
+
+
+def f1(
+    answers: Sequence[str],
+    gold: Sequence[str],
+    ids: Sequence[ItemId] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
+) -> Score:
+    """Mean over items of the best `token_f1` over the gold's alternatives.
+
+    Args:
+        answers: shape (n,).
+        gold: shape (n,), alternatives split by `;`.
+        ids: shape (n,), the items' ids; 0 .. n-1 when not given.
+        clusters: shape (n,), equal where items share a text.
+        seed: of the interval's resampling.
+
+    Raises:
+        ValueError: when the sequences differ in length.
+
+    References:
+        P. Rajpurkar et al. (2016), SQuAD: 100,000+ questions for machine comprehension of text; the evaluation script
+        of SQuAD 2.0 for empty answers.
+
+    Example:
+        >>> f1(["Лев Толстой", "не знаю"], ["Толстой; Л. Н. Толстой", "Чехов"]).value
+        0.3333333333333333
+    """
+    best = [_best_f1(answer, true) for answer, true in zip(answers, gold, strict=True)]
+    return _mean("f1", best, ids, clusters, seed)
+
+
+def em(
+    answers: Sequence[str],
+    gold: Sequence[str],
+    ids: Sequence[ItemId] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
+) -> Score:
+    """Share of items whose answer equals one of the gold's alternatives, both normalised.
+
+    Arguments, errors and references are those of `f1`.
+
+    Example:
+        >>> em(["толстой!"], ["Толстой;Лев Толстой"]).value
+        1.0
+    """
+    hits = [float(_matches(answer, true)) for answer, true in zip(answers, gold, strict=True)]
+    return _mean("em", hits, ids, clusters, seed)
+
+
+def judge(answer: str, gold: str) -> tuple[Judgement, Judgement]:
+    """How `f1` and `em` judge one answer: every alternative tried, and the best.
+
+    Example:
+        >>> f1_judgement, em_judgement = judge("Лев Толстой", "Толстой;Лев Толстой")
+        >>> f1_judgement.points, em_judgement.points
+        (1.0, 1.0)
+    """
+    given = normalised(answer)
+    steps = [f"answer {answer!r} normalised to {given!r} (lower-case, no punctuation, no English articles)"]
+    for text in alternatives(gold):
+        shape = normalised(text)
+        equal = ", equal" if shape == given else ""
+        steps.append(
+            f"alternative {text!r} normalised to {shape!r}: token F1 {token_f1(answer, text):.4g}{equal}"
+        )
+    f1_points, em_points = _best_f1(answer, gold), float(_matches(answer, gold))
+    return (
+        Judgement("f1", f1_points, 1.0, (*steps, f"the best alternative gives {f1_points:.4g} of 1")),
+        Judgement(
+            "em",
+            em_points,
+            1.0,
+            (*steps, f"{'an' if em_points else 'no'} alternative is equal: {em_points:g} of 1"),
+        ),
+    )
+
+
+def _best_f1(answer: str, gold: str) -> float:
+    tokens = normalised(answer).split()
+    return max(_token_f1(tokens, normalised(text).split()) for text in alternatives(gold))
+
+
+def _matches(answer: str, gold: str) -> bool:
+    given = normalised(answer)
+    return any(normalised(text) == given for text in alternatives(gold))
+
+
+def _token_f1(given: list[str], true: list[str]) -> float:
+    if not given or not true:
+        return float(given == true)
+    common = (Counter(given) & Counter(true)).total()
+    if not common:
+        return 0.0
+    precision, recall = common / len(given), common / len(true)
+    return 2 * precision * recall / (precision + recall)
+
+
+def _mean(
+    name: str,
+    values: list[float],
+    ids: Sequence[ItemId] | None,
+    clusters: Sequence[Hashable] | None,
+    seed: int,
+) -> Score:
+    names: Sequence[ItemId] = range(len(values)) if ids is None else ids
+    value = sum(values) / len(values) if values else 0.0
+    interval = mean_interval(values, clusters, seed=seed)
+    return Score(name, value, len(values), interval, dict(zip(names, values, strict=True)))

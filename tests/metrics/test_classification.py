@@ -1,0 +1,138 @@
+"""Metrics of closed answers, held against scikit-learn."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
+from merilo.metrics.classification import acc, em, f1_macro, judge_equal, mcc
+
+labels = st.sampled_from(["1", "2", "3", "A", "", " 1", "не знаю"])
+pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=60)
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs)
+def test_acc_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
+    answers, gold = map(list, zip(*pairs, strict=True))
+    assert acc(answers, gold).value == pytest.approx(accuracy_score(gold, answers))
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs)
+def test_f1_macro_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
+    answers, gold = map(list, zip(*pairs, strict=True))
+    assert f1_macro(answers, gold).value == pytest.approx(f1_score(gold, answers, average="macro"))
+
+
+@pytest.mark.filterwarnings("ignore:A single label")
+@settings(max_examples=40, deadline=None)
+@given(pairs)
+def test_mcc_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
+    answers, gold = map(list, zip(*pairs, strict=True))
+    assert mcc(answers, gold).value == pytest.approx(matthews_corrcoef(gold, answers), abs=1e-12)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("01"), st.sampled_from("01")), min_size=1, max_size=60))
+def test_mcc_of_two_labels_is_the_textbooks(pairs: list[tuple[str, str]]) -> None:
+    tp, tn = pairs.count(("1", "1")), pairs.count(("0", "0"))
+    fp, fn = pairs.count(("1", "0")), pairs.count(("0", "1"))
+    root = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    answers, gold = map(list, zip(*pairs, strict=True))
+    assert mcc(answers, gold).value == pytest.approx((tp * tn - fp * fn) / root if root else 0.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs)
+def test_every_item_says_what_it_earned(pairs: list[tuple[str, str]]) -> None:
+    answers, gold = map(list, zip(*pairs, strict=True))
+    ids = [f"item {number}" for number in range(len(pairs))]
+    score = acc(answers, gold, ids)
+    assert sum(score.per_item.values()) / score.n == pytest.approx(score.value)
+    for number, (answer, true) in enumerate(pairs):
+        assert judge_equal(answer, true).points == score.per_item[ids[number]]
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 2**32), st.integers(2, 4))
+def test_the_bootstrap_is_the_one_that_resamples_items(seed: int, kinds: int) -> None:
+    """Drawing cells of the table is the same as drawing items: the quantiles agree within their own noise."""
+    rng = np.random.default_rng(seed)
+    gold = rng.integers(0, kinds, 200).astype(str)
+    answers = np.where(rng.random(200) < 0.7, gold, rng.integers(0, kinds, 200).astype(str))
+    for ours, oracle in ((f1_macro, _sklearn_f1), (mcc, matthews_corrcoef)):
+        interval = ours(answers.tolist(), gold.tolist()).interval
+        drawn = rng.integers(0, 200, size=(200, 200))
+        estimates = [oracle(gold[rows], answers[rows]) for rows in drawn]
+        low, high = np.quantile(estimates, [0.025, 0.975])
+        assert interval is not None
+        assert interval.low == pytest.approx(low, abs=0.07)
+        assert interval.high == pytest.approx(high, abs=0.07)
+
+
+def _sklearn_f1(gold: np.ndarray, answers: np.ndarray) -> float:
+    return float(f1_score(gold, answers, average="macro"))
+
+
+def test_items_of_one_text_widen_the_interval() -> None:
+    gold = ["1", "2"] * 100
+    answers = ["1", "2"] * 70 + ["2", "1"] * 30
+    texts = [number // 10 for number in range(200)]
+    for metric in (f1_macro, mcc, acc):
+        alone, shared = metric(answers, gold).interval, metric(answers, gold, clusters=texts).interval
+        assert alone is not None
+        assert shared is not None
+        assert shared.high - shared.low > 1.5 * (alone.high - alone.low)
+        assert "clusters" in shared.method
+
+
+def test_clusters_of_one_item_each_change_nothing() -> None:
+    gold, answers = ["1", "2", "2", "1"] * 5, ["1", "2", "1", "1"] * 5
+    assert f1_macro(answers, gold, clusters=range(20)) == f1_macro(answers, gold)
+    assert mcc(answers, gold, clusters=range(20)) == mcc(answers, gold)
+    assert acc(answers, gold, clusters=range(20)) == acc(answers, gold)
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    gold, answers = ["1", "2", "2", "1"] * 25, ["1", "2", "1", "1"] * 25
+    assert mcc(answers, gold, seed=7) == mcc(answers, gold, seed=7)
+    assert mcc(answers, gold, seed=7).interval != mcc(answers, gold, seed=8).interval
+
+
+def test_all_right_is_not_called_certain() -> None:
+    gold = ["1", "2"] * 50
+    score = f1_macro(gold, gold)
+    assert score.value == 1.0
+    assert score.interval is not None
+    assert score.interval.low == pytest.approx(0.963, abs=5e-4)
+    assert "accuracy" in score.interval.method
+    assert mcc(gold, gold).interval is None
+
+
+@pytest.mark.parametrize("metric", [acc, em, f1_macro, mcc])
+def test_of_no_items_nothing_is_claimed(metric) -> None:
+    score = metric([], [])
+    assert (score.value, score.n, score.interval) == (0.0, 0, None)
+
+
+@pytest.mark.parametrize("metric", [acc, em, f1_macro, mcc])
+def test_answers_and_gold_must_pair(metric) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        metric(["1"], ["1", "2"])
+
+
+def test_a_thousand_sorts_of_nonsense_stay_cheap() -> None:
+    gold = ["1", "2", "3", "4"] * 500
+    nonsense = [f"nonsense {number}" for number in range(2000)]
+    assert f1_macro(nonsense, gold).value == 0.0
+    assert mcc(nonsense, gold).value == pytest.approx(matthews_corrcoef(gold, nonsense), abs=1e-9)
+
+
+def test_space_is_not_forgiven_and_the_judgement_says_so() -> None:
+    judgement = judge_equal("a ", "A")
+    assert judgement.points == 0.0
+    assert "case or surrounding space" in judgement.steps[1]

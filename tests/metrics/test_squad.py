@@ -1,0 +1,93 @@
+"""Free answers over alternatives, held against a second writing of SQuAD's rule."""
+
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo.metrics.squad import alternatives, em, f1, judge, normalised, token_f1
+
+words = st.sampled_from(
+    ["the", "a", "An", "Пушкин", "Толстой,", "лев", "«Лев»", "anna", "12-й", "—", "x;", "", "ё"]
+)
+phrases = st.lists(words, max_size=6).map(" ".join) | st.text(max_size=12)
+
+
+def tokens_by_hand(text: str) -> list[str]:
+    """Character by character, without regular expressions or translation tables."""
+    kept = "".join(sign for sign in text.lower() if sign not in string.punctuation)
+    out, word = [], ""
+    for sign in kept + " ":
+        if sign.isspace():
+            out.append(word)
+            word = ""
+        else:
+            word += sign
+    return [word for word in out if word and word not in {"a", "an", "the"}]
+
+
+def f1_by_hand(answer: list[str], true: list[str]) -> float:
+    if not answer or not true:
+        return 1.0 if answer == true else 0.0
+    rest, common = list(true), 0
+    for token in answer:
+        if token in rest:
+            rest.remove(token)
+            common += 1
+    return 2 * common / (len(answer) + len(true))
+
+
+@settings(deadline=None)
+@given(st.lists(words, max_size=6).map(" ".join))
+def test_normalising_is_the_rule_read_literally(text: str) -> None:
+    assert normalised(text).split() == tokens_by_hand(text)
+
+
+@settings(deadline=None)
+@given(phrases)
+def test_normalising_twice_is_normalising_once(text: str) -> None:
+    assert normalised(normalised(text)) == normalised(text)
+
+
+@settings(deadline=None)
+@given(st.lists(words, max_size=6).map(" ".join), st.lists(words, max_size=6).map(" ".join))
+def test_the_best_alternative_counts(answer: str, gold: str) -> None:
+    given = tokens_by_hand(answer)
+    options = [tokens_by_hand(text) for text in gold.split(";")]
+    assert f1([answer], [gold]).value == pytest.approx(max(f1_by_hand(given, option) for option in options))
+    assert em([answer], [gold]).value == float(any(given == option for option in options))
+
+
+@settings(deadline=None)
+@given(phrases, phrases)
+def test_the_judgement_tells_the_score(answer: str, gold: str) -> None:
+    f1_judgement, em_judgement = judge(answer, gold)
+    assert f1_judgement.points == f1([answer], [gold]).value
+    assert em_judgement.points == em([answer], [gold]).value
+    assert em_judgement.points <= f1_judgement.points
+    assert sum("alternative" in step for step in f1_judgement.steps) == len(alternatives(gold)) + 1
+
+
+@settings(deadline=None)
+@given(phrases, phrases)
+def test_token_f1_is_symmetric(one: str, other: str) -> None:
+    assert token_f1(one, other) == pytest.approx(token_f1(other, one))
+
+
+def test_what_squad_forgives_and_what_not() -> None:
+    assert em(["THE Нева!"], ["нева"]).value == 1.0
+    assert em(["река  Нева"], ["река нева"]).value == 1.0
+    assert em(["«Нева»"], ["Нева"]).value == 0.0, "only ASCII punctuation goes"
+    assert em(["елка"], ["ёлка"]).value == 0.0
+    assert f1(["река Нева"], ["Нева"]).value == pytest.approx(2 / 3)
+
+
+def test_exact_match_has_wilsons_interval_and_f1_a_bootstrap() -> None:
+    answers, gold = ["нева", "река волга", "дон", "обь"] * 25, ["нева", "волга", "днепр", "обь"] * 25
+    exact, overlap = em(answers, gold).interval, f1(answers, gold).interval
+    assert exact is not None
+    assert overlap is not None
+    assert exact.method == "Wilson score"
+    assert overlap.method.startswith("bootstrap over items")
+    assert overlap.low < f1(answers, gold).value < overlap.high
