@@ -1,0 +1,14 @@
+"""`merilo code`: generated programs."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Run and score generated programs, jailed."
+)
+
+
+@app.callback()
+def code() -> None:
+    """Run and score generated programs, jailed."""
