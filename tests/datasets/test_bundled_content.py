@@ -1,7 +1,10 @@
 """What is bundled keeps the rules that can be checked without a reader: prompts, ids, golds, balance."""
 
+import json
 import re
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -139,3 +142,199 @@ def test_a_prompt_is_set_with_care(group: str, prompt: str) -> None:
     assert '"' not in prompt, "Russian text quotes with «ёлочки»"
     assert " - " not in prompt, "a dash is not a hyphen"
     assert prompt.count("«") == prompt.count("»")
+
+
+# The bundled items.
+
+STRING_INPUTS = {"bps", "lcs", "rudetox", "rumodar", "rumultiar", "simplear"}
+GROUPED_BY = {"parus": "task", "ruethics": "question", "ruhhh": "criteria", "use": "type"}
+USE_FIELDS = {"task", "text", "choices", "additional_text"}
+EXAMPLES = sorted(path.stem for path in (BUNDLED / "examples").glob("*.json"))
+
+
+def split_of(name: str, split: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = json.loads((BUNDLED / "examples" / f"{name}.json").read_text("utf-8"))[
+        "data"
+    ][split]
+    return items
+
+
+def items_of(name: str) -> list[dict[str, Any]]:
+    """Test and shots in the order of the file; a dialogue's turns one after another."""
+    items: list[Any] = split_of(name, "test") + split_of(name, "shots")
+    return [turn for dialogue in items for turn in dialogue] if name == "rutie" else items
+
+
+def group_of(name: str, item: dict[str, Any]) -> str:
+    return f"{name}/{item['meta'][GROUPED_BY[name]]}" if name in GROUPED_BY else name
+
+
+def texts_of(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in texts_of(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in texts_of(inner)]
+    return [str(value)]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_file_is_written_as_the_benchmark_writes_it(name: str) -> None:
+    text = (BUNDLED / "examples" / f"{name}.json").read_text(encoding="utf-8")
+    assert text == json.dumps(json.loads(text), indent=4, ensure_ascii=False) + "\n"
+    assert set(json.loads(text)) == {"data"}
+    assert set(json.loads(text)["data"]) == {"test", "shots"}
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "rutie"])
+def test_ids_run_from_one_through_test_and_shots(name: str) -> None:
+    assert [item["meta"]["id"] for item in items_of(name)] == list(range(1, len(items_of(name)) + 1))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_item_has_four_parts_and_the_fields_of_its_dataset(name: str) -> None:
+    for item in items_of(name):
+        assert list(item) == ["instruction", "inputs", "outputs", "meta"]
+        if name in STRING_INPUTS:
+            assert isinstance(item["inputs"], str)
+        elif name == "use":
+            assert set(item["inputs"]) == USE_FIELDS
+        else:
+            hidden = {"tests"} if name in {"ruhumaneval", "rucodeeval"} else set()
+            assert set(item["inputs"]) == FIELDS[group_of(name, item)] | hidden
+        assert all(text for text in texts_of(item["outputs"]))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_prompts_are_spread_evenly_over_the_items(name: str) -> None:
+    known = prompts_of(name)
+    used: dict[str, Counter[str]] = {}
+    for item in items_of(name):
+        group = group_of(name, item)
+        assert item["instruction"] in known[group]
+        used.setdefault(group, Counter())[item["instruction"]] += 1
+    assert set(used) == set(known)
+    for group, counts in used.items():
+        uses = [counts[prompt] for prompt in known[group]]
+        assert max(uses) - min(uses) <= 1, group
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_question_is_asked_twice(name: str) -> None:
+    if name == "rutie":
+        questions = [json.dumps(item["inputs"], sort_keys=True) for item in items_of(name)]
+    else:
+        by = GROUPED_BY.get(name) if name == "ruethics" else None
+        questions = [
+            json.dumps([item["inputs"], item["meta"].get(by)], sort_keys=True) for item in items_of(name)
+        ]
+    assert len(set(questions)) == len(questions)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_rendered_prompt_has_no_unfilled_placeholder(name: str) -> None:
+    for item in items_of(name):
+        inputs = (
+            item["inputs"]
+            if isinstance(item["inputs"], dict)
+            else dict.fromkeys(FIELDS[name], item["inputs"])
+        )
+        rendered = re.sub(
+            r"\{(\w+)\}", lambda field, inputs=inputs: str(inputs[field[1]]), item["instruction"]
+        )
+        for field in FIELDS[group_of(name, item)]:
+            assert "{" + field + "}" not in rendered
+            assert str(inputs[field]) in rendered
+            assert str(inputs[field]).strip(), f"{field} is empty in item {item['meta']}"
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in {"ruhumaneval", "rucodeeval"}])
+def test_items_are_set_with_care(name: str) -> None:
+    for item in items_of(name):
+        for text in texts_of(item["inputs"]) + texts_of(item["outputs"]):
+            assert '"' not in text, text
+            assert "  " not in text, text
+            assert " - " not in text or name in {"rumodar", "rumultiar"}, text
+            assert text.count("«") == text.count("»"), text
+            assert not re.search(r"[а-яё][a-z]|[a-z][а-яё]", text, flags=re.IGNORECASE), (
+                f"mixed alphabets: {text}"
+            )
+
+
+# USE: one whole variant.
+
+USE_TYPES = {
+    **dict.fromkeys(["2", "4", "5", "6", "7", "13", "14", "24"], "text"),
+    "26": "matching",
+    **dict.fromkeys(["1", "3", "22", "23"], "multiple_choice_based_on_text"),
+    **dict.fromkeys(["15", "17", "18", "19", "20", "21", "25"], "multiple_choice_options_within_text"),
+    **dict.fromkeys(
+        ["8_0", "8_1", "8_2", "8_3", "8_4", "9", "10", "11", "12", "16"],
+        "multiple_choice_independent_options",
+    ),
+}
+
+
+def use_task_order(id_task: str) -> tuple[int, int]:
+    task, _, part = id_task.partition("_")
+    return int(task), int(part or 0)
+
+
+def test_the_use_variant_is_complete() -> None:
+    metas = [item["meta"] for item in split_of("use", "test")]
+    assert len(metas) == 30
+    assert sum(meta["score"] for meta in metas) == 34
+    assert [meta["id_task"] for meta in metas] == sorted(USE_TYPES, key=use_task_order)
+    assert {meta["variant"] for meta in metas} == {1}
+
+
+def test_use_items_have_the_type_and_the_points_of_their_task() -> None:
+    for item in items_of("use"):
+        meta = item["meta"]
+        assert meta["type"] == USE_TYPES[meta["id_task"]]
+        assert meta["score"] == {"16": 2, "26": 4}.get(meta["id_task"], 1)
+
+
+def test_use_items_leave_empty_what_their_kind_does_not_show() -> None:
+    for item in items_of("use"):
+        shown = FIELDS[f"use/{item['meta']['type']}"]
+        assert {field for field, text in item["inputs"].items() if text} == shown
+
+
+def use_options(item: dict[str, Any]) -> set[str]:
+    """The numbers that an answer to this item may hold."""
+    if item["inputs"]["choices"]:
+        return set(re.findall(r"^(\d+)\)", item["inputs"]["choices"], flags=re.MULTILINE))
+    return set(re.findall(r"\((\d+)\)", item["inputs"]["text"]))
+
+
+def test_use_golds_have_the_form_of_their_type() -> None:
+    for item in items_of("use"):
+        gold, kind = item["outputs"], item["meta"]["type"]
+        if kind == "text":
+            assert re.fullmatch(r"[а-яё]+(,[а-яё]+)*", gold), gold
+            continue
+        numbers = gold.split(",")
+        assert set(numbers) <= use_options(item), item["meta"]
+        assert len(set(numbers)) == len(numbers)
+        if kind == "matching":
+            assert len(numbers) == 4
+        else:
+            assert numbers == sorted(numbers, key=int)
+            assert set(numbers) < use_options(item), "everything is right: nothing to choose"
+
+
+def test_numbers_inside_a_use_text_run_from_one() -> None:
+    for item in items_of("use"):
+        numbers = [int(number) for number in re.findall(r"\((\d+)\)", item["inputs"]["text"])]
+        assert numbers == list(range(1, len(numbers) + 1)), item["meta"]
+
+
+def test_the_use_word_that_is_corrected_stands_in_the_text() -> None:
+    by_task = {item["meta"]["id_task"]: item for item in split_of("use", "test")}
+    for task in ("4", "6"):
+        assert by_task[task]["outputs"] in by_task[task]["inputs"]["text"].lower()
+    for task in ("5", "7"):
+        assert by_task[task]["outputs"] not in by_task[task]["inputs"]["text"].lower()
+    for task in ("13", "14"):
+        unbracketed = re.sub(r"[()\s]", "", by_task[task]["inputs"]["text"]).lower()
+        assert by_task[task]["outputs"].split(",")[0][:5] in unbracketed
