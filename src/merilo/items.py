@@ -1,16 +1,38 @@
-"""Items: one question each, as the benchmark writes them, and the files that hold them."""
+"""Items: one question each, as the benchmark writes them, and the files that hold them.
+
+A split is a JSON file of one of two forms, or a JSONL or Parquet file with an item a line or row:
+
+- ``{"data": {"test": [item, ...], "shots": [item, ...]}}`` (the first form; an item is
+  ``{"instruction": ..., "inputs": ..., "outputs": ..., "meta": {"id": ...}}``),
+- ``{"data": [item, ...], "access": "private"}`` in a file called after its split (the second).
+
+Where questions come as a dialogue (ruTiE), an item's place is taken by a list of items, the turns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Final, Literal, NoReturn, TypeAlias, cast
+
+from merilo.errors import InputError, OutputError, UsageError
 
 #: What JSON can say.
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 #: What identifies an item inside its dataset.
 ItemId: TypeAlias = int | str
+
+Access: TypeAlias = Literal["public", "private"]
+Layout: TypeAlias = Literal["v1", "v2"]
+
+#: Larger files are refused: nothing that people or models answer comes near.
+LARGEST_FILE: Final = 1 << 30
+
+SUFFIXES: Final = (".json", ".jsonl", ".parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +52,338 @@ class Item:
     inputs: str | Mapping[str, Json]
     outputs: Json = None
     meta: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The items of a split, in the order of the file.
+
+    Attributes:
+        name: "test", "shots", "train".
+        items: all items; the turns of dialogues one after another.
+        access: whether the gold answers are published, where the file says it.
+        lengths: how many turns each dialogue has; empty where the items are no dialogues.
+    """
+
+    name: str
+    items: tuple[Item, ...]
+    access: Access | None = None
+    lengths: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    def dialogues(self) -> list[tuple[Item, ...]]:
+        """The items dialogue by dialogue; each item alone where there are no dialogues."""
+        turns = iter(self.items)
+        return [tuple(islice(turns, length)) for length in self.lengths or (1,) * len(self.items)]
+
+
+def read_split(path: Path, name: str | None = None) -> Split:
+    """Read one split from a file.
+
+    Args:
+        path: a `.json`, `.jsonl` or `.parquet` file.
+        name: which of several splits; "test" when not given, or the only one.
+
+    Raises:
+        InputError: the file cannot be read as a split; the message names the place.
+        UsageError: the file holds no split of this name, or several and none is called "test".
+    """
+    splits = read_splits(path)
+    wanted = name or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
+    if wanted not in splits:
+        held = ", ".join(splits) or "none at all"
+        raise UsageError(f"{path} holds no split '{wanted}' (it holds {held})")
+    return splits[wanted]
+
+
+def read_splits(path: Path) -> dict[str, Split]:
+    """Read every split of a file, by name.
+
+    A file that holds one nameless split (all but JSON of the first form) gives it the file's own name.
+
+    Raises:
+        InputError: the file cannot be read as splits; the message names the place.
+    """
+    match path.suffix.lower():
+        case ".json":
+            return _json_splits(read_json(path), path)
+        case ".jsonl":
+            return {path.stem: _split(path.stem, list(_json_lines(path)), path, "")}
+        case ".parquet":
+            return {path.stem: _split(path.stem, _parquet_rows(path), path, "")}
+        case _:
+            raise InputError(f"is not one of the files that hold items ({', '.join(SUFFIXES)})", file=path)
+
+
+def split_file(folder: Path, name: str, split: str = "test") -> Path | None:
+    """Find a dataset's split in a folder of several datasets.
+
+    Args:
+        folder: where to look: for `<name>.json` or `<name>/<split>.json`, in any letter case; JSONL and Parquet too.
+        name: the dataset's name.
+        split: the split's name.
+
+    Returns:
+        The file, or `None` where there is none.
+    """
+    for suffix in SUFFIXES:
+        for wanted in ((f"{name}{suffix}",), (name, f"{split}{suffix}")):
+            if (found := _in_any_case(folder, wanted)) is not None:
+                return found
+    return None
+
+
+def _in_any_case(folder: Path, parts: tuple[str, ...]) -> Path | None:
+    if not folder.is_dir():
+        return None
+    for entry in sorted(folder.iterdir()):
+        if entry.name.lower() == parts[0].lower():
+            found = entry if len(parts) == 1 else _in_any_case(entry, parts[1:])
+            if found is not None and (len(parts) > 1 or found.is_file()):
+                return found
+    return None
+
+
+def read_json(path: Path) -> Json:
+    """Read a JSON file strictly.
+
+    Raises:
+        InputError: the file is missing, too large, not UTF-8 or not JSON; NaN, a key twice in one object, half of a
+            surrogate pair and absurd nesting count as not JSON.
+    """
+    return parse_json(_text(path), file=path)
+
+
+def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
+    """Parse JSON strictly, as `read_json` does.
+
+    Args:
+        text: the JSON.
+        file: the file it came from, for the message.
+        row: the line it came from, where each line is JSON of its own.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        where = f"position {error.pos + 1}" if row else f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"is not JSON: {error.msg.lower()} at {where}", file=file, row=row) from error
+    except UnicodeEncodeError as error:
+        raise InputError("is not JSON: half of a surrogate pair (\\ud…)", file=file, row=row) from error
+    except ValueError as error:
+        raise InputError(f"is not JSON: {error}", file=file, row=row) from error
+    except RecursionError as error:
+        raise InputError("is not JSON that can be read: too deep", file=file, row=row) from error
+    return cast("Json", value)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key '{twice[:60]}' stands twice in one object")
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise InputError(f"is larger than {LARGEST_FILE} bytes", file=path)
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", file=path) from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=path) from error
+
+
+def _json_splits(content: Json, path: Path) -> dict[str, Split]:
+    data = content.get("data") if isinstance(content, dict) else None
+    if isinstance(content, dict) and isinstance(data, list):
+        access = content.get("access")
+        if access not in {None, "public", "private"}:
+            raise InputError("must be 'public' or 'private'", file=path, field="access")
+        return {path.stem: _split(path.stem, data, path, "data", cast("Access | None", access))}
+    if not isinstance(data, dict):
+        raise InputError(
+            'holds no items: {"data": {"test": [...]}} or {"data": [...]} was expected', file=path
+        )
+    return {name: _split(name, entries, path, f"data.{name}") for name, entries in data.items()}
+
+
+def _json_lines(path: Path) -> Iterator[Json]:
+    for row, line in enumerate(_text(path).split("\n"), start=1):
+        if line.strip():
+            yield parse_json(line, file=path, row=row)
+
+
+def _parquet_rows(path: Path) -> list[Json]:
+    import polars as pl  # noqa: PLC0415 - half a second that JSON does not need
+
+    if not path.is_file():
+        raise InputError("there is no such file", file=path)
+    try:
+        rows = pl.read_parquet(path, use_pyarrow=False).to_dicts()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(
+            f"is not a Parquet file ({' '.join(str(error).split())[:120]})", file=path
+        ) from error
+    return [_without_nulls(row) for row in rows]
+
+
+def _without_nulls(value: Json) -> Json:
+    """A Parquet structure has every key in every row; those that an item has not are null."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return value
+
+
+def _split(name: str, entries: Json, path: Path, where: str, access: Access | None = None) -> Split:
+    if not isinstance(entries, list):
+        raise InputError("must be a list of items", file=path, field=where)
+    items: list[Item] = []
+    lengths: list[int] = []
+    for number, entry in enumerate(entries):
+        place = f"{where}[{number}]"
+        if isinstance(entry, list):
+            turns = [item_of(turn, file=path, where=f"{place}[{turn_}]") for turn_, turn in enumerate(entry)]
+            lengths.append(len(turns))
+            items += turns
+        else:
+            items.append(item_of(entry, file=path, where=place))
+    if lengths and sum(lengths) != len(items):
+        raise InputError("mixes dialogues (lists of items) with single items", file=path, field=where)
+    seen: set[ItemId] = set()
+    for item in items:
+        if item.id in seen:
+            raise InputError(f"two items have the id {item.id!r}", file=path, field=where)
+        seen.add(item.id)
+    return Split(name, tuple(items), access, tuple(lengths) or _runs(items))
+
+
+def _runs(items: Sequence[Item]) -> tuple[int, ...]:
+    """The lengths of dialogues whose turns say in `meta.dialog_id` where they belong."""
+    if not items or any("dialog_id" not in item.meta for item in items):
+        return ()
+    return tuple(len(list(turns)) for _, turns in groupby(items, key=lambda item: item.meta["dialog_id"]))
+
+
+def item_of(entry: Json, *, file: object, where: str) -> Item:
+    """Make an item of what a file says.
+
+    Empty outputs (`""`, `[]`, `{}`, nothing) are those of a closed test. A turn of a dialogue may be known by
+    `meta.dialog_id` and `meta.question_id` instead of `meta.id`; its id is then both with a slash between.
+
+    Args:
+        entry: the parsed JSON.
+        file: the file it came from, for the message.
+        where: its JSON path.
+
+    Raises:
+        InputError: the entry is no item.
+    """
+
+    def refuse(message: str, key: str = "") -> NoReturn:
+        raise InputError(message, file=file, field=f"{where}.{key}".strip(".") if key else where or None)
+
+    if not isinstance(entry, dict):
+        refuse("must be an item: an object with instruction, inputs, outputs and meta")
+    instruction, inputs, meta = (entry.get(key) for key in ("instruction", "inputs", "meta"))
+    if not isinstance(instruction, str | int) or isinstance(instruction, bool):
+        refuse("must be a text, or the number of a prompt", "instruction")
+    if not isinstance(inputs, str | dict):
+        refuse("must be a text or an object", "inputs")
+    if not isinstance(meta, dict):
+        refuse("must be an object with an id", "meta")
+    number = meta.get("id")
+    if number is None and {"dialog_id", "question_id"} <= meta.keys():
+        number = f"{meta['dialog_id']}/{meta['question_id']}"
+    if not isinstance(number, str | int) or isinstance(number, bool) or number == "":
+        refuse("must be a number or a text", "meta.id")
+    outputs = entry.get("outputs")
+    return Item(number, instruction, inputs, None if outputs in ("", [], {}) else outputs, meta)
+
+
+def entry_of(item: Item) -> dict[str, Json]:
+    """What a file says of an item: the inverse of `item_of`."""
+    known = {"dialog_id", "question_id"} <= item.meta.keys()
+    return {
+        "instruction": item.instruction,
+        "inputs": item.inputs if isinstance(item.inputs, str) else dict(item.inputs),
+        "outputs": "" if item.outputs is None else item.outputs,
+        "meta": dict(item.meta) if known else {"id": item.id, **item.meta},
+    }
+
+
+def write_splits(path: Path, splits: Sequence[Split], *, layout: Layout = "v1") -> None:
+    """Write splits into a file, in the form that its name asks for; the file appears whole or not at all.
+
+    Args:
+        path: a `.json`, `.jsonl` or `.parquet` file; only JSON of the first form takes several splits.
+        splits: what to write.
+        layout: the form of a JSON file: "v1" (`{"data": {"test": [...]}}`) or "v2" (`{"data": [...], "access": ...}`).
+
+    Raises:
+        UsageError: several splits, or an ending, that the file cannot take.
+        OutputError: the file cannot be written, or the items do not fit into columns.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(f"{path.name}: a file of items ends in {', '.join(SUFFIXES)}")
+    if suffix == ".json" and layout == "v1":
+        data: Json = {"data": {split.name: _entries(split) for split in splits}}
+        _write(path, dumped(data))
+        return
+    if len(splits) != 1:
+        raise UsageError(f"{path.name}: only JSON of the first form holds several splits")
+    (split,) = splits
+    if suffix == ".json":
+        content: dict[str, Json] = {"data": _entries(split)}
+        _write(path, dumped(content if split.access is None else {**content, "access": split.access}))
+    elif suffix == ".jsonl":
+        _write(path, "".join(f"{json.dumps(entry_of(item), ensure_ascii=False)}\n" for item in split))
+    else:
+        _write_parquet(path, split)
+
+
+def dumped(content: Json) -> str:
+    """JSON as the benchmark's files have it: four spaces of indent, letters as they are."""
+    return json.dumps(content, ensure_ascii=False, indent=4, allow_nan=False) + "\n"
+
+
+def _entries(split: Split) -> list[Json]:
+    if not split.lengths:
+        return [entry_of(item) for item in split]
+    return [[entry_of(turn) for turn in turns] for turns in split.dialogues()]
+
+
+def _write(path: Path, text: str) -> None:
+    from merilo.files import write_text  # noqa: PLC0415 - brings Polars along, which readers of JSON do not need
+
+    write_text(path, text)
+
+
+def _write_parquet(path: Path, split: Split) -> None:
+    import polars as pl  # noqa: PLC0415 - half a second that JSON does not need
+
+    try:
+        table = pl.DataFrame([entry_of(item) for item in split], infer_schema_length=None)
+        hidden = path.with_name(f".{path.name}.part")
+        table.write_parquet(hidden)
+        hidden.replace(path)
+    except OSError as error:
+        raise OutputError(f"cannot be written ({error.strerror or error})", file=path) from error
+    except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
+        raise OutputError("the items do not fit into typed columns; write JSON instead", file=path) from error

@@ -1,6 +1,8 @@
 """Solvers against slower ways to the same answer, and against the golds of real pools."""
 
+import csv
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -135,3 +137,16 @@ def test_an_input_split_in_columns_has_the_same_answer() -> None:
 def test_only_computable_datasets_have_a_solver() -> None:
     with pytest.raises(UsageError, match="parus"):
         solver("parus")
+
+
+@pytest.mark.parametrize(("name", "gold"), [("bps", "GOLDEN:correct"), ("lcs", "GOLDEN:length")])
+def test_the_control_items_of_real_pools_have_the_answer_of_the_solver(
+    name: str, gold: str, pools: Path
+) -> None:
+    (export,) = (pools / name).glob("assignments_*.tsv")
+    with export.open(encoding="utf-8", newline="") as file:
+        controls = [row for row in csv.DictReader(file, delimiter="\t") if row[gold]]
+    assert controls
+    for row in controls:
+        columns = [value for column, value in row.items() if column.startswith("INPUT:")]
+        assert solver(name)(columns) == row[gold]

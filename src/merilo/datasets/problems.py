@@ -1,0 +1,77 @@
+"""Programming problems: the tests and the golds, which the files hold as Python literals inside texts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from merilo.errors import DataError
+from merilo.items import Item
+
+#: Literal lists longer than this, in characters, are refused.
+LONGEST_LITERAL: Final = 1_000_000
+
+
+def literal_list(text: str, *, what: str) -> list[object]:
+    """Parse a list written as a Python literal, as `tests` and `outputs` of programming problems are.
+
+    Nothing is executed: only literals are read, and a text too long, too deep or not a list is refused.
+
+    Args:
+        text: the literal.
+        what: its name for the message.
+
+    Raises:
+        DataError: the text is not a list of literals.
+
+    Example:
+        >>> literal_list("[{'n': 3}, {'n': 4}]", what="tests")
+        [{'n': 3}, {'n': 4}]
+    """
+    if len(text) > LONGEST_LITERAL:
+        raise DataError(f"is longer than {LONGEST_LITERAL} characters", field=what)
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        raise DataError("is not a list of literals", field=what) from error
+    if not isinstance(value, list):
+        raise DataError("is a literal, but not a list", field=what)
+    return value
+
+
+def program_tests(item: Item) -> list[dict[str, object]]:
+    """The keyword arguments of each test of a programming problem.
+
+    Raises:
+        DataError: `inputs.tests` is not a list of dictionaries with names for keys.
+    """
+    tests = item.inputs.get("tests") if isinstance(item.inputs, Mapping) else None
+    found: Iterable[object] = (
+        literal_list(tests, what="inputs.tests") if isinstance(tests, str) else _a_list(tests, "inputs.tests")
+    )
+    cases: list[dict[str, object]] = []
+    for case in found:
+        if not isinstance(case, dict) or not all(isinstance(key, str) and key.isidentifier() for key in case):
+            raise DataError("must be a list of dictionaries from arguments to values", field="inputs.tests")
+        cases.append(case)
+    return cases
+
+
+def program_golds(item: Item) -> list[str]:
+    """What `str(result)` must be for each test of a programming problem.
+
+    Raises:
+        DataError: `outputs` is not a list, or a list of equal lists, of texts.
+    """
+    outputs = item.outputs
+    golds = literal_list(outputs, what="outputs") if isinstance(outputs, str) else _a_list(outputs, "outputs")
+    if golds and all(isinstance(sample, list) for sample in golds):
+        golds = _a_list(golds[0], "outputs")
+    return [gold if isinstance(gold, str) else str(gold) for gold in golds]
+
+
+def _a_list(value: object, what: str) -> list[object]:
+    if not isinstance(value, list):
+        raise DataError("must be a list", field=what)
+    return value

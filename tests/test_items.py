@@ -1,0 +1,274 @@
+"""Items survive every file format, and a file that holds none is refused with its place."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo.errors import InputError, MeriloError, OutputError, UsageError
+from merilo.items import (
+    Item,
+    Json,
+    Split,
+    entry_of,
+    item_of,
+    parse_json,
+    read_json,
+    read_split,
+    read_splits,
+    split_file,
+    write_splits,
+)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+KEYS = st.text("abcxyz_", min_size=1, max_size=4)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+GOLDS = JSON.filter(lambda gold: gold not in ("", [], {}))
+
+
+@st.composite
+def items(draw: st.DrawFn, golds: st.SearchStrategy[Json] = GOLDS) -> list[Item]:
+    ids = draw(st.lists(st.integers(1, 10**9) | TEXT.filter(bool), unique=True, max_size=6))
+    return [
+        Item(
+            number,
+            draw(TEXT | st.integers(0, 9)),
+            draw(TEXT | st.dictionaries(TEXT, JSON, max_size=3)),
+            draw(golds),
+            {"id": number, **draw(st.dictionaries(KEYS, JSON, max_size=2))},
+        )
+        for number in ids
+    ]
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("items")
+
+
+def entry(number: Json = 1, **other: Json) -> dict[str, Json]:
+    return {"instruction": "{inputs}", "inputs": "( )", "outputs": "1", "meta": {"id": number}, **other}
+
+
+@given(st.lists(items(), min_size=1, max_size=3))
+@settings(deadline=None)  # the first call imports Polars
+def test_splits_survive_the_first_form(place: Path, groups: list[list[Item]]) -> None:
+    splits = [Split(f"split{number}", tuple(group)) for number, group in enumerate(groups)]
+    write_splits(place / "first.json", splits)
+    assert list(read_splits(place / "first.json").values()) == splits
+
+
+@given(items(), st.sampled_from([None, "public", "private"]))
+@settings(deadline=None)  # the first call imports Polars
+def test_a_split_survives_the_second_form(place: Path, group: list[Item], access: None) -> None:
+    split = Split("second", tuple(group), access)
+    write_splits(place / "second.json", [split], layout="v2")
+    assert read_split(place / "second.json") == split
+
+
+@given(items())
+@settings(deadline=None)  # the first call imports Polars
+def test_a_split_survives_jsonl(place: Path, group: list[Item]) -> None:
+    split = Split("lines", tuple(group))
+    write_splits(place / "lines.jsonl", [split])
+    assert read_split(place / "lines.jsonl") == split
+
+
+@given(
+    st.lists(
+        st.tuples(TEXT, TEXT, TEXT.filter(bool), st.lists(st.integers(-9, 9), min_size=1, max_size=3)),
+        min_size=1,
+        max_size=5,
+    )
+)
+@settings(deadline=None)  # the first call imports Polars
+def test_items_of_one_form_survive_parquet(place: Path, rows: list[tuple[str, str, str, list[int]]]) -> None:
+    group = [
+        Item(
+            n,
+            instruction,
+            {"text": text, "option_a": "x"},
+            gold,
+            {"id": n, "domain": text, "marks": list(marks)},
+        )
+        for n, (instruction, text, gold, marks) in enumerate(rows, start=1)
+    ]
+    split = Split("table", tuple(group))
+    write_splits(place / "table.parquet", [split])
+    assert read_split(place / "table.parquet") == split
+
+
+def test_fields_that_an_item_of_a_parquet_file_has_not_are_absent(place: Path) -> None:
+    group = (Item(1, "{a}", {"a": "x"}, "1", {"id": 1}), Item(2, "{b}", {"b": "y"}, None, {"id": 2, "k": 1}))
+    write_splits(place / "uneven.parquet", [Split("uneven", group)])
+    assert read_split(place / "uneven.parquet").items == group
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4))
+@settings(deadline=None)  # the first call imports Polars
+def test_dialogues_keep_their_turns(place: Path, lengths: list[int]) -> None:
+    turns = [Item(n, "{q}", {"q": "?"}, "1", {"id": n}) for n in range(1, sum(lengths) + 1)]
+    split = Split("test", tuple(turns), lengths=tuple(lengths))
+    write_splits(place / "rutie.json", [split])
+    raw = json.loads((place / "rutie.json").read_text(encoding="utf-8"))["data"]["test"]
+    assert [len(dialogue) for dialogue in raw] == lengths
+    again = read_split(place / "rutie.json")
+    assert again == split
+    assert [turn for dialogue in again.dialogues() for turn in dialogue] == turns
+
+
+def test_a_flat_list_of_turns_falls_into_dialogues_by_what_its_turns_say(place: Path) -> None:
+    entries = [entry(None, meta={"dialog_id": d, "question_id": q}) for d, q in [(0, 0), (0, 1), (1, 0)]]
+    (place / "flat.json").write_text(json.dumps({"data": {"test": entries}}), encoding="utf-8")
+    split = read_split(place / "flat.json")
+    assert split.lengths == (2, 1)
+    assert [item.id for item in split] == ["0/0", "0/1", "1/0"]
+
+
+def test_items_that_are_no_dialogue_stand_alone() -> None:
+    split = Split("test", (Item(1, "", ""), Item(2, "", "")))
+    assert [len(group) for group in split.dialogues()] == [1, 1]
+    assert len(split) == 2
+
+
+@pytest.mark.parametrize("empty", ["", [], {}, None])
+def test_empty_outputs_are_those_of_a_closed_test(empty: Json) -> None:
+    item = item_of(entry(outputs=empty), file="f", where="data[0]")
+    assert item.outputs is None
+    assert entry_of(item)["outputs"] == ""
+
+
+def test_outputs_that_are_zero_or_false_are_golds() -> None:
+    assert item_of(entry(outputs=0), file="f", where="").outputs == 0
+    assert item_of(entry(outputs=False), file="f", where="").outputs is False
+
+
+def test_the_wanted_split_is_found_by_name_or_is_the_test_or_the_only_one(place: Path) -> None:
+    file = place / "several.json"
+    write_splits(file, [Split("train", (Item(1, "", ""),)), Split("test", (Item(2, "", ""),))])
+    assert read_split(file).name == "test"
+    assert read_split(file, "train").name == "train"
+    with pytest.raises(UsageError, match=r"holds no split 'dev' \(it holds train, test\)"):
+        read_split(file, "dev")
+    only = place / "only.json"
+    write_splits(only, [Split("shots", ())])
+    assert read_split(only).name == "shots"
+    write_splits(only, [Split("a", ()), Split("b", ())])
+    with pytest.raises(UsageError, match="no split 'test'"):
+        read_split(only)
+
+
+@pytest.mark.parametrize("name", ["BPS.json", "bps.json", "Bps/Test.json", "bps/test.jsonl", "BPS.parquet"])
+def test_a_split_is_found_in_a_folder_in_any_letter_case(tmp_path: Path, name: str) -> None:
+    (tmp_path / "rcb.json").touch()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    assert split_file(tmp_path, "bPs") == tmp_path / name
+    assert split_file(tmp_path, "parus") is None
+    assert split_file(tmp_path / "nowhere", "bps") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "is not JSON: expecting value at line 1, column 1"),
+        ('{"data": {"test": [', "is not JSON"),
+        ("[]", "holds no items"),
+        ("{}", "holds no items"),
+        ('{"data": 5}', "holds no items"),
+        ('{"data": {"test": {}}}', r"data\.test: must be a list"),
+        ('{"data": [], "access": "secret"}', "access: must be 'public' or 'private'"),
+        ('{"data": [5]}', r"data\[0\]: must be an item"),
+        ('{"data": [{"inputs": "a"}]}', r"data\[0\]\.instruction: must be"),
+        ('{"data": [{"instruction": true, "inputs": "a"}]}', r"data\[0\]\.instruction: must be"),
+        ('{"data": [{"instruction": "", "inputs": 3}]}', r"data\[0\]\.inputs: must be"),
+        ('{"data": [{"instruction": "", "inputs": ""}]}', r"data\[0\]\.meta: must be"),
+        ('{"data": [{"instruction": "", "inputs": "", "meta": {}}]}', r"data\[0\]\.meta\.id: must be"),
+        ('{"data": [{"instruction": "", "inputs": "", "meta": {"id": true}}]}', r"meta\.id: must be"),
+        ('{"data": [{"instruction": "", "inputs": "", "meta": {"id": 1.5}}]}', r"meta\.id: must be"),
+        ('{"data": {"test": [[{"inputs": ""}]]}}', r"data\.test\[0\]\[0\]\.instruction"),
+        (json.dumps({"data": {"test": [entry(1), [entry(2)]]}}), "mixes dialogues"),
+        (json.dumps({"data": {"test": [entry(7), entry(7)]}}), "two items have the id 7"),
+        ('{"data": [NaN]}', "NaN is not a JSON number"),
+        ('{"data": [1], "data": [2]}', "the key 'data' stands twice"),
+        ('{"data": ["\\ud800"]}', "surrogate"),
+        ("[" * 100_000, "too deep"),
+        ('{"data": [' + "9" * 5000 + "]}", "is not JSON"),
+    ],
+)
+def test_a_file_that_holds_no_items_is_refused_with_the_place(tmp_path: Path, text: str, fault: str) -> None:
+    file = tmp_path / "test.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=fault) as caught:
+        read_splits(file)
+    assert str(caught.value).startswith(str(file))
+
+
+def test_a_bad_line_of_jsonl_is_named_by_its_row(tmp_path: Path) -> None:
+    file = tmp_path / "test.jsonl"
+    file.write_text(f"{json.dumps(entry(1))}\n\n{{\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"test.jsonl, row 3: is not JSON"):
+        read_splits(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("test.json", b"\xff\xfe{", "is not UTF-8"),
+        ("test.parquet", b"PAR1 no", "is not a Parquet file"),
+        ("test.csv", b"a,b", "is not one of the files"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str, content: bytes, fault: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=fault):
+        read_splits(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["nowhere.json", "nowhere.jsonl", "nowhere.parquet", "folder.json"])
+def test_a_missing_file_is_said_so(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(InputError, match=r"no such file|cannot be read"):
+        read_splits(tmp_path / name)
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf[1]")
+    assert read_json(tmp_path / "marked.json") == [1]
+
+
+@given(JSON)
+def test_strict_parsing_reads_all_that_is_json(value: Json) -> None:
+    assert parse_json(json.dumps(value), file="f") == value
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_json_or_refused_with_a_sentence(text: str) -> None:
+    with suppress(InputError):
+        parse_json(text, file="f")
+
+
+def test_what_a_file_cannot_take_is_refused(tmp_path: Path) -> None:
+    split = Split("test", (Item(1, "", "a"),))
+    with pytest.raises(UsageError, match="first form"):
+        write_splits(tmp_path / "two.jsonl", [split, replace(split, name="shots")])
+    with pytest.raises(UsageError, match="ends in"):
+        write_splits(tmp_path / "items.csv", [split])
+    mixed = Split("test", (Item(1, "", "a"), Item(2, "", {"a": "b"})))
+    with pytest.raises(OutputError, match="write JSON instead"):
+        write_splits(tmp_path / "mixed.parquet", [mixed])
+    for name in ("x/y.parquet",):
+        with pytest.raises(MeriloError):
+            write_splits(tmp_path / name, [split])
