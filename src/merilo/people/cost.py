@@ -22,7 +22,7 @@ class Cost:
         currency: the currency, where it is known.
         published_total: the reward added over the rows of test items, as published tables do: a page that holds two
             test items is counted twice.
-        published_hourly: the mean over those rows of `3600 / seconds x reward`.
+        published_hourly: the mean over those rows of `3600 / seconds x reward`, with whole seconds, fractions cut off.
         median_seconds: the median time of one answer: a page's time shared equally among its rows.
     """
 

@@ -1,0 +1,445 @@
+"""A human baseline: from responses to the figure, with everything that stands behind it.
+
+The order of the steps is that of the published procedure: annotators who fail the control items are excluded with all
+their answers; the rest decide each item; items on which they do not are counted; what was decided is scored against
+gold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from merilo.errors import DataError, UsageError
+from merilo.files import shortened
+from merilo.metrics.intervals import wilson
+from merilo.metrics.score import Score
+from merilo.people import agreement, aggregation, controls, cost, repeats
+from merilo.people.aggregation import Consensus, Resolution
+from merilo.people.gold import Gold
+from merilo.people.remarks import Remark, counted
+from merilo.people.votes import Encoding, encode
+from merilo.responses import Responses
+
+Resolve: TypeAlias = Literal["none", "skill"]
+
+#: Metrics that are exact equality of the consensus and the gold answer.
+EXACT: Final = ("acc", "em")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was decided before the figure was seen.
+
+    Attributes:
+        dataset: the dataset's name, where it is one that Merilo knows.
+        metric: the metric's name.
+        labels: the dataset's labels; answers outside them are reported.
+        min_control_accuracy: annotators below it on control items are excluded.
+        min_controls: with fewer control answers an annotator cannot be judged.
+        min_votes: how many equal votes make a majority.
+        max_low_agreement: the share of items without a majority above which the baseline is rejected.
+        resolve: what happens to items without a majority: left out, or decided by most votes and then skill.
+        repeats: what happens to an annotator's second answer to an item.
+        currency: the currency of rewards, where the platform does not say it.
+    """
+
+    dataset: str | None = None
+    metric: str = "acc"
+    labels: tuple[str, ...] = ()
+    min_control_accuracy: float = 0.5
+    min_controls: int = 1
+    min_votes: int = 3
+    max_low_agreement: float = 0.3
+    resolve: Resolve = "none"
+    repeats: repeats.Repeats = "refuse"
+    currency: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("min_control_accuracy", "max_low_agreement"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"--{name.replace('_', '-')} takes a share from 0 to 1")
+        for name in ("min_controls", "min_votes"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name.replace('_', '-')} takes a number from 1 on")
+        if self.metric not in EXACT:
+            raise UsageError(f"--metric takes one of {', '.join(EXACT)}, not '{self.metric}'")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a metric would be, had no item been left out.
+
+    Attributes:
+        n: how many items that is.
+        dropped: how many of them were left out of the metric.
+        dropped_wrong: the metric with those items counted as wrong.
+        plurality: the metric with those items decided by most votes; labels that tie share the item equally.
+    """
+
+    n: int
+    dropped: int
+    dropped_wrong: float
+    plurality: float
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The scored consensus of a study, and how it came about.
+
+    Attributes:
+        settings: what was decided beforehand.
+        status: "accepted", or "rejected" when too many items found no majority.
+        reasons: why it was rejected; empty when it was not.
+        remarks: what the reader should know besides.
+        responses: all responses that were read, repeats settled.
+        used: the responses that the consensus rests on: those to test items by annotators who were not excluded.
+        annotators: a row an annotator, as `controls.annotators` makes it.
+        consensus: a row an item: `item`, `id`, the input fields, `answers`, `votes`, `label`, `resolved_by`,
+            `confidence`, `gold`, `correct`.
+        scores: the metrics, by name; empty without gold.
+        bounds: what the metric would be had no item been left out; `None` without gold, or when none was.
+        resolved_by: how many items were resolved in each way.
+        low_agreement: how many items have no majority.
+        alpha: Krippendorff's nominal alpha of the responses used; NaN where it is not defined.
+        cost: money and time.
+        gold: the right answers and what did not match; `None` without gold.
+    """
+
+    settings: Settings
+    status: Literal["accepted", "rejected"]
+    reasons: tuple[Remark, ...]
+    remarks: tuple[Remark, ...]
+    responses: Responses
+    used: pl.DataFrame
+    annotators: pl.DataFrame
+    consensus: pl.DataFrame
+    scores: dict[str, Score]
+    bounds: Bounds | None
+    resolved_by: dict[Resolution, int]
+    low_agreement: int
+    alpha: float
+    cost: cost.Cost
+    gold: Gold | None = None
+    overlap_before: dict[int, int] = field(default_factory=dict)
+    overlap: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def items(self) -> int:
+        """How many items the study has."""
+        return self.consensus.height
+
+    @property
+    def low_agreement_share(self) -> float:
+        """The share of items without a majority."""
+        return self.low_agreement / self.items
+
+
+def test_items(responses: Responses) -> pl.DataFrame:
+    """The items that are not control items: `item` and the input fields, by number."""
+    numbers = responses.table.filter(~pl.col("is_control")).select("item").unique()
+    return responses.items.join(numbers, on="item", how="semi", maintain_order="left")
+
+
+def baseline(
+    responses: Responses, settings: Settings, *, gold: Gold | None = None, skills: pl.DataFrame | None = None
+) -> Baseline:
+    """Make a human baseline.
+
+    Args:
+        responses: the responses of one study.
+        settings: what was decided beforehand.
+        gold: the right answers, if they are known.
+        skills: the platform's skills of annotators, see `controls.read_skills`.
+
+    Raises:
+        DataError: there are no test items, an annotator contradicts themselves, or nobody passes the control items.
+    """
+    responses = repeats.settle(responses, settings.repeats)
+    items = test_items(responses)
+    if not items.height:
+        raise DataError(
+            f"every one of the {responses.table.height} responses is to a control item: no item is left"
+        )
+    annotators = controls.annotators(
+        responses,
+        min_control_accuracy=settings.min_control_accuracy,
+        min_controls=settings.min_controls,
+        skills=skills,
+    )
+    tests = responses.table.filter(~pl.col("is_control"))
+    out = annotators.filter("excluded").select(pl.col("annotator").alias("respondent"))
+    used = tests.join(out, on="respondent", how="anti", maintain_order="left")
+    encoding = encode(used["item"], used["respondent"], used["answer"])
+    decided = _decide(encoding, settings, annotators)
+    majority = aggregation.majority(encoding.votes, settings.min_votes)
+    consensus = _table(items, encoding, decided, gold)
+    low = items.height - int((majority.label >= 0).sum())
+    scores, bounds = _score(consensus, encoding, settings) if gold else ({}, None)
+    reasons = _reasons(low, items.height, settings)
+    return Baseline(
+        settings=settings,
+        status="rejected" if reasons else "accepted",
+        reasons=reasons,
+        remarks=_remarks(responses, annotators, settings, gold, skills),
+        responses=responses,
+        used=used,
+        annotators=annotators,
+        consensus=consensus,
+        scores=scores,
+        bounds=bounds,
+        resolved_by=_ways(decided, items.height),
+        low_agreement=low,
+        alpha=agreement.krippendorff_alpha(encoding.votes),
+        cost=cost.cost(responses, settings.currency),
+        gold=gold,
+        overlap_before=_overlap(items, tests),
+        overlap=_overlap(items, used),
+    )
+
+
+def _decide(encoding: Encoding, settings: Settings, annotators: pl.DataFrame) -> Consensus:
+    if settings.resolve == "none":
+        return aggregation.majority(encoding.votes, settings.min_votes)
+    skill = annotators.join(
+        encoding.annotators.to_frame("annotator"), on="annotator", how="semi", maintain_order="left"
+    ).sort("annotator")
+    column = "skill" if skill["skill"].null_count() < skill.height else "control_accuracy"
+    values = skill[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return aggregation.resolve_by_skill(encoding.votes, values, settings.min_votes)
+
+
+def _ways(decided: Consensus, items: int) -> dict[Resolution, int]:
+    """How many items were resolved in each way; items that lost all their answers are unresolved."""
+    ways = decided.resolved_by()
+    ways[Resolution.UNRESOLVED] += items - decided.label.shape[0]
+    return ways
+
+
+def _table(items: pl.DataFrame, encoding: Encoding, decided: Consensus, gold: Gold | None) -> pl.DataFrame:
+    """The consensus, a row an item."""
+    tally = encoding.votes.tally()
+    labels = encoding.labels.cast(pl.String)
+    answers = (
+        pl.DataFrame({"code": tally.item, "label": labels.gather(tally.label), "count": tally.votes})
+        .sort(["code", "count", "label"], descending=[False, True, False])
+        .group_by("code", maintain_order=True)
+        .agg(
+            pl.concat_str("label", pl.lit(": "), "count").str.join("; ").alias("answers"),
+            pl.col("count").sum().alias("votes"),
+        )
+    )
+    ways = np.array([way.name.lower() for way in Resolution])
+    resolved = pl.DataFrame(
+        {
+            "item": encoding.items.cast(pl.UInt32),
+            "code": np.arange(len(encoding.items)),
+            "label": labels.gather(pl.Series(np.maximum(decided.label, 0))),
+            "has_label": decided.label >= 0,
+            "resolved_by": ways[decided.how],
+            "confidence": decided.confidence,
+        }
+    ).with_columns(
+        pl.when("has_label").then("label").alias("label"),
+        pl.when("has_label").then("confidence").alias("confidence"),
+    )
+    resolved = resolved.join(answers.with_columns(pl.col("code").cast(pl.Int64)), on="code", how="left")
+    known = (
+        gold.answers if gold else pl.DataFrame(schema={"item": pl.UInt32, "gold": pl.String, "id": pl.String})
+    )
+    fields = [name for name in items.columns if name != "item"]
+    shown = {name: name if name not in _CONSENSUS_COLUMNS else f"input_{name}" for name in fields}
+    return (
+        items.rename(shown)
+        .join(resolved, on="item", how="left", maintain_order="left")
+        .join(known, on="item", how="left", maintain_order="left")
+        .with_columns(pl.col("resolved_by").fill_null("unresolved"), pl.col("votes").fill_null(0))
+        .with_columns((pl.col("label") == pl.col("gold")).alias("correct"))
+        .select(
+            "item",
+            "id",
+            *shown.values(),
+            "answers",
+            "votes",
+            "label",
+            "resolved_by",
+            "confidence",
+            "gold",
+            "correct",
+        )
+    )
+
+
+_CONSENSUS_COLUMNS: Final = frozenset({
+    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "gold", "correct", "code", "has_label",
+})  # fmt: skip
+
+
+def _score(
+    consensus: pl.DataFrame, encoding: Encoding, settings: Settings
+) -> tuple[dict[str, Score], Bounds | None]:
+    """The metric on the items that have a label and gold, and what it would be on all that have gold."""
+    asked = consensus.filter(pl.col("gold").is_not_null())
+    scored = asked.filter(pl.col("label").is_not_null())
+    right, n = int(scored["correct"].sum()), scored.height
+    per_item = dict(zip(scored["item"].to_list(), scored["correct"].cast(pl.Float64).to_list(), strict=True))
+    value = right / n if n else float("nan")
+    score = Score(settings.metric, value, n, wilson(right, n) if n else None, per_item)
+    dropped = asked.height - n
+    if not dropped:
+        return {settings.metric: score}, None
+    bounds = Bounds(
+        n=asked.height,
+        dropped=dropped,
+        dropped_wrong=right / asked.height,
+        plurality=(right + _plurality_share(asked, encoding)) / asked.height,
+    )
+    return {settings.metric: score}, bounds
+
+
+def _plurality_share(asked: pl.DataFrame, encoding: Encoding) -> float:
+    """How many of the dropped items most votes would get right; labels that tie share an item equally."""
+    tally = encoding.votes.tally()
+    votes = pl.DataFrame(
+        {
+            "item": encoding.items.cast(pl.UInt32).gather(tally.item),
+            "candidate": encoding.labels.cast(pl.String).gather(tally.label),
+            "count": tally.votes,
+        }
+    )
+    dropped = asked.filter(pl.col("label").is_null()).select("item", "gold")
+    first = (
+        dropped.join(votes, on="item")
+        .filter(pl.col("count") == pl.col("count").max().over("item"))
+        .group_by("item")
+        .agg((pl.col("candidate") == pl.col("gold")).mean().alias("share"))
+    )
+    return float(first["share"].sum())
+
+
+def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
+    """How many items were answered by how many people, the largest overlap first."""
+    people = answered.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))
+    counts = items.select("item").join(people, on="item", how="left")["people"].fill_null(0).value_counts()
+    return {int(people): int(n) for people, n in sorted(counts.iter_rows(), reverse=True)}
+
+
+def _reasons(low: int, items: int, settings: Settings) -> tuple[Remark, ...]:
+    share = low / items
+    if share <= settings.max_low_agreement:
+        return ()
+    return (
+        Remark(
+            "low_agreement",
+            f"{low} of {items} items ({share:.0%}) have no {settings.min_votes} equal answers, more than the "
+            f"{settings.max_low_agreement:.0%} that were allowed: the estimate is not valid and must not be used",
+            f"{counted(low, 'вопрос', 'вопроса', 'вопросов')} из {items} ({share:.0%}) не набрали "
+            f"{settings.min_votes} одинаковых ответов при допустимых {settings.max_low_agreement:.0%}: оценка "
+            "некорректна, использовать её нельзя",
+        ),
+    )
+
+
+def _remarks(
+    responses: Responses,
+    annotators: pl.DataFrame,
+    settings: Settings,
+    gold: Gold | None,
+    skills: pl.DataFrame | None,
+) -> tuple[Remark, ...]:
+    return (
+        *_remarks_on_controls(annotators, settings),
+        *_remarks_on_labels(responses, settings.labels),
+        *_remarks_on_skills(annotators, settings, skills),
+        *(_remarks_on_gold(gold) if gold else ()),
+    )
+
+
+def _remarks_on_controls(annotators: pl.DataFrame, settings: Settings) -> tuple[Remark, ...]:
+    unjudged = annotators.filter(pl.col("controls") < settings.min_controls).height
+    if unjudged == annotators.height and not annotators["controls"].sum():
+        return (
+            Remark(
+                "no_controls",
+                "there are no control items: nobody was checked, and nobody was excluded",
+                "контрольных вопросов нет: никто не проверен и никто не исключён",
+            ),
+        )
+    if not unjudged:
+        return ()
+    people = counted(unjudged, "разметчик", "разметчика", "разметчиков")
+    return (
+        Remark(
+            "unjudged",
+            f"{unjudged} of {annotators.height} annotators answered fewer than {settings.min_controls} control items: "
+            "they could not be judged and were kept",
+            f"{people} из {annotators.height}: контрольных ответов меньше {settings.min_controls}, проверить их нельзя, "
+            "ответы оставлены",
+        ),
+    )
+
+
+def _remarks_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Remark, ...]:
+    outside = responses.table.filter(~pl.col("answer").is_in(labels)) if labels else None
+    if outside is None or not outside.height:
+        return ()
+    first = outside.row(0, named=True)
+    place = f"{first['file']}, row {first['row']}"
+    return (
+        Remark(
+            "outside_labels",
+            f"{outside.height} answers are none of the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
+            f"{place}); they count as votes and can only be wrong",
+            f"{counted(outside.height, 'ответ', 'ответа', 'ответов')} вне множества меток датасета (первый — "
+            f"«{shortened(first['answer'], 30)}»: {first['file']}, строка {first['row']}); они учтены как голоса и могут "
+            "быть только ошибочными",
+        ),
+    )
+
+
+def _remarks_on_skills(
+    annotators: pl.DataFrame, settings: Settings, skills: pl.DataFrame | None
+) -> tuple[Remark, ...]:
+    if settings.resolve == "none" or skills is None:
+        return ()
+    kept = annotators.filter(~pl.col("excluded"))
+    unknown = kept["skill"].null_count()
+    if not unknown:
+        return ()
+    return (
+        Remark(
+            "unknown_skill",
+            f"{unknown} of {kept.height} annotators have no skill in the file: each counts with the mean of the others",
+            f"{counted(unknown, 'разметчик', 'разметчика', 'разметчиков')} из {kept.height} без навыка в файле: каждому "
+            "приписано среднее остальных",
+        ),
+    )
+
+
+def _remarks_on_gold(gold: Gold) -> tuple[Remark, ...]:
+    found = [Remark("gold", text, text) for text in gold.warnings]
+    if gold.without_gold:
+        numbers = ", ".join(map(str, gold.without_gold[:10])) + (", …" if len(gold.without_gold) > 10 else "")
+        found.append(
+            Remark(
+                "without_gold",
+                f"{len(gold.without_gold)} items of the pool have no gold answer and are not scored (items {numbers})",
+                f"{counted(len(gold.without_gold), 'вопрос', 'вопроса', 'вопросов')} пула без правильного ответа, в "
+                f"оценку не вошли (номера {numbers})",
+            )
+        )
+    if gold.unused:
+        rows = ", ".join(map(str, gold.unused[:10])) + (", …" if len(gold.unused) > 10 else "")
+        found.append(
+            Remark(
+                "unused_gold",
+                f"{len(gold.unused)} gold answers match no item of the pool (rows {rows} of {gold.source})",
+                f"{counted(len(gold.unused), 'правильный ответ', 'правильных ответа', 'правильных ответов')} не "
+                f"соответствуют ни одному вопросу пула (строки {rows} файла {gold.source})",
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,68 @@
+"""What is needed to make a result again: inputs by their hashes, parameters, versions."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from merilo.files import sha256
+from merilo.items import Json
+from merilo.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a result was made.
+
+    Attributes:
+        command: the command that makes it again, given the same inputs.
+        inputs: each input file as named, with its size in bytes and SHA-256.
+        parameters: every parameter, those that were not given among them.
+        versions: Merilo, Python and the libraries that compute.
+    """
+
+    command: str
+    inputs: tuple[dict[str, Json], ...]
+    parameters: Mapping[str, Json]
+    versions: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Json]:
+        """The record as JSON."""
+        return {
+            "command": self.command,
+            "inputs": list(self.inputs),
+            "parameters": dict(self.parameters),
+            "versions": dict(self.versions),
+        }
+
+
+def provenance(command: str, inputs: Sequence[Path], parameters: Mapping[str, Json]) -> Provenance:
+    """Describe the making of a result.
+
+    Args:
+        command: the command that makes it again.
+        inputs: the files that went in.
+        parameters: every parameter.
+    """
+    return Provenance(
+        command=command,
+        inputs=tuple(
+            {"file": str(path), "bytes": path.stat().st_size, "sha256": sha256(path)} for path in inputs
+        ),
+        parameters=parameters,
+        versions={
+            "merilo": __version__,
+            "python": platform.python_version(),
+            **{name: _version(name) for name in ("numpy", "polars")},
+        },
+    )
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

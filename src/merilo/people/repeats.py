@@ -1,0 +1,54 @@
+"""One annotator, one item, one answer: what to do with repeats."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import polars as pl
+
+from merilo.errors import DataError
+from merilo.responses import Responses
+
+Repeats: TypeAlias = Literal["refuse", "first", "last", "drop"]
+
+
+def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
+    """Leave at most one answer of an annotator to an item that is not a control item.
+
+    A row that stands twice (the same page and item) is counted once, control items too; a control item that one person
+    met on several pages is not a repeat. The same answer given twice counts once.
+
+    Args:
+        responses: the responses.
+        repeats: what to do where an annotator gave one item two different answers: refuse, keep the first or the last,
+            or drop both.
+
+    Raises:
+        DataError: an annotator contradicts themselves and `repeats` is "refuse".
+    """
+    on_page = ["page", "item", "respondent", "answer", "sample"]
+    same_row = pl.col("page").is_not_null() & ~pl.struct(on_page).is_first_distinct()
+    responses = responses.without(same_row, "same_row_twice")
+    one = ["item", "respondent", "sample"]
+    tests = responses.table.filter(~pl.col("is_control"))
+    if tests.height == tests.select(one).n_unique():
+        return responses
+    different = (pl.col("answer").n_unique().over(one) > 1) & ~pl.col("is_control")
+    two = responses.table.filter(different)
+    if two.height and repeats == "refuse":
+        first, second = (
+            two.filter(pl.struct(one) == pl.struct(one).first())
+            .unique("answer", maintain_order=True)
+            .head(2)
+            .to_dicts()
+        )
+        raise DataError(
+            f"annotator {second['respondent']} answers {second['answer']!r} to the item that they answered "
+            f"{first['answer']!r} in row {first['row']}; choose with --repeats first, last or drop",
+            file=second["file"],
+            row=second["row"],
+        )
+    if repeats == "drop":
+        responses = responses.without(different, "contradicted")
+    order = pl.struct(one).is_last_distinct() if repeats == "last" else pl.struct(one).is_first_distinct()
+    return responses.without(~order & ~pl.col("is_control"), "repeated")

@@ -1,0 +1,160 @@
+"""A baseline as one JSON object: what `merilo baseline --json` answers with and `baseline.json` holds."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+
+from merilo.items import Json
+from merilo.metrics.score import Interval, Score
+from merilo.people.aggregation import Resolution
+from merilo.people.baseline import Baseline
+from merilo.people.gold import Gold
+from merilo.people.provenance import Provenance
+
+
+def summary(baseline: Baseline, provenance: Provenance) -> dict[str, Json]:
+    """Everything that stands behind a figure.
+
+    Args:
+        baseline: the baseline.
+        provenance: how it was made.
+    """
+    return {
+        "dataset": baseline.settings.dataset,
+        "status": baseline.status,
+        "reasons": [reason.en for reason in baseline.reasons],
+        "warnings": [remark.en for remark in baseline.remarks],
+        "responses": _responses(baseline),
+        "annotators": _annotators(baseline),
+        "items": _items(baseline),
+        "resolved_by": resolved_by(baseline.resolved_by),
+        "metrics": {name: _metric(score, baseline) for name, score in baseline.scores.items()},
+        "agreement": {
+            "krippendorff_alpha": _number(baseline.alpha),
+            "low_agreement": baseline.low_agreement,
+            "low_agreement_share": _number(baseline.low_agreement_share),
+            "max_low_agreement": baseline.settings.max_low_agreement,
+            "n": baseline.used.height,
+        },
+        "cost": _cost(baseline),
+        "gold": _gold(baseline.gold),
+        "normalisation": dict(baseline.responses.renamed or {}),
+        "provenance": provenance.to_json(),
+    }
+
+
+def as_text(content: dict[str, Json]) -> str:
+    """JSON as it is printed and written: readable, not escaped, the same bytes for the same content."""
+    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def resolved_by(ways: dict[Resolution, int]) -> dict[str, Json]:
+    """How many items were resolved in each way; `majority` counts unanimous answers and most votes too.
+
+    Example:
+        >>> counts = resolved_by({Resolution.UNANIMOUS: 22, Resolution.PLURALITY: 58, Resolution.SKILL: 15})
+        >>> counts["majority"], counts["unanimous"], counts["skill"], counts["glad"]
+        (80, 22, 15, 0)
+    """
+
+    def count(*names: Resolution) -> int:
+        return sum(ways.get(name, 0) for name in names)
+
+    counts: dict[str, Json] = {
+        "majority": count(Resolution.UNANIMOUS, Resolution.MAJORITY, Resolution.PLURALITY),
+        "skill": count(Resolution.SKILL),
+        "top_skill": count(Resolution.TOP_SKILL),
+        "glad": count(Resolution.GLAD),
+        "unresolved": count(Resolution.UNRESOLVED),
+        "unanimous": count(Resolution.UNANIMOUS),
+        "plurality": count(Resolution.PLURALITY),
+    }
+    if count(Resolution.DAWID_SKENE):
+        counts["dawid_skene"] = count(Resolution.DAWID_SKENE)
+    return counts
+
+
+def _responses(baseline: Baseline) -> dict[str, Json]:
+    responses = baseline.responses
+    control = int(responses.table["is_control"].sum())
+    tests = responses.table.height - control
+    dropped: dict[str, Json] = {**responses.dropped}
+    if tests > baseline.used.height:
+        dropped["excluded_annotator"] = tests - baseline.used.height
+    return {
+        "total": responses.rows_read,
+        "control": control,
+        "used": baseline.used.height,
+        "dropped": dropped,
+    }
+
+
+def _annotators(baseline: Baseline) -> dict[str, Json]:
+    table = baseline.annotators
+    return {
+        "total": table.height,
+        "with_controls": int((table["controls"] > 0).sum()),
+        "excluded": int(table["excluded"].sum()),
+        "kept_without_controls": int((table["controls"] == 0).sum()),
+        "min_control_accuracy": baseline.settings.min_control_accuracy,
+    }
+
+
+def _items(baseline: Baseline) -> dict[str, Json]:
+    return {
+        "total": baseline.items,
+        "consensus": baseline.items - baseline.resolved_by[Resolution.UNRESOLVED],
+        "overlap": {str(people): n for people, n in baseline.overlap.items()},
+        "overlap_before_exclusion": {str(people): n for people, n in baseline.overlap_before.items()},
+    }
+
+
+def _metric(score: Score, baseline: Baseline) -> dict[str, Json]:
+    content: dict[str, Json] = {
+        "value": _number(score.value),
+        "ci95": _interval(score.interval),
+        "n": score.n,
+        "interval": score.interval.method if score.interval else None,
+    }
+    if baseline.bounds:
+        content["with_dropped_items"] = {
+            "n": baseline.bounds.n,
+            "dropped": baseline.bounds.dropped,
+            "dropped_counted_as_wrong": _number(baseline.bounds.dropped_wrong),
+            "dropped_resolved_by_plurality": _number(baseline.bounds.plurality),
+        }
+    return content
+
+
+def _interval(interval: Interval | None) -> Json:
+    return None if interval is None else [_number(interval.low), _number(interval.high)]
+
+
+def _cost(baseline: Baseline) -> dict[str, Json]:
+    cost = baseline.cost
+    return {
+        "total": cost.total,
+        "pages": cost.pages,
+        "hours": cost.hours,
+        "hourly": cost.hourly,
+        "currency": cost.currency,
+        "median_seconds_per_answer": cost.median_seconds,
+        "published_way": {"total": cost.published_total, "hourly": cost.published_hourly},
+    }
+
+
+def _gold(gold: Gold | None) -> Json:
+    if gold is None:
+        return None
+    return {
+        "source": gold.source,
+        "matched": gold.answers.height,
+        "items_without_gold": list(gold.without_gold),
+        "rows_without_item": list(gold.unused),
+    }
+
+
+def _number(value: float) -> float | None:
+    """Six places are more than any study supports; what is not a number is null."""
+    return round(value, 6) if isfinite(value) else None
