@@ -15,7 +15,9 @@ from merilo.errors import MeriloError, UsageError
 from merilo.version import __version__
 
 #: name -> (module with a Typer application called `app`, one line of help)
-COMMANDS: Final[dict[str, tuple[str, str]]] = {}
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
+}
 
 INTERRUPTED: Final = 130
 

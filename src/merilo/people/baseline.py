@@ -18,7 +18,7 @@ from merilo.errors import DataError, UsageError
 from merilo.files import shortened
 from merilo.metrics.intervals import wilson
 from merilo.metrics.score import Score
-from merilo.people import agreement, aggregation, controls, cost, repeats
+from merilo.people import aggregation, agreement, controls, cost, repeats
 from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.gold import Gold
 from merilo.people.remarks import Remark, counted

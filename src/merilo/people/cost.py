@@ -55,9 +55,8 @@ def cost(responses: Responses, currency: str | None = None) -> Cost:
     seconds = fsum(timed["page_seconds"])
     paid_and_timed = fsum(timed["page_reward"].drop_nulls())
     rows = table.filter(~pl.col("is_control"), pl.col("page_reward").is_not_null())
-    rate = rows.filter(pl.col("page_seconds") > 0).select(
-        3600 / pl.col("page_seconds") * pl.col("page_reward")
-    )
+    whole = pl.col("page_seconds").floor()
+    rate = rows.filter(whole > 0).select(3600 / whole * pl.col("page_reward"))
     per_answer = timed.select((pl.col("page_seconds") / pl.col("rows")).repeat_by("rows").explode())
     return Cost(
         total=_rounded(total),

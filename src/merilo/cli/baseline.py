@@ -1,0 +1,195 @@
+"""`merilo baseline`: from raw annotation to a human baseline."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from merilo.cli.output import OutFolder, emit_json, say, tracked
+from merilo.datasets import Dataset, dataset
+from merilo.datasets.solvers import SOLVERS, solver
+from merilo.errors import UsageError
+from merilo.files import Progress
+from merilo.items import Json
+from merilo.people import platforms
+from merilo.people.baseline import Resolve, Settings, baseline, test_items
+from merilo.people.controls import read_skills
+from merilo.people.gold import Gold, read_gold, solved_gold
+from merilo.people.platforms import Columns, Platform
+from merilo.people.provenance import provenance
+from merilo.people.repeats import Repeats
+from merilo.reports.summary import summary
+from merilo.responses import Responses
+
+app = typer.Typer(add_completion=False)
+
+_INPUT = "Input"
+_PROCEDURE = "Procedure"
+_COLUMNS = "Columns of a plain table"
+_OUTPUT = "Output"
+
+LONG_INPUT_BYTES = 8_000_000
+
+
+@app.command()
+def make(
+    files: Annotated[list[Path], typer.Argument(help="Exports of one study: Toloka TSV, ABC Elementary, Label Studio JSON, or a plain CSV, TSV, Parquet or JSONL.")],
+    *,
+    platform: Annotated[Platform | None, typer.Option(help="Where the files come from; told by their header when not given.", rich_help_panel=_INPUT)] = None,
+    dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset's name: gives its labels and, where answers can be computed, the gold.", rich_help_panel=_INPUT)] = None,
+    gold: Annotated[Path | None, typer.Option(help="Right answers: CSV, TSV, JSON or JSONL, joined on the inputs.", rich_help_panel=_INPUT)] = None,
+    gold_column: Annotated[str | None, typer.Option(help="The column of right answers, where its name does not tell.", rich_help_panel=_INPUT)] = None,
+    answer: Annotated[str | None, typer.Option(help="The column of answers, where there are several.", rich_help_panel=_INPUT)] = None,
+    skills: Annotated[Path | None, typer.Option(help="The platform's skills: annotator and number.", rich_help_panel=_INPUT)] = None,
+    encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.", rich_help_panel=_INPUT)] = None,
+    currency: Annotated[str | None, typer.Option(help="The currency of rewards, where the platform does not say it.", rich_help_panel=_INPUT)] = None,
+    metric: Annotated[str, typer.Option(help="The metric: acc or em.", rich_help_panel=_PROCEDURE)] = "acc",
+    min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded.", rich_help_panel=_PROCEDURE)] = 0.5,
+    min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
+    min_votes: Annotated[int, typer.Option(help="How many equal votes make a majority.", rich_help_panel=_PROCEDURE)] = 3,
+    max_low_agreement: Annotated[float, typer.Option(help="The share of items without a majority above which the baseline is rejected.", rich_help_panel=_PROCEDURE)] = 0.3,
+    resolve: Annotated[Resolve, typer.Option(help="Items without a majority: left out (the published procedure), or decided by most votes and then skill.", rich_help_panel=_PROCEDURE)] = "none",
+    repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
+    item: Annotated[list[str] | None, typer.Option(help="A column that makes an item; may be given several times.", rich_help_panel=_COLUMNS)] = None,
+    annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids.", rich_help_panel=_COLUMNS)] = None,
+    control: Annotated[str | None, typer.Option(help="The column of control items' known answers.", rich_help_panel=_COLUMNS)] = None,
+    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered and paid together.", rich_help_panel=_COLUMNS)] = None,
+    started: Annotated[str | None, typer.Option(help="The column of the time when a page was opened.", rich_help_panel=_COLUMNS)] = None,
+    submitted: Annotated[str | None, typer.Option(help="The column of the time when a page was sent.", rich_help_panel=_COLUMNS)] = None,
+    seconds: Annotated[str | None, typer.Option(help="The column of the seconds that a page took.", rich_help_panel=_COLUMNS)] = None,
+    reward: Annotated[str | None, typer.Option(help="The column of what a page paid.", rich_help_panel=_COLUMNS)] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=_OUTPUT)] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=_OUTPUT)] = False,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
+) -> int:  # fmt: skip
+    """Make a human baseline from raw annotation.
+
+    Exit status 1: the baseline was made and must be rejected.
+    """
+    folder = OutFolder.checked(out, force=force)
+    declared = dataset(dataset_name) if dataset_name else None
+    settings = Settings(
+        dataset=declared.name if declared else None,
+        metric=metric,
+        labels=declared.answer.labels if declared else (),
+        min_control_accuracy=min_control_accuracy,
+        min_controls=min_controls,
+        min_votes=min_votes,
+        max_low_agreement=max_low_agreement,
+        resolve=resolve,
+        repeats=repeats,
+        currency=currency,
+    )
+    columns = Columns(
+        answer=answer,
+        item=tuple(item or ()),
+        annotator=annotator,
+        control=control,
+        page=page,
+        started=started,
+        submitted=submitted,
+        seconds=seconds,
+        reward=reward,
+    )
+    with _progress(files) as progress:
+        responses = platforms.read(
+            files,
+            platform=platform,
+            columns=columns,
+            labels=settings.labels,
+            encoding=encoding,
+            progress=progress,
+        )
+    found = _gold(responses, declared, gold, gold_column, encoding)
+    result = baseline(
+        responses, settings, gold=found, skills=read_skills(skills, encoding) if skills else None
+    )
+    options: dict[str, Json] = {
+        "platform": platform, "dataset": dataset_name, "gold": _name(gold), "gold_column": gold_column,
+        "answer": answer, "skills": _name(skills), "encoding": encoding, "currency": currency, "metric": metric,
+        "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": min_votes,
+        "max_low_agreement": max_low_agreement, "resolve": resolve, "repeats": repeats, "item": list(item or []),
+        "annotator": annotator, "control": control, "page": page, "started": started, "submitted": submitted,
+        "seconds": seconds, "reward": reward,
+    }  # fmt: skip
+    inputs = [*files, *(path for path in (gold, skills) if path)]
+    made = provenance(_command(files, options), inputs, options)
+    content = summary(result, made)
+    if folder:
+        from merilo.reports.folder import write_folder  # noqa: PLC0415 - only who asks for files pays for them
+
+        with folder.filled() as hidden:
+            write_folder(hidden, result, content)
+    for remark in (*result.remarks, *result.reasons):
+        say(remark.en)
+    if json_to:
+        emit_json(content, json_to)
+    if json_to != "-":
+        from merilo.cli.baseline_table import show  # noqa: PLC0415 - the JSON needs no tables
+
+        show(result, out)
+    return 0 if result.status == "accepted" else 1
+
+
+def _gold(
+    responses: Responses,
+    declared: Dataset | None,
+    gold: Path | None,
+    column: str | None,
+    encoding: str | None,
+) -> Gold | None:
+    """The right answers: from the user's file, else from the dataset's solver, if there is either."""
+    items = test_items(responses)
+    if gold is not None:
+        labels = sorted(set(responses.table["answer"].unique()))
+        return read_gold(
+            gold, items, answer=responses.answer_field or "", column=column, labels=labels, encoding=encoding
+        )
+    if column is not None:
+        raise UsageError("--gold-column needs --gold")
+    if declared and declared.name in SOLVERS:
+        return solved_gold(items, solver(declared.name), declared.name)
+    return None
+
+
+def _command(files: list[Path], options: dict[str, Json]) -> str:
+    """The command that makes the same result again; what was left at its default is left out."""
+    words = ["merilo", "baseline", *map(str, files)]
+    for name, value in options.items():
+        if value is None or value == [] or value == _DEFAULTS.get(name):
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", str(one)]
+    return shlex.join(words)
+
+
+_DEFAULTS: dict[str, Json] = {
+    "metric": "acc",
+    "min_control_accuracy": 0.5,
+    "min_controls": 1,
+    "min_votes": 3,
+    "max_low_agreement": 0.3,
+    "resolve": "none",
+    "repeats": "refuse",
+}
+
+
+def _name(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+@contextmanager
+def _progress(files: list[Path]) -> Iterator[Progress | None]:
+    """A progress bar on standard error for input that takes a while, on a terminal."""
+    size = sum(path.stat().st_size for path in files if path.is_file())
+    if size < LONG_INPUT_BYTES or not sys.stderr.isatty():
+        yield None
+        return
+    with tracked("Reading", size) as progress:
+        yield progress

@@ -1,0 +1,112 @@
+"""A baseline on the terminal."""
+
+from __future__ import annotations
+
+from math import isnan
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from merilo.people.aggregation import Resolution
+from merilo.people.baseline import Baseline
+
+_WAYS = {
+    Resolution.UNANIMOUS: "all agree",
+    Resolution.MAJORITY: "majority",
+    Resolution.PLURALITY: "most votes",
+    Resolution.SKILL: "skill",
+    Resolution.TOP_SKILL: "the most skilled",
+    Resolution.GLAD: "GLAD",
+    Resolution.DAWID_SKENE: "Dawid-Skene",
+    Resolution.UNRESOLVED: "unresolved",
+}
+
+
+def show(baseline: Baseline, out: Path | None) -> None:
+    """Print the baseline as a table on standard output."""
+    console = Console(highlight=False)
+    title = f"Human baseline{f' of {baseline.settings.dataset}' if baseline.settings.dataset else ''}"
+    table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in (*_figures(baseline), *_people(baseline), *_items(baseline), *_money(baseline)):
+        table.add_row(name, value)
+    colour = "green" if baseline.status == "accepted" else "red"
+    table.add_row("status", f"[{colour}]{baseline.status}[/{colour}]")
+    console.print(table)
+    if out:
+        console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
+
+
+def _figures(baseline: Baseline) -> list[tuple[str, str]]:
+    rows = []
+    for name, score in baseline.scores.items():
+        interval = score.interval
+        sure = f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
+        rows.append((name, f"{score.value:.3f}{sure.replace('[', chr(92) + '[')}  on {score.n} items"))
+    if baseline.bounds:
+        bounds = baseline.bounds
+        rows += [
+            (f"  {bounds.dropped} dropped as wrong", f"{bounds.dropped_wrong:.3f}  on {bounds.n} items"),
+            ("  dropped by plurality", f"{bounds.plurality:.3f}  on {bounds.n} items"),
+        ]
+    return rows
+
+
+def _people(baseline: Baseline) -> list[tuple[str, str]]:
+    table, responses = baseline.annotators, baseline.responses
+    control = int(responses.table["is_control"].sum())
+    gone = {
+        **responses.dropped,
+        "excluded annotators": responses.table.height - control - baseline.used.height,
+    }
+    dropped = ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in gone.items() if n) or "0 dropped"
+    return [
+        (
+            "responses",
+            f"{responses.rows_read} read = {baseline.used.height} used + {control} control + {dropped}",
+        ),
+        (
+            "annotators",
+            f"{table.height}, {table['excluded'].sum()} excluded, {(table['controls'] == 0).sum()} without controls",
+        ),
+    ]
+
+
+def _items(baseline: Baseline) -> list[tuple[str, str]]:
+    ways = ", ".join(f"{n} {_WAYS[way]}" for way, n in baseline.resolved_by.items() if n and way in _WAYS)
+    alpha = "not defined" if isnan(baseline.alpha) else f"{baseline.alpha:.3f}"
+    return [
+        ("items", f"{baseline.items}: {ways}"),
+        ("overlap", f"{_overlap(baseline.overlap_before)}; after exclusion {_overlap(baseline.overlap)}"),
+        (
+            "without majority",
+            f"{baseline.low_agreement} of {baseline.items} ({baseline.low_agreement_share:.1%})",
+        ),
+        ("Krippendorff's alpha", f"{alpha}  on {baseline.used.height} responses"),
+    ]
+
+
+def _overlap(counts: dict[int, int]) -> str:
+    return ", ".join(f"{n} of {people}" for people, n in counts.items())
+
+
+def _money(baseline: Baseline) -> list[tuple[str, str]]:
+    cost = baseline.cost
+    rows = []
+    unit = f" {cost.currency}" if cost.currency else ""
+    if cost.total is not None:
+        hourly = f", {cost.hourly:.3f} an hour" if cost.hourly is not None else ""
+        rows.append(("cost", f"{cost.total:.3f}{unit} for {cost.pages} pages{hourly}"))
+    if cost.published_total is not None:
+        hourly = f", {cost.published_hourly:.3f} an hour" if cost.published_hourly is not None else ""
+        rows.append(
+            (
+                "  the published way",
+                f"{cost.published_total:.3f}{unit}{hourly} (by rows, pages counted again)",
+            )
+        )
+    if cost.median_seconds is not None:
+        rows.append(("median time", f"{cost.median_seconds:.1f} s an answer"))
+    return rows

@@ -1,0 +1,72 @@
+"""What commands share when they answer: JSON, messages, progress, a new folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from merilo.files import Progress, new_folder, refuse_existing, write_text
+from merilo.items import Json
+
+
+def say(message: str) -> None:
+    """A message to the person, on standard error."""
+    sys.stderr.write(f"merilo: {message}\n")
+
+
+def emit_json(content: dict[str, Json], where: str) -> None:
+    """Print one JSON object on standard output (`-`) or write it to a file.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    if where == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        write_text(Path(where), text)
+
+
+@contextmanager
+def tracked(what: str, total: int) -> Iterator[Progress]:
+    """A progress bar on standard error; the block receives a function to call with each step's size."""
+    from rich.console import Console  # noqa: PLC0415 - quick commands draw nothing
+    from rich.progress import Progress as Bars  # noqa: PLC0415
+
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=total)
+        yield lambda step: bars.advance(task, step)
+
+
+@dataclass(frozen=True, slots=True)
+class OutFolder:
+    """The folder that a command will fill: looked at before the work, written after it.
+
+    Attributes:
+        path: the folder.
+        force: whether an existing one may be replaced.
+    """
+
+    path: Path
+    force: bool
+
+    @classmethod
+    def checked(cls, path: Path | None, *, force: bool) -> OutFolder | None:
+        """The folder, if one is asked for and may be made.
+
+        Raises:
+            OutputError: it exists and `force` is not given.
+        """
+        if path is None:
+            return None
+        refuse_existing(path, force=force)
+        return cls(path, force)
+
+    def filled(self) -> AbstractContextManager[Path]:
+        """A hidden folder that takes its place when the block ends well."""
+        return new_folder(self.path, force=self.force)

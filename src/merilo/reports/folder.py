@@ -1,0 +1,50 @@
+"""The folder of a baseline: the report, the summary, and every table in CSV and Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from merilo.items import Json
+from merilo.people.baseline import Baseline
+from merilo.reports.page import page
+from merilo.reports.summary import as_text
+
+
+def write_folder(
+    folder: Path, baseline: Baseline, content: dict[str, Json], *, simulated: bool = False
+) -> None:
+    """Write everything that a baseline consists of.
+
+    `report.html`, `baseline.json`, and as CSV and Parquet: `responses` (every response and what became of it),
+    `annotators`, `consensus`.
+
+    Args:
+        folder: an existing folder.
+        baseline: the baseline.
+        content: its summary.
+        simulated: whether the annotators are simulated.
+    """
+    for name, table in (
+        ("responses", _responses(baseline)),
+        ("annotators", baseline.annotators),
+        ("consensus", baseline.consensus),
+    ):
+        table.write_csv(folder / f"{name}.csv")
+        table.write_parquet(folder / f"{name}.parquet")
+    (folder / "baseline.json").write_text(as_text(content), encoding="utf-8")
+    (folder / "report.html").write_text(page(baseline, content, simulated=simulated), encoding="utf-8")
+
+
+def _responses(baseline: Baseline) -> pl.DataFrame:
+    """Every response with what became of it: used, control, or excluded with its annotator."""
+    out = baseline.annotators.filter("excluded")["annotator"].implode()
+    became = (
+        pl.when("is_control")
+        .then(pl.lit("control"))
+        .when(pl.col("respondent").is_in(out))
+        .then(pl.lit("excluded_annotator"))
+        .otherwise(pl.lit("used"))
+    )
+    return baseline.responses.table.with_columns(became.alias("became"))

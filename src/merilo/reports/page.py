@@ -1,0 +1,176 @@
+"""The report of a baseline: one self-contained page in English and Russian that prints well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from typing import Final
+
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from merilo.items import Json
+from merilo.metrics.intervals import wilson
+from merilo.people.aggregation import Resolution
+from merilo.people.baseline import Baseline
+from merilo.reports import charts
+from merilo.reports.charts import Dot, Part
+
+#: How many rows of a table a page shows; the files beside it hold all.
+MOST_ROWS: Final = 30
+
+_WAYS: Final = (
+    (Resolution.UNANIMOUS, "way-1", "All agree", "Единогласно"),
+    (Resolution.MAJORITY, "way-2", "Majority", "Большинство"),
+    (Resolution.PLURALITY, "way-3", "Most votes", "Больше всего голосов"),
+    (Resolution.SKILL, "way-4", "Tie, larger sum of skill", "Ничья, больше сумма навыков"),
+    (Resolution.TOP_SKILL, "way-5", "Tie, the most skilled", "Ничья, самые умелые"),
+    (Resolution.GLAD, "way-6", "Tie, GLAD abilities", "Ничья, способности по GLAD"),
+    (Resolution.DAWID_SKENE, "way-5", "Dawid–Skene", "Дэвид — Скин"),
+    (Resolution.UNRESOLVED, "way-0", "Without an answer", "Без ответа"),
+)
+
+_REASONS: Final = {
+    "empty_input": ("empty input", "пустой вопрос"),
+    "empty_answer": ("empty answer", "пустой ответ"),
+    "rejected": ("rejected by the requester", "отклонено заказчиком"),
+    "not_submitted": ("not submitted", "не сдано"),
+    "same_row_twice": ("the same row twice", "та же строка дважды"),
+    "repeated": ("a repeated answer of one person", "повторный ответ того же человека"),
+    "contradicted": ("contradicts the same person's answer", "противоречит ответу того же человека"),
+    "excluded_annotator": ("by an excluded annotator", "от исключённого разметчика"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bilingual:
+    """A text in both languages."""
+
+    en: str
+    ru: str
+
+
+def page(baseline: Baseline, content: dict[str, Json], *, simulated: bool = False) -> str:
+    """Render the report.
+
+    Args:
+        baseline: the baseline.
+        content: its summary as JSON, which the page quotes for how it was made.
+        simulated: whether the annotators are simulated; the page then says so at its head and beside its figures.
+
+    Returns:
+        HTML without scripts and without links to anything outside itself.
+    """
+    environment = Environment(
+        loader=PackageLoader("merilo.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = charts.number
+    environment.filters["sign"] = _sign
+    template = environment.get_template("report.html.j2")
+    return template.render(
+        baseline=baseline,
+        content=content,
+        simulated=simulated,
+        ways=_ways(baseline),
+        way_chart=charts.stacked_bar(_ways(baseline)),
+        figures=_figures(baseline),
+        control_chart=_control_chart(baseline),
+        agreement_chart=_agreement_chart(baseline),
+        excluded=baseline.annotators.filter("excluded").sort("control_accuracy").to_dicts(),
+        doubtful=_doubtful(baseline),
+        fields=[name for name in baseline.consensus.columns if name not in _OWN_COLUMNS],
+        rows=_rows(content),
+        alpha_defined=not isnan(baseline.alpha),
+        unjudged=int((baseline.annotators["controls"] == 0).sum()),
+        most_rows=MOST_ROWS,
+    )
+
+
+_OWN_COLUMNS: Final = frozenset({
+    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "gold", "correct",
+})  # fmt: skip
+
+
+def _sign(value: str) -> Bilingual:
+    en, ru = _REASONS.get(value, (value.replace("_", " "), value.replace("_", " ")))
+    return Bilingual(en, ru)
+
+
+def _ways(baseline: Baseline) -> list[Part]:
+    return [
+        Part(kind, en, ru, baseline.resolved_by.get(way, 0))
+        for way, kind, en, ru in _WAYS
+        if baseline.resolved_by.get(way, 0)
+    ]
+
+
+def _figures(baseline: Baseline) -> list[tuple[str, object, Markup]]:
+    """Each metric with its chart."""
+    return [
+        (name, score, charts.interval_bar(score.value, score.interval.low, score.interval.high))
+        for name, score in baseline.scores.items()
+        if score.interval is not None
+    ]
+
+
+def _control_chart(baseline: Baseline) -> Markup | None:
+    judged = baseline.annotators.filter(pl.col("controls") > 0)
+    if not judged.height:
+        return None
+    dots = []
+    for row in judged.iter_rows(named=True):
+        interval = wilson(row["controls_correct"], row["controls"])
+        dots.append(
+            Dot(
+                row["annotator"],
+                row["control_accuracy"],
+                interval.low,
+                interval.high,
+                row["controls"],
+                row["excluded"],
+            )
+        )
+    return charts.control_chart(dots, baseline.settings.min_control_accuracy)
+
+
+def _agreement_chart(baseline: Baseline) -> Markup:
+    shares = _top_shares(baseline)
+    return charts.histogram(shares["share"].to_list(), shares["correct"].to_list())
+
+
+def _top_shares(baseline: Baseline) -> pl.DataFrame:
+    """For each item, the share of its answers that the most frequent one got."""
+    votes = baseline.used.group_by("item", "answer").len()
+    top = votes.group_by("item").agg((pl.col("len").max() / pl.col("len").sum()).alias("share"))
+    return baseline.consensus.select("item", "correct").join(
+        top, on="item", how="inner", maintain_order="left"
+    )
+
+
+def _doubtful(baseline: Baseline) -> list[dict[str, object]]:
+    """Items to look at: those without an answer, then those on which people agree against the gold."""
+    table = baseline.consensus.join(_top_shares(baseline).select("item", "share"), on="item", how="left")
+    wanted = pl.col("label").is_null() | ~pl.col("correct").fill_null(value=True)
+    shown = table.filter(wanted).sort(
+        ["correct", "share", "item"], descending=[True, True, False], nulls_last=True
+    )
+    return shown.to_dicts()
+
+
+def _rows(content: dict[str, Json]) -> list[tuple[Bilingual, int]]:
+    """Where every row went."""
+    responses = content["responses"]
+    assert isinstance(responses, dict)  # noqa: S101 - the summary's own shape, for the type checker
+    dropped = responses["dropped"]
+    assert isinstance(dropped, dict)  # noqa: S101
+    lines = [
+        (Bilingual("used for the consensus", "учтено в согласованном ответе"), responses["used"]),
+        (Bilingual("to control items", "на контрольные вопросы"), responses["control"]),
+        *((_sign(reason), n) for reason, n in dropped.items()),
+    ]
+    return [(name, n) for name, n in lines if isinstance(n, int)]
