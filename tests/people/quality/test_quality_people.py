@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from merilo.people.aggregation import Consensus, majority
 from merilo.people.quality.annotators import Rule, people_quality
 from merilo.people.quality.controls import control_accuracy
 from merilo.people.quality.drift import drift
@@ -251,18 +252,14 @@ def test_sensitivity_recomputes_the_figure_for_every_threshold_and_aggregator() 
     right = {row: (row % 10) < [10, 6, 2][row // 10] for row in range(30)}
     controls = control_accuracy(work_of(checked, correct=right), guess=0.5)
 
-    def most(counted: Votes) -> np.ndarray:
-        counts = counted.counts()
-        return np.where(counts.max(axis=1) > 0, counts.argmax(axis=1), -1).astype(np.int32)
-
     calls = []
 
-    def spy(counted: Votes) -> np.ndarray:
+    def spy(counted: Votes) -> Consensus:
         calls.append(len(counted))
-        return most(counted)
+        return majority(counted, min_votes=1)
 
     rows = sensitivity(votes, controls, {"majority": spy}, lambda _: None)
     assert [row.annotators for row in rows] == [3, 3, 3, 2, 2, 2, 2, 1, 1, 1]
     assert [row.answers for row in rows] == [6, 6, 6, 4, 4, 4, 4, 2, 2, 2]
-    assert [row.consensus for row in rows] == [2] * 10
+    assert [row.consensus for row in rows] == [2, 2, 2, 0, 0, 0, 0, 2, 2, 2]  # two people who disagree tie
     assert calls == [6, 4, 2]  # thresholds that keep the same people share one computation

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from merilo.metrics.score import Score
+from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.quality.annotators import Rule
 from merilo.people.quality.controls import ControlAccuracy
-from merilo.people.votes import IntArray, Votes
+from merilo.people.votes import Votes
 
 #: 0, 0.1 .. 0.9: from keeping everybody to keeping those who hardly ever err on a control.
 THRESHOLDS = tuple(round(0.1 * step, 1) for step in range(10))
 
-#: Votes -> shape (items,), the code of each item's consensus, -1 where there is none.
-Aggregator = Callable[[Votes], IntArray]
+#: What makes a consensus of votes.
+Aggregator: TypeAlias = Callable[[Votes], Consensus]
 
-#: Consensus as above -> the metric on the items that have one; `None` without gold.
-Scorer = Callable[[IntArray], "Score | None"]
+#: What scores it, on the items that have a label; `None` without gold.
+Scorer: TypeAlias = Callable[[Consensus], Score | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +43,6 @@ class SensitivityRow:
     answers: int
     consensus: int
     score: Score | None
-
-
-def kept(votes: Votes, keep: NDArray[np.bool_]) -> Votes:
-    """The votes of some rows; items, annotators and labels keep their codes.
-
-    Args:
-        votes: all votes.
-        keep: shape (n,), which rows stay.
-
-    Returns:
-        Votes on the same codes.
-    """
-    return Votes(
-        votes.item[keep],
-        votes.annotator[keep],
-        votes.label[keep],
-        votes.items,
-        votes.annotators,
-        votes.labels,
-    )
 
 
 def sensitivity(
@@ -92,13 +73,13 @@ def sensitivity(
     for threshold in thresholds:
         rule = Rule(threshold, min_controls)
         stays = np.array([not rule.excludes(one) for one in controls], dtype=np.bool_)
-        counted = kept(votes, stays[votes.annotator])
+        counted = votes.where(stays[votes.annotator])
         people = int(np.unique(counted.annotator).size)
         for name, aggregate in aggregators.items():
             key = (stays.tobytes(), name)
             if key not in seen:
                 consensus = aggregate(counted)
-                reached = int((consensus >= 0).sum())
+                reached = int((consensus.label != NO_LABEL).sum())
                 seen[key] = SensitivityRow(
                     threshold, name, people, len(counted), reached, score(consensus) if reached else None
                 )

@@ -1,0 +1,252 @@
+"""The list of items to look at: which answers speak against the gold, who gave them, and what they most likely mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from merilo.people.audit.gold_model import GoldModel, fit_gold_model
+from merilo.people.audit.slips import slip
+from merilo.people.quality.peers import sharing
+from merilo.people.quality.work import FloatArray, Work, work_of
+from merilo.people.votes import IntArray, Votes
+
+Verdict: TypeAlias = Literal["gold", "slip", "annotator", "disagreement"]
+
+#: What a verdict says.
+VERDICTS: Final[Mapping[str, str]] = {
+    "gold": "the gold is probably wrong",
+    "slip": "every other answer is the right one, mistyped",
+    "annotator": "every other answer comes from people who disagree with the others elsewhere too",
+    "disagreement": "people who agree with the others elsewhere disagree here: the item is hard, ambiguous or wrong",
+}
+
+#: Slips that make sense where the answer is a choice among few labels: one option is never another one mistyped.
+_OF_CHOICES: Final = frozenset({"notation", "case", "layout", "alphabet"})
+
+#: A person agrees with the others elsewhere who reaches nine tenths of what those people reach on the same items, on
+#: three items or more.
+SHARE_OF_EXPECTED, FEWEST_ITEMS = 0.9, 3
+
+PROBABLY = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """One person's answer to an item under suspicion.
+
+    Attributes:
+        annotator: who.
+        answer: what.
+        elsewhere: the person's agreement with the others on all other items, NaN when there are none.
+        agrees_elsewhere: whether that is as good as the others' there; `None` with fewer than three other items.
+        accuracy: the chance, by the model, that the person answers an ordinary item right.
+        slip: the slip that makes this answer out of the most probable truth, a key of `SLIPS`.
+    """
+
+    annotator: str
+    answer: str
+    elsewhere: float
+    agrees_elsewhere: bool | None
+    accuracy: float
+    slip: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One item on which not all answers are one with the gold.
+
+    Attributes:
+        item: the item's place, 0-based, in the order of the codes.
+        gold: the gold; `None` where it is not known.
+        gold_wrong: the probability that it is wrong, NaN without gold.
+        best: the most probable truth; `None` where that is a label nobody gave.
+        best_probability: its probability.
+        error_chance: the chance that a person of ordinary ability answers this item wrong.
+        verdict: what the answers most likely mean, a key of `VERDICTS`.
+        answers: all answers, the most given first.
+    """
+
+    item: int
+    gold: str | None
+    gold_wrong: float
+    best: str | None
+    best_probability: float
+    error_chance: float
+    verdict: Verdict
+    answers: tuple[GivenAnswer, ...]
+
+    @property
+    def doubt(self) -> float:
+        """What the list is ranked by: the probability that the gold, or else the most probable truth, is wrong."""
+        return 1.0 - self.best_probability if np.isnan(self.gold_wrong) else self.gold_wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What the answers say about the dataset.
+
+    Attributes:
+        findings: items with an answer against the gold (or, without gold, against another answer), the most doubtful
+            first.
+        items: how many items were looked at.
+        golds: how many of them have a gold.
+        expected_wrong: the expected number of wrong golds, the sum of their probabilities.
+        slips: kinds of slip -> how many answers.
+        model: the fitted model.
+    """
+
+    findings: tuple[Finding, ...]
+    items: int
+    golds: int
+    expected_wrong: float
+    slips: Mapping[str, int]
+    model: GoldModel
+
+    def to_review(self, share: float = 0.9) -> int:
+        """How many findings, from the first on, hold this share of the wrong golds that are to be expected.
+
+        Args:
+            share: 0 to 1.
+        """
+        held = np.cumsum([0.0 if np.isnan(one.gold_wrong) else one.gold_wrong for one in self.findings])
+        wanted = share * self.expected_wrong
+        return 0 if wanted <= 0 else min(len(held), int(np.searchsorted(held, wanted - 1e-9)) + 1)
+
+
+def audit(
+    votes: Votes,
+    gold: IntArray,
+    annotators: Sequence[str],
+    labels: Sequence[str],
+    *,
+    choice: bool | None = None,
+) -> Audit:
+    """Find the items whose gold is probably wrong, and tell human slips from errors of the dataset.
+
+    Args:
+        votes: the answers, controls' among them; of several answers of one person to one item the first counts.
+        gold: shape (items,), codes of the golds, -1 where unknown.
+        annotators: shape (annotators,), the ids behind the codes.
+        labels: shape (labels,), the labels behind the codes.
+        choice: whether answers are a choice among few labels, where slips of digits and letters mean nothing; told by the
+            number of labels when not given (up to five).
+
+    Returns:
+        The audit.
+    """
+    work = work_of(votes)
+    votes = votes.where(np.isin(np.arange(len(votes)), work.rows_of_items()))
+    model = fit_gold_model(votes, gold)
+    if choice is None:
+        choice = len(labels) <= 5
+    given = _given_answers(votes, model, annotators, labels, gold, choice=choice)
+    findings = []
+    for item, answers in enumerate(given):
+        best, known = int(model.best[item]), int(gold[item])
+        truth = labels[known] if known >= 0 else (labels[best] if best >= 0 else None)
+        wrong = float(model.gold_wrong[item])
+        if not answers or all(one.answer == truth for one in answers):
+            continue
+        findings.append(
+            Finding(
+                item=item,
+                gold=labels[known] if known >= 0 else None,
+                gold_wrong=wrong,
+                best=labels[best] if best >= 0 else None,
+                best_probability=float(model.best_probability[item]),
+                error_chance=float(model.error_chance[item]),
+                verdict=_verdict(answers, truth, wrong),
+                answers=answers,
+            )
+        )
+    findings.sort(key=lambda one: (-one.doubt, one.item))
+    slips = Counter(one.slip for finding in findings for one in finding.answers if one.slip)
+    return Audit(
+        tuple(findings),
+        votes.items,
+        int((gold >= 0).sum()),
+        float(np.nansum(model.gold_wrong)),
+        dict(slips.most_common()),
+        model,
+    )
+
+
+def _given_answers(
+    votes: Votes,
+    model: GoldModel,
+    annotators: Sequence[str],
+    labels: Sequence[str],
+    gold: IntArray,
+    *,
+    choice: bool,
+) -> list[tuple[GivenAnswer, ...]]:
+    """The answers to every item, with what is known of those who gave them."""
+    elsewhere, agrees = _elsewhere(work_of(votes))
+    tally = votes.tally()
+    cells = zip(tally.item.tolist(), tally.label.tolist(), strict=True)
+    counts = dict(zip(cells, tally.votes.tolist(), strict=True))
+    order = sorted(
+        range(len(votes)),
+        key=lambda row: (
+            int(votes.item[row]),
+            -counts[int(votes.item[row]), int(votes.label[row])],
+            int(votes.label[row]),
+            annotators[int(votes.annotator[row])],
+        ),
+    )
+    result: list[list[GivenAnswer]] = [[] for _ in range(votes.items)]
+    for row in order:
+        item, person, label = int(votes.item[row]), int(votes.annotator[row]), int(votes.label[row])
+        doubted = gold[item] < 0 or model.gold_wrong[item] >= PROBABLY
+        truth = int(model.best[item] if doubted else gold[item])
+        kind = slip(labels[label], labels[truth]) if truth >= 0 else None
+        result[item].append(
+            GivenAnswer(
+                annotators[person],
+                labels[label],
+                float(elsewhere[row]),
+                agrees[row],
+                float(model.accuracy[person]),
+                kind if kind in _OF_CHOICES or not choice else None,
+            )
+        )
+    return [tuple(answers) for answers in result]
+
+
+def _elsewhere(work: Work) -> tuple[FloatArray, list[bool | None]]:
+    """For every answer: its author's agreement on all other items, and whether it is as good as the others' there."""
+    beside = sharing(work)
+    item, person = work.votes.item[beside.row], work.votes.annotator[beside.row]
+    typical = np.bincount(item, beside.share, work.votes.items) / np.maximum(
+        1, np.bincount(item, minlength=work.votes.items)
+    )
+    people = work.votes.annotators
+    own = np.bincount(person, beside.share, people).astype(np.float64)[work.votes.annotator]
+    expected = np.bincount(person, typical[item], people).astype(np.float64)[work.votes.annotator]
+    items = np.bincount(person, minlength=people)[work.votes.annotator]
+    own[beside.row] -= beside.share
+    expected[beside.row] -= typical[item]
+    items[beside.row] -= 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(items > 0, own / items, np.nan)
+    good = own >= SHARE_OF_EXPECTED * expected - 1e-9
+    return share, [
+        bool(fine) if n >= FEWEST_ITEMS else None for fine, n in zip(good, items.tolist(), strict=True)
+    ]
+
+
+def _verdict(answers: Sequence[GivenAnswer], truth: str | None, gold_wrong: float) -> Verdict:
+    if gold_wrong >= PROBABLY:
+        return "gold"
+    others = [one for one in answers if one.answer != truth]
+    if all(one.slip for one in others):
+        return "slip"
+    # Who has too few other answers to be judged is not accused.
+    if all(one.slip or one.agrees_elsewhere is False for one in others):
+        return "annotator"
+    return "disagreement"

@@ -1,0 +1,273 @@
+"""How probable is it that a gold is wrong? A model of people, items and golds together.
+
+People are of different ability and items of different difficulty, as in Rasch's model; the truth is hidden, and the
+gold is one more witness of it, seldom wrong. On a hard item wrong answers fall for the same lure, so that five people who
+agree against the gold may still all be wrong: only the able ones, who do not fall for lures elsewhere, speak against a
+gold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.people.votes import IntArray, Votes
+
+FloatArray = NDArray[np.float64]
+
+#: The share of wrong answers to an item that fall for its one lure; the others spread evenly.
+LURE = 0.5
+
+#: What is believed of golds before any answer: as if one of fifty had been looked at and found wrong.
+PRIOR_WRONG, PRIOR_ITEMS = 1.0, 50.0
+
+#: What is believed of the spread of abilities: as if five people had been seen one log-odd from the mean.
+PRIOR_PEOPLE = 5.0
+
+#: Difficulties on which everything is summed; abilities live on the same scale of log-odds.
+NODES = np.arange(-6.0, 7.0)
+
+#: What is believed of difficulties beforehand: logistic of scale 1 (a tail heavier than the normal's: a few items are
+#: traps), worth twenty items.
+_TAIL = 1.0 / np.cosh(NODES / 2.0) ** 2
+PRIOR_DIFFICULTY = 20.0 * _TAIL / _TAIL.sum()
+
+TOLERANCE, MOST_ITERATIONS = 1e-6, 200
+
+
+@dataclass(frozen=True, slots=True)
+class GoldModel:
+    """The model fitted to a study's answers and golds.
+
+    With ability a of a person and difficulty b of an item, a person answers with the truth with chance
+    s = 1 / (1 + exp(b - a)). A wrong answer is, with chance `LURE`, the item's lure d (every wrong label alike may be
+    it), else any of the L - 1 wrong labels. The gold is wrong with chance e, and then any other label alike is true.
+    With w(b) the distribution of difficulties, estimated from the data, the probability of truth t after answers l_1 .. l_k is
+
+        P(t | answers) ~ P(t) * sum over b of w(b) * sum over d of P(d | t) * product over j of P(l_j | t, d, b, a_j),
+        P(t = gold) = 1 - e,  P(t) = e / (L - 1) otherwise;  1 / L for every label where the gold is not known,
+
+    and the gold is wrong with probability 1 - P(gold | answers). Abilities (normal prior, its mean and spread from the
+    data), e (Beta prior worth `PRIOR_ITEMS` golds) and w (Dirichlet prior, `PRIOR_DIFFICULTY`) are those of the largest
+    posterior, found by expectation and maximisation.
+
+    Attributes:
+        gold_wrong: shape (items,), the probability that the gold is wrong; NaN where there is no gold.
+        best: shape (items,), the code of the most probable truth, -1 where it is a label nobody gave.
+        best_probability: shape (items,), its probability.
+        difficulty: shape (items,), the expected b; 0 is ordinary.
+        error_chance: shape (items,), the chance that a person of ordinary ability answers the item wrong.
+        ability: shape (annotators,), a; NaN for people without answers.
+        accuracy: shape (annotators,), the chance of a right answer to an ordinary item.
+        gold_error_rate: e, the share of golds that are wrong.
+        log_posterior: the objective after each iteration.
+        converged: whether the last iteration met the tolerance.
+    """
+
+    gold_wrong: FloatArray
+    best: IntArray
+    best_probability: FloatArray
+    difficulty: FloatArray
+    error_chance: FloatArray
+    ability: FloatArray
+    accuracy: FloatArray
+    gold_error_rate: float
+    log_posterior: tuple[float, ...]
+    converged: bool
+
+
+@dataclass(slots=True)
+class _Parameters:
+    ability: FloatArray
+    mean: float = 1.5
+    spread: float = 1.0
+    difficulty: FloatArray = field(default_factory=lambda: PRIOR_DIFFICULTY / PRIOR_DIFFICULTY.sum())
+    error_rate: float = PRIOR_WRONG / PRIOR_ITEMS
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Every label that an item's truth may be: those given, the gold, and all others as one.
+
+    Attributes:
+        item: shape (m,).
+        label: shape (m,), -1 for "any label that nobody gave".
+        count: shape (m,), votes.
+        is_gold: shape (m,).
+        times: shape (m,), how many labels the cell stands for.
+        lure: shape (m,), log of the sum over lures, as far as it depends on the cell.
+        of_vote: shape (n,), each vote's cell.
+        gold_known: shape (items,).
+    """
+
+    item: NDArray[np.int64]
+    label: NDArray[np.int64]
+    count: NDArray[np.int64]
+    is_gold: NDArray[np.bool_]
+    times: FloatArray
+    lure: FloatArray
+    of_vote: NDArray[np.int64]
+    gold_known: NDArray[np.bool_]
+
+
+def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) -> GoldModel:
+    """Fit the model.
+
+    Args:
+        votes: the answers, at most one an annotator an item; controls may be among the items.
+        gold: shape (items,), codes of the golds, -1 where the gold is not known.
+        options: how many labels an item offers; the number of labels in the study when not given.
+
+    Returns:
+        The fitted model.
+
+    Example:
+        Five people agree on nine items with the gold, and on the tenth against it:
+
+        >>> item, annotator = np.divmod(np.arange(50, dtype=np.int32), 5)
+        >>> votes = Votes(item, annotator, np.zeros(50, np.int32), 10, 5, 4)
+        >>> gold = np.array([0] * 9 + [1], np.int32)
+        >>> fit_gold_model(votes, gold).gold_wrong.round(2).tolist()[-2:]
+        [0.0, 1.0]
+    """
+    options = max(2, votes.labels if options is None else options)
+    cells = _cells(votes, gold, options)
+    now = _Parameters(np.full(votes.annotators, 1.5))
+    trace: list[float] = []
+    converged = False
+    joint = np.zeros((cells.item.size, NODES.size))
+    for _ in range(MOST_ITERATIONS):
+        joint, objective = _expect(votes, cells, now, options)
+        trace.append(objective)
+        if len(trace) > 1 and abs(trace[-1] - trace[-2]) <= TOLERANCE * (1 + abs(trace[-1])):
+            converged = True
+            break
+        _maximise(votes, cells, now, joint)
+    return _answer(votes, cells, now, joint, trace, converged=converged)
+
+
+def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
+    known = gold >= 0
+    golds = np.flatnonzero(known)
+    codes = votes.item.astype(np.int64) * votes.labels + votes.label
+    with_gold = np.concatenate((codes, golds * votes.labels + gold[golds]))
+    cell, inverse = np.unique(with_gold, return_inverse=True)
+    of_vote = inverse[: len(votes)].astype(np.int64)
+    count = np.bincount(of_vote, minlength=cell.size)
+    item, label = np.divmod(cell, max(1, votes.labels))
+    distinct = np.bincount(item, minlength=votes.items)
+    others = np.maximum(0, options - distinct)
+    rest = np.flatnonzero(others > 0)
+    item = np.concatenate((item, rest))
+    label = np.concatenate((label, np.full(rest.size, -1)))
+    count = np.concatenate((count, np.zeros(rest.size, count.dtype)))
+    is_gold = (label == gold[item]) & (label >= 0)
+    times = np.concatenate((np.ones(cell.size), others[rest].astype(np.float64)))
+    # P(lure | error) and P(other label | error); their powers are summed over all labels that may be the lure.
+    even = (1 - LURE) / (options - 1)
+    ratio = (LURE + even) / even
+    strength = np.minimum(700.0, count * np.log(ratio))
+    total = np.bincount(item, times * np.exp(strength), votes.items)[item]
+    wrong = np.bincount(item, count, votes.items)[item] - count
+    lure = wrong * np.log(even) + np.log(np.maximum(1e-300, total - np.exp(strength)) / (options - 1))
+    return _Cells(item, label, count, is_gold, times, lure, of_vote, known)
+
+
+def _expect(votes: Votes, cells: _Cells, now: _Parameters, options: int) -> tuple[FloatArray, float]:
+    """Posterior of (truth, difficulty) of every item, shape (cells, nodes), and the objective."""
+    distance = now.ability[:, None] - NODES
+    log_wrong = -np.logaddexp(0.0, distance)
+    base = np.zeros((votes.items, NODES.size))
+    for node in range(NODES.size):
+        base[:, node] = np.bincount(votes.item, log_wrong[votes.annotator, node], votes.items)
+    strength = np.bincount(cells.of_vote, now.ability[votes.annotator], cells.item.size)
+    weight = np.log(now.difficulty)
+    error = now.error_rate
+    prior = np.where(
+        cells.gold_known[cells.item],
+        np.where(cells.is_gold, np.log1p(-error), np.log(error / (options - 1))),
+        -np.log(options),
+    )
+    joint = (
+        base[cells.item]
+        + strength[:, None]
+        - cells.count[:, None] * NODES
+        + weight
+        + (prior + cells.lure + np.log(cells.times))[:, None]
+    )
+    peak = np.full(votes.items, -np.inf)
+    np.maximum.at(peak, cells.item, joint.max(axis=1))
+    joint = np.exp(joint - peak[cells.item, None])
+    total = np.bincount(cells.item, joint.sum(axis=1), votes.items)
+    joint /= total[cells.item, None]
+    likelihood = float((np.log(total) + peak).sum())
+    active = np.bincount(votes.annotator, minlength=votes.annotators) > 0
+    squares = float(((now.ability[active] - now.mean) ** 2).sum()) + PRIOR_PEOPLE
+    people = -0.5 * squares / now.spread**2 - (int(active.sum()) + PRIOR_PEOPLE) * np.log(now.spread)
+    golds = PRIOR_WRONG * np.log(error) + (PRIOR_ITEMS - PRIOR_WRONG) * np.log1p(-error)
+    return joint, likelihood + float(people) + float(golds) + float(PRIOR_DIFFICULTY @ weight)
+
+
+def _maximise(votes: Votes, cells: _Cells, now: _Parameters, joint: FloatArray) -> None:
+    """The parameters of the largest expected log posterior."""
+    of_item = np.stack(
+        [np.bincount(cells.item, joint[:, node], votes.items) for node in range(NODES.size)], axis=1
+    )
+    people = votes.annotators
+    right, answers = np.zeros((people, NODES.size)), np.zeros((people, NODES.size))
+    for node in range(NODES.size):
+        right[:, node] = np.bincount(votes.annotator, joint[cells.of_vote, node], people)
+        answers[:, node] = np.bincount(votes.annotator, of_item[votes.item, node], people)
+    _improve_abilities(now, right, answers)
+    golds = int(cells.gold_known.sum())
+    wrong = golds - float(joint[cells.is_gold].sum())
+    now.error_rate = (wrong + PRIOR_WRONG) / (golds + PRIOR_ITEMS)
+    shares = of_item.sum(axis=0) + PRIOR_DIFFICULTY
+    now.difficulty = shares / shares.sum()
+    active = answers.sum(axis=1) > 0
+    if active.any():
+        now.mean = float(now.ability[active].mean())
+        squares = float(((now.ability[active] - now.mean) ** 2).sum()) + PRIOR_PEOPLE
+        now.spread = float(np.sqrt(squares / (int(active.sum()) + PRIOR_PEOPLE)))
+
+
+def _improve_abilities(now: _Parameters, right: FloatArray, answers: FloatArray) -> None:
+    """Newton's steps to everybody's best ability; the function is concave, and long steps are cut."""
+    for _ in range(8):
+        chance = 1.0 / (1.0 + np.exp(NODES - now.ability[:, None]))
+        slope = (right - answers * chance).sum(axis=1) - (now.ability - now.mean) / now.spread**2
+        curve = (answers * chance * (1 - chance)).sum(axis=1) + 1.0 / now.spread**2
+        step = np.clip(slope / curve, -1.0, 1.0)
+        now.ability = np.clip(now.ability + step, -6.0, 6.0)
+        if float(np.abs(step).max(initial=0.0)) < 1e-8:
+            break
+
+
+def _answer(
+    votes: Votes, cells: _Cells, now: _Parameters, joint: FloatArray, trace: list[float], *, converged: bool
+) -> GoldModel:
+    truth = joint.sum(axis=1)
+    gold = np.bincount(cells.item, truth * cells.is_gold, votes.items)
+    # A cell of many labels at once is no label: it wins only by what one of its labels has.
+    single = truth / cells.times
+    ranked = np.lexsort((cells.label, -single, cells.item))
+    first = ranked[np.searchsorted(cells.item[ranked], np.arange(votes.items))] if ranked.size else ranked
+    of_item = np.stack(
+        [np.bincount(cells.item, joint[:, node], votes.items) for node in range(NODES.size)], axis=1
+    )
+    silent = np.bincount(votes.annotator, minlength=votes.annotators) == 0
+    ability = np.where(silent, np.nan, now.ability)
+    return GoldModel(
+        gold_wrong=np.where(cells.gold_known, np.clip(1.0 - gold, 0.0, 1.0), np.nan),
+        best=cells.label[first].astype(np.int32),
+        best_probability=single[first],
+        difficulty=of_item @ NODES,
+        error_chance=of_item @ (1.0 / (1.0 + np.exp(now.mean - NODES))),
+        ability=ability,
+        accuracy=1.0 / (1.0 + np.exp(-ability)),
+        gold_error_rate=now.error_rate,
+        log_posterior=tuple(trace),
+        converged=converged,
+    )

@@ -1,0 +1,179 @@
+"""Human slips: a wrong answer that is the right one, mistyped.
+
+The guide to human baselines separates the two: an answer that is off by a power of ten or in one digit says that a
+person miscounted or mistyped, not that the dataset is bad.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Final
+
+#: The kinds of slip, from the surest to the least sure, and what each says.
+SLIPS: Final[Mapping[str, str]] = {
+    "notation": "the same, written another way",
+    "case": "the same in another case",
+    "alphabet": "letters of another alphabet that look alike",
+    "layout": "typed in the other keyboard layout",
+    "sign": "the sign is lost",
+    "power_of_ten": "too large or too small by a factor of ten, a hundred ...",
+    "swapped_digits": "two neighbouring digits are swapped",
+    "off_by_one": "off by one",
+    "off_by_ten": "off by 10, 100, 1000 ...",
+    "one_digit": "one digit is another",
+    "digit_count": "one digit is missing or one too many",
+    "typo": "one letter is wrong, missing, too many, or two are swapped",
+}
+
+_QWERTY: Final = "`qwertyuiop[]asdfghjkl;'zxcvbnm,.~QWERTYUIOP{}ASDFGHJKL:\"ZXCVBNM<>"
+_JCUKEN: Final = "ёйцукенгшщзхъфывапролджэячсмитьбюЁЙЦУКЕНГШЩЗХЪФЫВАПРОЛДЖЭЯЧСМИТЬБЮ"
+_TO_JCUKEN: Final = str.maketrans(_QWERTY, _JCUKEN)
+_TO_QWERTY: Final = str.maketrans(_JCUKEN, _QWERTY)
+
+#: Cyrillic letters that look Latin, and their Latin twins.
+_TWINS: Final = str.maketrans("АВЕКМНОРСТУХаеорсухкі", "ABEKMHOPCTYXaeopcyxki")
+
+#: Longer texts are no numbers that people write, and would outgrow exact arithmetic.
+_LONGEST_NUMBER: Final = 25
+
+_NUMBER: Final = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)")
+
+#: Shorter texts are within one edit of everything: "A" of "B" is a choice, not a typo.
+SHORTEST_TYPO: Final = 4
+
+
+def slip(answer: str, right: str) -> str | None:
+    """The kind of slip that makes `answer` out of `right`, if one does.
+
+    Args:
+        answer: what was answered.
+        right: what should have been.
+
+    Returns:
+        A key of `SLIPS`, the surest that applies; `None` when the answers are equal, or no slip explains the one by the
+        other.
+
+    Example:
+        >>> slip("1324", "1234"), slip("120", "12"), slip("ф", "a"), slip("Кит", "Кот")
+        ('swapped_digits', 'power_of_ten', 'layout', None)
+    """
+    if answer == right:
+        return None
+    one, two = number(answer), number(right)
+    if one is not None and two is not None:
+        return _of_numbers(one, two)
+    return _of_texts(answer, right)
+
+
+def number(text: str) -> Decimal | None:
+    """A number as people write it: with spaces between thousands, a comma or a point, any kind of minus.
+
+    Example:
+        >>> number("−1 234,5"), number("twelve")
+        (Decimal('-1234.5'), None)
+    """
+    bare = re.sub(r"[\s_]", "", text.replace("−", "-").replace("–", "-"))
+    if len(bare) > _LONGEST_NUMBER or not bare.isascii() or not _NUMBER.fullmatch(bare):
+        return None
+    return Decimal(bare.replace(",", "."))
+
+
+def within_one_edit(one: str, two: str) -> bool:
+    """Whether the Damerau-Levenshtein distance of two texts is 1 or 0.
+
+    Example:
+        >>> within_one_edit("paris", "pairs"), within_one_edit("paris", "parsi"), within_one_edit("abc", "cba")
+        (True, True, False)
+    """
+    start = 0
+    while start < min(len(one), len(two)) and one[start] == two[start]:
+        start += 1
+    one, two = one[start:], two[start:]
+    end = 0
+    while end < min(len(one), len(two)) and one[-1 - end] == two[-1 - end]:
+        end += 1
+    one, two = one[: len(one) - end], two[: len(two) - end]
+    if max(len(one), len(two)) <= 1:
+        return True
+    return len(one) == len(two) == 2 and one == two[::-1]
+
+
+def _of_numbers(one: Decimal, two: Decimal) -> str | None:
+    return next((kind for kind, holds in _NUMBER_SLIPS.items() if holds(one, two)), None)
+
+
+def _digits(value: Decimal) -> str:
+    """The digits and the point, without sign and without zeros that say nothing."""
+    plain = f"{abs(value):f}"
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+
+
+def _swapped(one: Decimal, two: Decimal) -> bool:
+    left, right = _digits(one), _digits(two)
+    if (one < 0) != (two < 0) or len(left) != len(right):
+        return False
+    places = [i for i, (a, b) in enumerate(zip(left, right, strict=True)) if a != b]
+    if len(places) != 2 or places[1] != places[0] + 1:
+        return False
+    i = places[0]
+    return left[i : i + 2] == right[i : i + 2][::-1]
+
+
+def _one_digit(one: Decimal, two: Decimal) -> bool:
+    """One digit is another; numbers of a single digit are too short to tell a slip from another answer."""
+    left, right = _digits(one), _digits(two)
+    if (one < 0) != (two < 0) or len(left) != len(right) or len(left) < 2:
+        return False
+    return sum(a != b for a, b in zip(left, right, strict=True)) == 1
+
+
+def _digit_count(one: Decimal, two: Decimal) -> bool:
+    """A digit is missing or one too many."""
+    left, right = _digits(one), _digits(two)
+    if (one < 0) != (two < 0) or len(left) == len(right) or min(len(left), len(right)) < 2:
+        return False
+    return within_one_edit(left, right)
+
+
+def _is_power_of_ten(value: Decimal) -> bool:
+    """Whether the value is 10^k or -10^k for a whole k other than 0."""
+    return value.normalize().as_tuple().digits == (1,) and abs(value) != 1
+
+
+#: In the order in which they are tried.
+_NUMBER_SLIPS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
+    "notation": lambda one, two: one == two,
+    "sign": lambda one, two: one == -two,
+    "power_of_ten": lambda one, two: one * two > 0 and _is_power_of_ten(one / two),
+    "swapped_digits": _swapped,
+    "off_by_one": lambda one, two: abs(one - two) == 1,
+    "off_by_ten": lambda one, two: abs(one - two) > 1 and _is_power_of_ten(one - two),
+    "one_digit": _one_digit,
+    "digit_count": _digit_count,
+}
+
+
+def _of_texts(answer: str, right: str) -> str | None:
+    one, two = _plain(answer), _plain(right)
+    if one == two:
+        return "notation"
+    if one.casefold() == two.casefold():
+        return "case"
+    one, two = one.casefold(), two.casefold()
+    if answer.strip().translate(_TWINS).casefold() == right.strip().translate(_TWINS).casefold():
+        return "alphabet"
+    folded_answer, folded_right = answer.strip().casefold(), right.strip().casefold()
+    if folded_right in {folded_answer.translate(_TO_JCUKEN), folded_answer.translate(_TO_QWERTY)}:
+        return "layout"
+    if min(len(one), len(two)) >= SHORTEST_TYPO and within_one_edit(one, two):
+        return "typo"
+    return None
+
+
+def _plain(text: str) -> str:
+    """White space folded, quotation marks and the final stop gone, ё written as е."""
+    composed = unicodedata.normalize("NFC", text).replace("ё", "е").replace("Ё", "Е")
+    return " ".join(composed.split()).strip(" .,;:!?«»\"'“”„")

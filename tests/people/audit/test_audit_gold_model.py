@@ -1,0 +1,189 @@
+"""The probability that a gold is wrong: against brute force, and on data made by its own rules."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo.people.audit.findings import audit
+from merilo.people.audit.gold_model import (
+    LURE,
+    NODES,
+    _cells,
+    _expect,
+    _Parameters,
+    fit_gold_model,
+)
+from merilo.people.votes import Votes
+
+
+def votes_of(rows: list[tuple[int, int, int]], items: int, people: int, labels: int) -> Votes:
+    table = np.array(rows, dtype=np.int32).reshape(-1, 3)
+    return Votes(*table.T.copy(), items, people, labels)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)),
+        max_size=9,
+        unique_by=lambda row: row[:2],
+    ),
+    gold=st.lists(st.integers(-1, 2), min_size=3, max_size=3),
+    extra=st.integers(0, 3),
+    ability=st.lists(st.floats(-2, 3), min_size=4, max_size=4),
+    error=st.floats(0.01, 0.5),
+)
+@settings(max_examples=60)
+def test_the_posterior_is_bayes_rule_summed_over_truths_lures_and_difficulties(
+    rows: list[tuple[int, int, int]], gold: list[int], extra: int, ability: list[float], error: float
+) -> None:
+    options = 3 + extra
+    votes = votes_of(rows, 3, 4, 3)
+    golds = np.array(gold, np.int32)
+    now = _Parameters(np.array(ability), error_rate=error)
+    cells = _cells(votes, golds, options)
+    joint, _ = _expect(votes, cells, now, options)
+    truth = joint.sum(axis=1)
+    for item in range(3):
+        answers = [(person, label) for i, person, label in rows if i == item]
+        probability = np.zeros(options)
+        for t, (node, b), d in product(range(options), enumerate(NODES), range(options)):
+            if d == t:
+                continue
+            known = gold[item] >= 0
+            prior = (1 - error if t == gold[item] else error / (options - 1)) if known else 1 / options
+            chance = prior * now.difficulty[node] / (options - 1)
+            for person, label in answers:
+                right = 1 / (1 + np.exp(b - ability[person]))
+                even = (1 - LURE) / (options - 1)
+                chance *= right if label == t else (1 - right) * (even + LURE * (label == d))
+            probability[t] += chance
+        probability /= probability.sum()
+        for place in np.flatnonzero(cells.item == item):
+            label = int(cells.label[place])
+            named = set(cells.label[cells.item == item].tolist()) - {-1}
+            expected = (
+                probability[label]
+                if label >= 0
+                else sum(probability[other] for other in range(options) if other not in named)
+            )
+            assert truth[place] == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_every_iteration_improves_the_objective(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [(i, int(p), int(rng.integers(3))) for i in range(20) for p in rng.choice(6, 4, replace=False)]
+    gold = rng.integers(-1, 3, 20).astype(np.int32)
+    trace = fit_gold_model(votes_of(rows, 20, 6, 3), gold).log_posterior
+    assert (np.diff(trace) > -1e-6 * abs(trace[-1])).all()
+
+
+def test_able_people_against_the_gold_say_more_than_weak_ones() -> None:
+    rng = np.random.default_rng(5)
+    rows, gold = [], np.zeros(82, np.int32)
+    for item in range(80):
+        for person in range(10):
+            sure = 0.97 if person < 5 else 0.55
+            rows.append((item, person, 0 if rng.random() < sure else int(rng.integers(1, 4))))
+    rows += [(80, person, 1) for person in range(5)] + [(81, person, 1) for person in range(5, 10)]
+    model = fit_gold_model(votes_of(rows, 82, 10, 4), gold)
+    assert model.gold_wrong[80] > 0.9
+    assert model.gold_wrong[81] < model.gold_wrong[80]
+    assert model.ability[:5].min() > model.ability[5:].max()
+
+
+def test_two_options_leave_more_doubt_than_ten() -> None:
+    rows = [(item, person, 0) for item in range(30) for person in range(5)]
+    gold = np.array([0] * 29 + [1], np.int32)
+    doubt = [
+        fit_gold_model(votes_of(rows, 30, 5, options), gold, options=options).gold_wrong[-1]
+        for options in (2, 10)
+    ]
+    assert doubt[0] < doubt[1]
+
+
+def test_without_gold_nothing_is_said_of_gold() -> None:
+    model = fit_gold_model(votes_of([(0, 0, 0), (0, 1, 0)], 1, 2, 2), np.array([-1], np.int32))
+    assert np.isnan(model.gold_wrong).all()
+    assert model.best.tolist() == [0]
+
+
+def test_an_item_without_answers_keeps_the_prior() -> None:
+    model = fit_gold_model(votes_of([], 2, 1, 2), np.array([0, -1], np.int32))
+    assert model.gold_wrong[0] == pytest.approx(0.02, abs=0.005)
+    assert np.isnan(model.ability).all()
+
+
+def test_no_items_at_all() -> None:
+    model = fit_gold_model(votes_of([], 0, 0, 0), np.zeros(0, np.int32))
+    assert model.gold_wrong.size == 0
+
+
+def ten_people(special: dict[int, list[str]]) -> tuple[list[tuple[int, int, str]], list[str]]:
+    """Forty items that five careful people of ten answer alike, but for the answers told."""
+    answers = [str(1000 + 37 * item) for item in range(40)]
+    rows = []
+    for item in range(40):
+        people = [(item + k) % 10 for k in range(5)]
+        told = special.get(item, [answers[item]] * 5)
+        rows += [(item, person, answer) for person, answer in zip(people, told, strict=True)]
+    return rows, answers
+
+
+def audited(rows: list[tuple[int, int, str]], gold: list[str]):
+    labels = sorted({answer for *_, answer in rows} | set(gold))
+    code = {label: place for place, label in enumerate(labels)}
+    table = [(item, person, code[answer]) for item, person, answer in rows]
+    return audit(
+        votes_of(table, len(gold), 10, len(labels)),
+        np.array([code[answer] for answer in gold], np.int32),
+        [f"p{person}" for person in range(10)],
+        labels,
+    )
+
+
+def test_a_gold_that_all_deny_is_a_dataset_error_and_comes_first() -> None:
+    rows, gold = ten_people({3: ["1111", "1112", "1111", "1111", "1011"]})
+    gold[20] = "5"
+    found = audited(rows, gold)
+    assert found.findings[0].item == 20
+    assert found.findings[0].verdict == "gold"
+    assert found.findings[0].gold_wrong > 0.95
+    assert found.findings[0].best == "1740"
+    assert all(answer.agrees_elsewhere for answer in found.findings[0].answers)
+    assert found.to_review(0.9) == 1
+
+
+def test_one_answer_off_by_one_digit_is_a_slip_and_not_an_error_of_the_dataset() -> None:
+    rows, gold = ten_people({3: ["1111", "1181", "1111", "1111", "11110"]})
+    (finding,) = audited(rows, gold).findings
+    assert finding.verdict == "slip"
+    assert finding.gold_wrong < 0.05
+    assert sorted(answer.slip for answer in finding.answers if answer.slip) == ["one_digit", "power_of_ten"]
+
+
+def test_who_disagrees_everywhere_is_the_annotators_error() -> None:
+    rows, gold = ten_people({})
+    rows = [(item, person, "31" + str(item) if person == 0 else answer) for item, person, answer in rows]
+    found = audited(rows, gold)
+    assert {finding.verdict for finding in found.findings} == {"annotator"}
+    assert all(finding.gold_wrong < 0.05 for finding in found.findings)
+
+
+def test_good_people_who_differ_on_one_item_make_it_contested() -> None:
+    rows, gold = ten_people({7: ["1259", "1259", "88", "88", "4"]})
+    (finding,) = audited(rows, gold).findings
+    assert finding.verdict == "disagreement"
+    assert finding.error_chance > 0.3
+
+
+def test_letters_of_a_choice_are_never_each_others_typos() -> None:
+    labels = ["A", "B", "a"]
+    rows = [(item, person, 0) for item in range(10) for person in range(5)]
+    rows[0], rows[1] = (0, 0, 1), (0, 1, 2)
+    found = audit(votes_of(rows, 10, 5, 3), np.zeros(10, np.int32), [str(p) for p in range(5)], labels)
+    assert [answer.slip for answer in found.findings[0].answers] == [None, None, None, None, "case"]
