@@ -66,6 +66,7 @@ def mean_interval(
     values: Sequence[float] | FloatArray,
     clusters: Sequence[Hashable] | None = None,
     *,
+    over: str = "items",
     level: float = 0.95,
     seed: int = 0,
     resamples: int = RESAMPLES,
@@ -84,6 +85,7 @@ def mean_interval(
     Args:
         values: shape (n,), one score an item, in the order of the dataset.
         clusters: shape (n,), equal where items belong together; every item for itself when not given.
+        over: what the values belong to, in the plural, for the interval's method: "items", "variants".
         level: the nominal coverage, in (0, 1).
         seed: of the resampling.
         resamples: how many to draw.
@@ -110,7 +112,7 @@ def mean_interval(
     if binary and (independent or scores.min() == scores.max()):
         return wilson(int(scores.sum()), n, level)
     if independent or codes is None:
-        sums, sizes, draws, over = scores, np.ones(n), n, "items"
+        sums, sizes, draws = scores, np.ones(n), n
     elif int(codes.max()) == 0:
         sums, sizes, draws, over = _blocks(scores)
     else:

@@ -1,0 +1,195 @@
+"""The three `transformers` classifiers behind J, on the processor or a graphics card (extra `hf`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from merilo.errors import InputError, MissingPartError
+from merilo.metrics.calibration import IDENTITY, Calibration, read_calibration
+from merilo.metrics.detox import PARTS, Ratings
+from merilo.metrics.intervals import FloatArray
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+#: Inputs are cut at this many tokens.
+MAX_TOKENS: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which model gives a part of J, and which of its classes is meant.
+
+    Attributes:
+        model: its name on the hub.
+        label: the class: its name in the model's configuration, or its index.
+    """
+
+    model: str
+    label: str | int
+
+
+#: The published models. STA: class 0 of the toxicity classifier is "neutral".
+PUBLISHED: Final = {
+    "sta": Part("IlyaGusev/rubertconv_toxic_clf", 0),
+    "sim": Part("s-nlp/rubert-base-cased-conversational-paraphrase-v1", "paraphrase"),
+    "fl": Part("s-nlp/ruRoberta-large-RuCoLa-v1", 1),
+}
+
+
+class Classifier:
+    """A sequence classifier that answers with the probability of one class.
+
+    Args:
+        model: a name on the hub, or a folder where `save_pretrained` put a model and its tokenizer.
+        label: the class: its name or its index. A model of one output has no classes: its sigmoid is the answer.
+        device: "cpu", "cuda", "cuda:1"; a graphics card when there is one, when not given.
+        batch_size: sentences at once.
+        local: take nothing from the network.
+
+    Raises:
+        MissingPartError: without the extra `hf`, or when the model cannot be had.
+        InputError: when the model has no such class.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        label: str | int,
+        *,
+        device: str | None = None,
+        batch_size: int = 32,
+        local: bool = False,
+    ) -> None:
+        _require_transformers()
+        import torch  # noqa: PLC0415 - heavy, and only J needs it
+        from transformers import (  # noqa: PLC0415 - heavy, and only J needs it
+            AutoModelForSequenceClassification,
+            AutoTokenizer,
+        )
+
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.batch_size = batch_size
+        try:
+            self.tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+                model, local_files_only=local
+            )
+            network: PreTrainedModel = AutoModelForSequenceClassification.from_pretrained(
+                model, local_files_only=local
+            )
+        except (OSError, ValueError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise MissingPartError(f"the classifier '{model}' cannot be loaded ({reason})") from error
+        self.network = torch.nn.Module.train(torch.nn.Module.to(network, self.device), mode=False)
+        self.index = _class_index(model, network.config.id2label or {}, label)
+
+    def probabilities(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> FloatArray:
+        """The probability of the class for each text, or pair of texts, shape (n,).
+
+        Sentences are batched by length, so that little is padding; the answers come in the order of the texts.
+        """
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]) + (len(seconds[i]) if seconds else 0))
+        found = np.empty(len(texts))
+        for start in range(0, len(order), self.batch_size):
+            rows = order[start : start + self.batch_size]
+            pairs = [seconds[i] for i in rows] if seconds else None
+            found[rows] = self._batch([texts[i] for i in rows], pairs)
+        return found
+
+    def _batch(self, texts: list[str], seconds: list[str] | None) -> FloatArray:
+        import torch  # noqa: PLC0415 - loaded by the constructor already
+
+        words = self.tokenizer(
+            texts, seconds, return_tensors="pt", padding=True, truncation=True, max_length=MAX_TOKENS
+        ).to(self.device)
+        with torch.inference_mode():
+            logits: torch.Tensor = self.network(**words).logits.double()
+            if self.index is None:
+                return np.asarray(torch.sigmoid(logits)[:, 0].cpu().numpy())
+            return np.asarray(torch.softmax(logits, dim=-1)[:, self.index].cpu().numpy())
+
+
+class Classifiers:
+    """The rater of J: three classifiers, each followed by its calibration curve.
+
+    Args:
+        models: a folder with the models in `sta`, `sim` and `fl`; the published ones from the hub (or its local cache)
+            when not given.
+        curves: a file of calibration curves (`merilo.metrics.calibration`); the identity when not given.
+        device: as in `Classifier`.
+        batch_size: sentences at once.
+        local: take nothing from the network.
+
+    Raises:
+        MissingPartError: without the extra `hf`, or when a model cannot be had.
+        InputError: when a folder or the curves are not what they should be.
+    """
+
+    def __init__(
+        self,
+        models: Path | None = None,
+        curves: Path = IDENTITY,
+        *,
+        device: str | None = None,
+        batch_size: int = 32,
+        local: bool = False,
+    ) -> None:
+        _require_transformers()
+        self.calibration: Calibration = read_calibration(curves)
+        self.sources = {part: _source(models, part) for part in PARTS}
+        self._classifiers = {
+            part: Classifier(
+                source,
+                PUBLISHED[part].label,
+                device=device,
+                batch_size=batch_size,
+                local=local or models is not None,
+            )
+            for part, source in self.sources.items()
+        }
+
+    def rate(self, toxic: Sequence[str], rewritten: Sequence[str]) -> Ratings:
+        """Rate n pairs of a toxic sentence and what was made of it.
+
+        Raises:
+            ValueError: when the sequences differ in length.
+        """
+        if len(toxic) != len(rewritten):
+            raise ValueError(f"{len(toxic)} toxic sentences and {len(rewritten)} rewritten ones do not pair")
+        return Ratings(
+            sta=self.calibration.sta(self._classifiers["sta"].probabilities(rewritten)),
+            sim=self.calibration.sim(self._classifiers["sim"].probabilities(toxic, rewritten)),
+            fl=self.calibration.fl(self._classifiers["fl"].probabilities(rewritten)),
+        )
+
+
+def _require_transformers() -> None:
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        raise MissingPartError(
+            "J needs torch and transformers: install them with 'pip install \"merilo[hf]\"'"
+        )
+
+
+def _source(models: Path | None, part: str) -> str:
+    if models is None:
+        return PUBLISHED[part].model
+    folder = models / part
+    if not folder.is_dir():
+        raise InputError("is missing: a folder each is expected for sta, sim and fl", file=folder)
+    return str(folder)
+
+
+def _class_index(model: str, names: Mapping[int, str] | Mapping[str, str], label: str | int) -> int | None:
+    if len(names) == 1:
+        return None
+    found = [int(index) for index, name in names.items() if label in {int(index), name}]
+    if not found:
+        raise InputError(f"has no class '{label}', only {', '.join(names.values())}", file=model)
+    return found[0]

@@ -1,0 +1,217 @@
+"""The state exam in Russian (USE): points by the exam's own rules, and their share of what could be earned."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from merilo.items import ItemId
+from merilo.metrics.intervals import mean_interval
+from merilo.metrics.judgement import Judgement
+from merilo.metrics.score import Score
+
+#: A complete variant: part 1 of the exam of 2019.
+VARIANT_ITEMS: Final = 30
+VARIANT_POINTS: Final = 34
+
+#: The task whose answer may be wrong in one number and still earn a point.
+_LENIENT_TASK: Final = "16"
+
+
+@dataclass(frozen=True, slots=True)
+class ExamItem:
+    """What the rules need to know of an item.
+
+    Attributes:
+        id: the item's id.
+        task: the number of the task in the variant: "1" .. "26", "8_0" .. "8_4".
+        variant: which variant the item belongs to.
+        most: the points that a right answer earns, `meta.score`.
+        kind: "text", "matching", or "multiple_choice" with or without its subtype.
+        gold: the right answer: words or numbers separated by commas.
+
+    Raises:
+        ValueError: when the kind is none of these.
+    """
+
+    id: ItemId
+    task: str
+    variant: int | str
+    most: int
+    kind: str
+    gold: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in {"text", "matching"} and not self.kind.startswith("multiple_choice"):
+            raise ValueError(f"the exam has no tasks of type '{self.kind}'")
+
+
+def points(item: ExamItem, answer: str | None) -> int:
+    """The points that an answer earns.
+
+    - text: 1 if the answer's letters, lower-case, are those of one of the gold's comma-separated alternatives.
+    - multiple_choice: 1 if the set of comma-separated numbers is the gold's.
+    - task 16: 2 for the gold's set; 1 if one number is wrong, or one is missing, or one is too many; else 0.
+    - matching (task 26): 1 for each position that agrees with the gold; 0 where the count of numbers differs.
+
+    No answer, and an answer of white space alone, earn 0. Numbers are compared as they are written: " 3" is not "3".
+
+    Args:
+        item: the item.
+        answer: what was answered; `None` where nothing was.
+
+    References:
+        The grading system in the dataset's description, sections "Grading System" and "Data Fields".
+
+    Example:
+        >>> matching = ExamItem(899, "26", 29, 4, "matching", "8,1,9,7")
+        >>> points(matching, "8,1,9,7"), points(matching, "8,9,1,7"), points(matching, "8,1,9")
+        (4, 2, 0)
+    """
+    if answer is None or not answer.strip():
+        return 0
+    if item.kind == "text":
+        return int(bool(letters(answer)) and letters(answer) in map(letters, item.gold.split(",")))
+    if item.kind == "matching":
+        given, true = answer.split(","), item.gold.split(",")
+        return sum(map(str.__eq__, given, true)) if len(given) == len(true) else 0
+    chosen, right = set(answer.split(",")), set(item.gold.split(","))
+    if item.task != _LENIENT_TASK:
+        return int(chosen == right)
+    if chosen == right:
+        return 2
+    return int(len(right - chosen) <= 1 and len(chosen - right) <= 1)
+
+
+def letters(text: str) -> str:
+    """The letters of a text, lower-case, and nothing else.
+
+    Composed first, so that й and ё stay themselves however they were typed, and a stress mark falls off its vowel.
+
+    Example:
+        >>> letters("Все-таки, 2 раза!")
+        'всетакираза'
+    """
+    return "".join(filter(str.isalpha, unicodedata.normalize("NFC", text))).lower()
+
+
+def complete_variants(items: Iterable[ExamItem]) -> dict[int | str, list[ExamItem]]:
+    """The variants of 30 items, no task twice, that are worth 34 points together; incomplete ones are left out."""
+    variants: dict[int | str, list[ExamItem]] = defaultdict(list)
+    for item in items:
+        variants[item.variant].append(item)
+    return {
+        variant: members
+        for variant, members in variants.items()
+        if len(members) == len({item.task for item in members}) == VARIANT_ITEMS
+        and sum(item.most for item in members) == VARIANT_POINTS
+    }
+
+
+def grade_norm(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, seed: int = 0) -> Score:
+    """The mean over complete variants of the share of points earned.
+
+        grade_norm = mean over variants of (sum of points / 34)
+
+    A question left blank earns 0, as in the exam; a variant with no answer at all was not sat and does not count.
+    The interval is a percentile bootstrap over variants: a single variant has none.
+
+    Args:
+        items: all items of the test: what makes a variant complete is the test, not the answers.
+        answers: what was answered, by item id.
+        seed: of the resampling.
+
+    Returns:
+        The score; `n` counts items, `per_item` the points of each (0 .. 4). Of no complete variant: value 0, n 0.
+
+    Example:
+        >>> grade_norm([], {}).n
+        0
+    """
+    sat = _sat(items, answers)
+    earned = {item.id: float(points(item, answers.get(item.id))) for members in sat for item in members}
+    shares = [sum(earned[item.id] for item in members) / VARIANT_POINTS for members in sat]
+    value = sum(shares) / len(shares) if shares else 0.0
+    interval = mean_interval(shares, seed=seed, over="variants") if len(shares) > 1 else None
+    return Score("grade_norm", value, len(earned), interval, earned)
+
+
+def task_grades(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, seed: int = 0) -> list[Score]:
+    """`grade_norm.task{id_task}` for every task: the mean share of the task's points, over complete variants.
+
+    Arguments are those of `grade_norm`. In the order of the tasks: 1, .. 7, 8_0, .. 8_4, 9, .. 26.
+
+    Example:
+        >>> task_grades([], {})
+        []
+    """
+    by_task: dict[str, list[ExamItem]] = defaultdict(list)
+    for members in _sat(items, answers):
+        for item in members:
+            by_task[item.task].append(item)
+    scores = []
+    for task in sorted(by_task, key=_task_order):
+        shares = {item.id: points(item, answers.get(item.id)) / item.most for item in by_task[task]}
+        value = sum(shares.values()) / len(shares)
+        interval = mean_interval(list(shares.values()), seed=seed, over="variants")
+        scores.append(Score(f"grade_norm.task{task}", value, len(shares), interval, shares))
+    return scores
+
+
+def judge(item: ExamItem, answer: str | None) -> Judgement:
+    """How the exam's rules judge one answer.
+
+    Example:
+        >>> judge(ExamItem(1, "16", 1, 2, "multiple_choice", "1,2,4"), "1,2").points
+        1.0
+    """
+    earned = points(item, answer)
+    if answer is None or not answer.strip():
+        steps = ["no answer: the exam gives 0"]
+    elif item.kind == "text":
+        shapes = ", ".join(repr(letters(text)) for text in item.gold.split(","))
+        steps = [
+            f"answer {answer!r}, only its letters and lower-case: {letters(answer)!r}",
+            f"the gold's alternatives, in the same way: {shapes}",
+        ]
+    elif item.kind == "matching":
+        steps = _matching_steps(answer, item.gold)
+    else:
+        steps = _choice_steps(item, answer)
+    rule = "rule of task 16" if item.task == _LENIENT_TASK else f"rule of type {item.kind}"
+    steps.append(f"{rule}: {earned} of {item.most}")
+    return Judgement("grade_norm", float(earned), float(item.most), tuple(steps))
+
+
+def _matching_steps(answer: str, gold: str) -> list[str]:
+    given, true = answer.split(","), gold.split(",")
+    if len(given) != len(true):
+        return [f"{len(given)} numbers were given and {len(true)} asked for"]
+    return [
+        f"position {place}: {one!r}, gold {other!r}: {'agrees' if one == other else 'differs'}"
+        for place, (one, other) in enumerate(zip(given, true, strict=True), start=1)
+    ]
+
+
+def _choice_steps(item: ExamItem, answer: str) -> list[str]:
+    chosen, right = set(answer.split(",")), set(item.gold.split(","))
+    return [
+        f"chosen {sorted(chosen)}, gold {sorted(right)}, in any order",
+        f"missing: {sorted(right - chosen) or 'none'}; wrong or too many: {sorted(chosen - right) or 'none'}",
+    ]
+
+
+def _sat(items: Sequence[ExamItem], answers: Mapping[ItemId, str]) -> list[list[ExamItem]]:
+    return [
+        members
+        for members in complete_variants(items).values()
+        if any(item.id in answers for item in members)
+    ]
+
+
+def _task_order(task: str) -> tuple[int, str, str]:
+    number, _, part = task.partition("_")
+    return (int(number), part, task) if number.isdecimal() else (VARIANT_POINTS, part, task)

@@ -1,0 +1,196 @@
+"""J, from ratings to the figure; curves, held against scikit-learn; classifiers, on tiny random models saved here."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+
+from merilo.errors import InputError, MissingPartError
+from merilo.metrics.calibration import FORMAT, Curve, read_calibration
+from merilo.metrics.classifiers import Classifier, Classifiers
+from merilo.metrics.detox import PARTS, Ratings, j_scores, judge
+
+unit = st.floats(0, 1, allow_subnormal=False)
+TOXIC = ["ты дурак и всё тут", "какая глупость", "иди отсюда", "вздор вздор вздор"]
+POLITE = [
+    "ты не прав",
+    "я не согласен с этим",
+    "уйди пожалуйста",
+    "мне кажется это не так , ведь всё было не так",
+]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(unit, unit, unit), min_size=1, max_size=20))
+def test_j_multiplies_before_it_averages(rows: list[tuple[float, float, float]]) -> None:
+    sta, sim, fl = (np.array(column) for column in zip(*rows, strict=True))
+    scores = j_scores(Ratings(sta, sim, fl))
+    by_hand = sum(a * b * c for a, b, c in rows) / len(rows)
+    assert scores["j"].value == pytest.approx(by_hand)
+    assert scores["j"].value <= min(scores[part].value for part in PARTS) + 1e-12
+    assert list(scores["j"].per_item.values()) == pytest.approx([a * b * c for a, b, c in rows])
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32), st.lists(unit, min_size=1, max_size=20))
+def test_a_curve_is_scikit_learns_isotonic_regression(seed: int, asked: list[float]) -> None:
+    rng = np.random.default_rng(seed)
+    probabilities = rng.random(50)
+    judgements = (rng.random(50) < probabilities).astype(float)
+    fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(probabilities, judgements)
+    ours = Curve(np.asarray(fitted.X_thresholds_), np.asarray(fitted.y_thresholds_))
+    assert ours(np.array(asked)) == pytest.approx(fitted.predict(asked), abs=1e-9)
+
+
+def test_without_a_file_every_probability_stands_for_itself_and_the_name_says_so() -> None:
+    identity = read_calibration()
+    asked = np.linspace(0, 1, 11)
+    for part in PARTS:
+        assert getattr(identity, part)(asked) == pytest.approx(asked)
+    assert identity.name == "identity"
+    assert "not comparable" in identity.provenance
+
+
+GOOD = {"x": [0.1, 0.9], "y": [0.0, 1.0]}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"format": "other"}, "'format' must be"),
+        ({"provenance": ""}, "say who fitted them"),
+        ({"curves": None}, "no 'curves'"),
+        ({"curves": {"sta": GOOD, "sim": GOOD}}, "curves.fl: is missing"),
+        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.5, 0.5], "y": [0, 1]}}}, "increasing strictly"),
+        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1, 0.5], "y": [1, 0]}}}, "never decreasing"),
+        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1, 0.5], "y": [0, 2]}}}, r"outside \[0, 1\]"),
+        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1], "y": [0, 1]}}}, "as many numbers"),
+        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": ["a"], "y": [0]}}}, "curves.fl"),
+        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [float("nan")], "y": [0]}}}, r"outside \[0, 1\]"),
+    ],
+)
+def test_a_file_of_curves_is_read_strictly(tmp_path: Path, change: dict, sentence: str) -> None:
+    file = tmp_path / "curves.json"
+    content = {"format": FORMAT, "name": "mine", "provenance": "fitted to my own judgements"}
+    file.write_text(json.dumps({**content, "curves": dict.fromkeys(PARTS, GOOD)}))
+    assert read_calibration(file).name == "mine"
+    file.write_text(json.dumps({**content, "curves": dict.fromkeys(PARTS, GOOD), **change}))
+    with pytest.raises(InputError, match=sentence):
+        read_calibration(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b"\xff", b"[" * 100_000, b"null"])
+def test_what_is_no_file_of_curves_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "curves.json"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"curves\.json"):
+        read_calibration(file)
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with three random classifiers of a few thousand weights, as `save_pretrained` leaves them."""
+    transformers = pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
+    torch = pytest.importorskip("torch", reason="the extra 'hf' is not installed")
+    folder = tmp_path_factory.mktemp("models")
+    words = sorted({word for text in TOXIC + POLITE for word in text.split()})
+    vocabulary = folder / "vocab.txt"
+    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), encoding="utf-8")
+    labels = {
+        "sta": {0: "neutral", 1: "toxic"},
+        "sim": {0: "not_paraphrase", 1: "paraphrase"},
+        "fl": {0: "LABEL_0", 1: "LABEL_1"},
+    }
+    for seed, (part, names) in enumerate(labels.items()):
+        torch.manual_seed(seed)
+        config = transformers.BertConfig(
+            vocab_size=len(words) + 5,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=512,
+            initializer_range=0.5,
+            id2label=names,
+            label2id={name: index for index, name in names.items()},
+        )
+        transformers.BertForSequenceClassification(config).save_pretrained(folder / part)
+        transformers.BertTokenizerFast(vocab_file=str(vocabulary)).save_pretrained(folder / part)
+    return folder
+
+
+def by_hand(folder: Path, index: int, text: str, second: str | None = None) -> float:
+    """One sentence alone through the model: no batches, no padding."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    words = AutoTokenizer.from_pretrained(folder)(
+        text, second, return_tensors="pt", truncation=True, max_length=512
+    )
+    with torch.no_grad():
+        logits = AutoModelForSequenceClassification.from_pretrained(folder).eval()(**words).logits
+    return float(torch.softmax(logits, -1)[0, index])
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 32])
+def test_batches_give_what_each_sentence_gives_alone(tiny_models: Path, batch_size: int) -> None:
+    ratings = Classifiers(tiny_models, device="cpu", batch_size=batch_size).rate(TOXIC, POLITE)
+    for row, (toxic, polite) in enumerate(zip(TOXIC, POLITE, strict=True)):
+        assert ratings.sta[row] == pytest.approx(by_hand(tiny_models / "sta", 0, polite), abs=1e-5)
+        assert ratings.sim[row] == pytest.approx(by_hand(tiny_models / "sim", 1, toxic, polite), abs=1e-5)
+        assert ratings.fl[row] == pytest.approx(by_hand(tiny_models / "fl", 1, polite), abs=1e-5)
+    assert len(set(ratings.sta.round(6))) > 1, (
+        "a model that answers the same to everything would prove nothing"
+    )
+
+
+def test_the_judgement_of_one_sentence_is_its_share_of_j(tiny_models: Path) -> None:
+    rater = Classifiers(tiny_models, device="cpu")
+    scores = j_scores(rater.rate(TOXIC, POLITE), ids=[1, 2, 3, 4])
+    for number, (toxic, polite) in enumerate(zip(TOXIC, POLITE, strict=True), start=1):
+        assert judge(toxic, polite, rater).points == pytest.approx(scores["j"].per_item[number], abs=1e-6)
+
+
+def test_a_named_file_of_curves_bends_the_ratings(tiny_models: Path, tmp_path: Path) -> None:
+    curves = tmp_path / "curves.json"
+    half = {"x": [0.0, 1.0], "y": [0.0, 0.5]}
+    curves.write_text(
+        json.dumps(
+            {"format": FORMAT, "name": "half", "provenance": "a test", "curves": dict.fromkeys(PARTS, half)}
+        )
+    )
+    plain = Classifiers(tiny_models, device="cpu").rate(TOXIC, POLITE)
+    bent = Classifiers(tiny_models, curves, device="cpu").rate(TOXIC, POLITE)
+    assert bent.sta == pytest.approx(plain.sta / 2)
+    assert j_scores(bent)["j"].value == pytest.approx(j_scores(plain)["j"].value / 8)
+
+
+def test_a_text_beyond_512_tokens_is_cut(tiny_models: Path) -> None:
+    classifier = Classifier(str(tiny_models / "fl"), 1, device="cpu", local=True)
+    long = " ".join(POLITE * 200)
+    longer = long + " дурак" * 1000
+    found = classifier.probabilities([long, longer])
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
+
+
+def test_no_sentences_no_ratings(tiny_models: Path) -> None:
+    assert len(Classifiers(tiny_models, device="cpu").rate([], []).sta) == 0
+
+
+def test_an_unknown_class_is_named(tiny_models: Path) -> None:
+    with pytest.raises(InputError, match="has no class 'kind', only neutral, toxic"):
+        Classifier(str(tiny_models / "sta"), "kind", device="cpu", local=True)
+
+
+def test_a_missing_model_is_one_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
+    with pytest.raises(InputError, match="a folder each is expected"):
+        Classifiers(tmp_path)
+    for part in PARTS:
+        (tmp_path / part).mkdir()
+    with pytest.raises(MissingPartError, match="cannot be loaded"):
+        Classifiers(tmp_path)

@@ -1,0 +1,208 @@
+"""The exam's grading, held against a brute-force reading of its rules."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo.metrics.exam import (
+    ExamItem,
+    complete_variants,
+    grade_norm,
+    judge,
+    letters,
+    points,
+    task_grades,
+)
+
+TASKS = [*map(str, range(1, 8)), *(f"8_{part}" for part in range(5)), *map(str, range(9, 27))]
+TEXT_TASKS = {"2", "4", "5", "6", "7", "13", "14", "24"}
+numbers = st.sets(st.integers(1, 9), min_size=2, max_size=5)
+written = st.lists(st.sampled_from([*map(str, range(1, 10)), "", " 1", "а"]), max_size=6).map(",".join)
+
+
+def item(task: str, variant: int = 1, gold: str | None = None, number: int = 0) -> ExamItem:
+    """An item of a task; its gold says which task it is, where none is given."""
+    if task in TEXT_TASKS:
+        return ExamItem(number, task, variant, 1, "text", gold or "слово,другоеслово")
+    if task == "26":
+        return ExamItem(number, task, variant, 4, "matching", gold or "3,1,8,5")
+    most = 2 if task == "16" else 1
+    return ExamItem(number, task, variant, most, "multiple_choice_independent_options", gold or "1,3")
+
+
+def variant(number: int) -> list[ExamItem]:
+    return [item(task, number, number=number * 100 + place) for place, task in enumerate(TASKS)]
+
+
+def right(one: ExamItem) -> str:
+    """A right answer: the gold, or the first of its alternatives."""
+    return one.gold.split(",")[0] if one.kind == "text" else one.gold
+
+
+def neighbours(gold: set[str]) -> set[frozenset[str]]:
+    """Every answer that differs from the gold by one number wrong, missing or too many, enumerated."""
+    signs = [*map(str, range(1, 10)), "", " 1", "а"]
+    fewer = {frozenset(gold - {number}) for number in gold}
+    more = {frozenset(gold | {sign}) for sign in signs}
+    other = {frozenset((gold - {number}) | {sign}) for number in gold for sign in signs}
+    return (fewer | more | other) - {frozenset(gold)}
+
+
+@settings(deadline=None)
+@given(numbers, written)
+def test_task_16_is_the_enumeration_of_its_rule(gold_numbers: set[int], answer: str) -> None:
+    gold = {str(number) for number in gold_numbers}
+    chosen = frozenset(answer.split(","))
+    expected = 2 if chosen == gold else 1 if chosen in neighbours(gold) else 0
+    if not answer.strip():
+        expected = 0
+    assert points(item("16", gold=",".join(sorted(gold))), answer) == expected
+
+
+@settings(deadline=None)
+@given(numbers, written)
+def test_other_choices_are_all_or_nothing(gold_numbers: set[int], answer: str) -> None:
+    gold = [str(number) for number in gold_numbers]
+    every_order_holds = sorted(set(answer.split(","))) == sorted(gold)
+    assert points(item("9", gold=",".join(gold)), answer) == int(every_order_holds)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=4, max_size=4), written)
+def test_matching_counts_positions(gold: list[int], answer: str) -> None:
+    given = answer.split(",")
+    expected = 0
+    if len(given) == 4:
+        for place in range(4):
+            expected += given[place] == str(gold[place])
+    assert points(item("26", gold=",".join(map(str, gold))), answer) == expected
+
+
+@settings(deadline=None)
+@given(st.text(max_size=8), st.text(max_size=8))
+def test_text_compares_letters_only(gold: str, answer: str) -> None:
+    def kept(text: str) -> str:
+        composed = unicodedata.normalize("NFC", text)
+        return "".join(sign for sign in composed if unicodedata.category(sign).startswith("L")).lower()
+
+    expected = bool(kept(answer)) and any(kept(answer) == kept(part) for part in gold.split(","))
+    assert points(item("4", gold=gold or ","), answer) == int(expected)
+
+
+@pytest.mark.parametrize(
+    ("task", "gold", "answer", "expected"),
+    [
+        ("26", "8,1,9,7", "8,1,9,7", 4),
+        ("26", "8,1,9,7", "8,1,7,9", 2),
+        ("26", "8,1,9,7", "7,9,1,8", 0),
+        ("26", "8,1,9,7", "8,1,9,7,2", 0),
+        ("1", "1,3", "1,3", 1),
+        ("1", "1,3", "3,1", 1),
+        ("1", "1,3", "1", 0),
+        ("1", "1,3", "1, 3", 0),
+        ("15", "1,2", "1,2", 1),
+        ("8_0", "9", "9", 1),
+        ("5", "праздничного", "праздничного", 1),
+        ("5", "праздничного", "Праздничного.", 1),
+        ("5", "праздничного", "праздного", 0),
+        ("24", "всёравно,безразлично", "всё равно", 1),
+        ("24", "всёравно,безразлично", "все равно", 0),
+        ("16", "1,2,5", "5,2,1", 2),
+        ("16", "1,2,5", "1,2", 1),
+        ("16", "1,2,5", "1,2,3", 1),
+        ("16", "1,2,5", "1,2,5,3", 1),
+        ("16", "1,2,5", "1", 0),
+        ("16", "1,2,5", "1,3,4", 0),
+        ("16", "1,2,5", "1,2,3,4", 0),
+    ],
+)
+def test_worked_examples(task: str, gold: str, answer: str, expected: int) -> None:
+    one = item(task, gold=gold)
+    assert points(one, answer) == expected
+    judgement = judge(one, answer)
+    assert (judgement.points, judgement.most) == (expected, one.most)
+
+
+@pytest.mark.parametrize("task", ["2", "9", "16", "26"])
+@pytest.mark.parametrize("answer", [None, "", "  ", "\n"])
+def test_a_blank_earns_nothing(task: str, answer: str | None) -> None:
+    assert points(item(task), answer) == 0
+    assert "no answer" in judge(item(task), answer).steps[0]
+
+
+def test_letters_survive_how_they_were_typed() -> None:
+    assert letters("Йо́д") == letters(unicodedata.normalize("NFD", "йод")) == "йод"
+
+
+def test_an_unknown_type_of_task_is_refused() -> None:
+    with pytest.raises(ValueError, match="essay"):
+        ExamItem(1, "27", 1, 1, "essay", "")
+
+
+def test_a_complete_variant_is_thirty_items_and_34_points() -> None:
+    whole = variant(1)
+    assert list(complete_variants(whole)) == [1]
+    assert sum(one.most for one in whole) == 34
+    assert not complete_variants(whole[:-1]), "29 items"
+    assert not complete_variants([*whole, item("3", number=999)]), "31 items"
+    assert not complete_variants([*whole[:-1], item("3", number=999)]), "a task twice"
+
+
+def test_a_perfect_sheet_earns_one() -> None:
+    sheet = {one.id: right(one) for one in variant(1)}
+    score = grade_norm(variant(1), sheet)
+    assert (score.value, score.n, score.interval) == (1.0, 30, None)
+    assert sum(score.per_item.values()) == 34
+
+
+def test_the_official_statistics_are_a_value_of_this_metric() -> None:
+    """23.835 of 34 points is 0.701: so is a sheet of 24 points nearly."""
+    whole = variant(1)
+    sheet = {one.id: right(one) for one in whole if one.task not in {"26", "16", "1", "2", "3", "4"}}
+    assert grade_norm(whole, sheet).value == pytest.approx(24 / 34)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.lists(st.booleans(), min_size=30, max_size=30), min_size=1, max_size=5))
+def test_the_norm_is_the_mean_over_variants(sheets: list[list[bool]]) -> None:
+    items, answers, by_hand = [], {}, []
+    for number, sheet in enumerate(sheets, start=1):
+        earned = 0
+        for one, known in zip(variant(number), sheet, strict=True):
+            items.append(one)
+            answers[one.id] = right(one) if known else "мимо"
+            earned += one.most if known else 0
+        by_hand.append(earned / 34)
+    score = grade_norm(items, answers)
+    assert score.value == pytest.approx(sum(by_hand) / len(by_hand))
+    assert score.n == 30 * len(sheets)
+    grades = {grade.name: grade.value for grade in task_grades(items, answers)}
+    assert list(grades) == [f"grade_norm.task{task}" for task in TASKS]
+    for place, task in enumerate(TASKS):
+        assert grades[f"grade_norm.task{task}"] == pytest.approx(sum(s[place] for s in sheets) / len(sheets))
+
+
+def test_incomplete_variants_and_those_nobody_sat_do_not_count() -> None:
+    items = [*variant(1), *variant(2)[:20], *variant(3)]
+    sheet = {one.id: right(one) for one in [*variant(1), *variant(2)]}
+    score = grade_norm(items, sheet)
+    assert (score.value, score.n) == (1.0, 30)
+    assert grade_norm(variant(2)[:20], sheet).n == 0
+
+
+def test_a_question_left_blank_costs_its_points() -> None:
+    sheet = {one.id: right(one) for one in variant(1) if one.task != "26"}
+    assert grade_norm(variant(1), sheet).value == pytest.approx(30 / 34)
+
+
+def test_variants_are_what_the_interval_draws() -> None:
+    items = [one for number in range(1, 11) for one in variant(number)]
+    answers = {one.id: right(one) if one.variant % 2 else "мимо" for one in items}
+    interval = grade_norm(items, answers).interval
+    assert interval is not None
+    assert "bootstrap over variants" in interval.method or interval.method == "Wilson score"
+    assert interval.high - interval.low > 0.4, (
+        "ten variants of two sorts say little, however many items they hold"
+    )
