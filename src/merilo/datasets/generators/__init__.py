@@ -7,10 +7,12 @@ from random import Random
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.generators.arithmetic import rumodar, rumultiar, simplear
 from merilo.datasets.generators.brackets import bps
 from merilo.datasets.generators.question import Question
 from merilo.datasets.generators.subsequences import lcs
+from merilo.datasets.rendering import spread
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import UsageError
 from merilo.items import Item
@@ -38,7 +40,7 @@ def generate(name: str, size: int, seed: int) -> list[Item]:
         seed: where the randomness starts; the same seed gives the same items, to the byte.
 
     Returns:
-        Items with ids from 1, the gold answers computed by the dataset's solver.
+        Items with ids from 1, the gold answers computed by the dataset's solver, its prompts spread evenly over them.
 
     Raises:
         UsageError: where the dataset is not a generated one, or cannot be so large.
@@ -55,13 +57,14 @@ def generate(name: str, size: int, seed: int) -> list[Item]:
     # The name is part of the seed, so that equal seeds do not tie datasets together.
     questions = GENERATORS[key](size, Random(f"{key} {seed}"))  # noqa: S311 - reproducible on purpose, not a secret
     solve = SOLVERS[key]
-    return [
+    items = [
         Item(
             id=number,
-            instruction="{inputs}",
+            instruction="",
             inputs=question.text,
             outputs=solve(question.text),
             meta={"id": number, **question.meta},
         )
         for number, question in enumerate(questions, start=1)
     ]
+    return spread(items, CATALOGUE[key], seed=seed)

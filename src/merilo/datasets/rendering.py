@@ -1,0 +1,207 @@
+"""Prompts: from an item and its template to the one text that people and models read.
+
+A template names the fields of `inputs` in braces (`{question}`), media in angle brackets (`<image>`). Filling goes over the
+template once: what the data itself says is never looked at again, even where it reads like a placeholder. Braces that name
+no field are text: the templates of BPS say `{}`, those of ruTiE have stray ones.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from random import Random
+from types import MappingProxyType
+from typing import Final, cast
+
+from merilo.datasets.declaration import Dataset
+from merilo.errors import DataError
+from merilo.items import Item, Json
+
+#: A field in braces, or a media field in angle brackets.
+PLACEHOLDER: Final = re.compile(r"\{([^\W\d]\w*)\}|<([^\W\d]\w*)>")
+
+#: What dialogues (ruTiE) call the turns so far.
+CONTEXT: Final = "context"
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A picture, sound or film that stands in a prompt.
+
+    Attributes:
+        field: the field's name.
+        path: the file, as `inputs` gives it: below `samples/`.
+    """
+
+    field: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"<{self.field}>"
+
+
+def render(item: Item, declared: Dataset, *, context: str = "") -> str:
+    """Make the prompt of an item: the same words for a person and for a model.
+
+    Args:
+        item: the item.
+        declared: its dataset.
+        context: the turns so far, for templates that have a place for them.
+
+    Returns:
+        The text; media stand in it by name, in angle brackets.
+
+    Raises:
+        DataError: the template names a field that the item has not, or a number that no prompt has.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> render(Item(1, "Balanced: {inputs} ({} too)?", "( )"), dataset("bps"))
+        'Balanced: ( ) ({} too)?'
+    """
+    return "".join(map(str, parts(item, declared, context=context)))
+
+
+def parts(item: Item, declared: Dataset, *, context: str = "") -> tuple[str | Media, ...]:
+    """Make the prompt of an item as what is shown one after another: texts, and media between them.
+
+    Raises:
+        DataError: as for `render`.
+    """
+    return tuple(_parts(template(item, declared), item, declared, context))
+
+
+def template(item: Item, declared: Dataset) -> str:
+    """The template of an item: its own, or the dataset's prompt of that number.
+
+    Raises:
+        DataError: there is no prompt of that number.
+    """
+    if isinstance(item.instruction, str):
+        return item.instruction
+    known = prompts(declared).get(group(item, declared), ())
+    if not 0 <= item.instruction < len(known):
+        raise DataError(
+            f"item {item.id} asks for prompt {item.instruction}, and there are {len(known)}, counted from 0",
+            field="instruction",
+        )
+    return known[item.instruction]
+
+
+def prompts(declared: Dataset) -> Mapping[str, tuple[str, ...]]:
+    """A dataset's prompts by group; the one group of a dataset without groups is called by the empty text."""
+    return declared.prompts or _bundled(declared.name)
+
+
+def group(item: Item, declared: Dataset) -> str:
+    """Which group of its dataset's prompts an item takes its prompt from.
+
+    Raises:
+        DataError: the item does not say.
+    """
+    if declared.prompts_by is None:
+        return ""
+    value = item.meta.get(declared.prompts_by)
+    if not isinstance(value, str):
+        raise DataError(f"item {item.id} has no {declared.prompts_by}", field=f"meta.{declared.prompts_by}")
+    return value
+
+
+def spread(items: Sequence[Item], declared: Dataset, *, seed: int) -> list[Item]:
+    """Give each item a prompt of its dataset, so that every prompt is used as often as any other.
+
+    Prompts are dealt group by group, all of them in a new order before any comes again: the counts of two prompts of a
+    group differ by one at most.
+
+    Args:
+        items: the items; their own instructions are replaced.
+        declared: their dataset.
+        seed: where the randomness of the order starts.
+
+    Raises:
+        DataError: an item's group has no prompts.
+    """
+    random = Random(f"prompts {declared.name} {seed}")  # noqa: S311 - reproducible on purpose, not a secret
+    decks: dict[str, Iterator[str]] = {}
+    return [replace(item, instruction=next(_deck(item, declared, decks, random))) for item in items]
+
+
+def _deck(item: Item, declared: Dataset, decks: dict[str, Iterator[str]], random: Random) -> Iterator[str]:
+    name = group(item, declared)
+    if name not in decks:
+        known = prompts(declared).get(name)
+        if not known:
+            raise DataError(
+                f"{declared.title} has no prompts for '{name}'", field=f"meta.{declared.prompts_by}"
+            )
+        decks[name] = _dealt(known, random)
+    return decks[name]
+
+
+def _dealt(texts: Sequence[str], random: Random) -> Iterator[str]:
+    while True:
+        yield from random.sample(texts, len(texts))
+
+
+def _parts(text: str, item: Item, declared: Dataset, context: str) -> Iterator[str | Media]:
+    values = _values(item, declared, context)
+    end = 0
+    for found in PLACEHOLDER.finditer(text):
+        in_braces, in_angles = found.groups()
+        if in_braces is not None:
+            if in_braces not in values:
+                raise DataError(
+                    f"the prompt of item {item.id} names {{{in_braces}}}, which the item has not",
+                    field="inputs",
+                )
+            filling: str | Media = _shown(values[in_braces])
+        elif in_angles in declared.media:
+            filling = Media(in_angles, _path(item, in_angles))
+        else:
+            continue  # angle brackets around anything else are text
+        yield text[end : found.start()]
+        yield filling
+        end = found.end()
+    yield text[end:]
+
+
+def _values(item: Item, declared: Dataset, context: str) -> Mapping[str, Json]:
+    """What placeholders can be filled with."""
+    own = (
+        item.inputs
+        if isinstance(item.inputs, Mapping)
+        else {"inputs": item.inputs, declared.placeholder: item.inputs}
+    )
+    return {CONTEXT: context, **own} if declared.shots.earlier_turns else own
+
+
+def _path(item: Item, field: str) -> str:
+    path = item.inputs.get(field) if isinstance(item.inputs, Mapping) else None
+    if not isinstance(path, str) or not path:
+        raise DataError(f"item {item.id} has no file for <{field}>", field=f"inputs.{field}")
+    return path
+
+
+def _shown(value: Json) -> str:
+    """A value as a reader sees it: texts and numbers as they are, nothing for null, JSON for what is made of parts."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@cache
+def _bundled(name: str) -> Mapping[str, tuple[str, ...]]:
+    """The prompts that come with Merilo."""
+    import yaml  # noqa: PLC0415 - not needed where an item brings its own template
+
+    file = files("merilo.datasets") / "prompts" / f"{name}.yaml"
+    if not file.is_file():
+        return MappingProxyType({})
+    held = cast("Mapping[str, list[str] | dict[str, list[str]]]", yaml.safe_load(file.read_text("utf-8")))
+    texts = held["prompts"]
+    groups = texts if isinstance(texts, dict) else {"": texts}
+    return MappingProxyType({name: tuple(group) for name, group in groups.items()})
