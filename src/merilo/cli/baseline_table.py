@@ -27,6 +27,8 @@ def show(baseline: Baseline, out: Path | None) -> None:
     """Print the baseline as a table on standard output."""
     console = Console(highlight=False)
     title = f"Human baseline{f' of {baseline.settings.dataset}' if baseline.settings.dataset else ''}"
+    if baseline.simulated:
+        title += " (simulated annotators)"
     table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
     table.add_column(style="bold")
     table.add_column()

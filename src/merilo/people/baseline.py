@@ -22,6 +22,7 @@ from merilo.people import aggregation, agreement, controls, cost, repeats
 from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.gold import Gold
 from merilo.people.remarks import Remark, counted
+from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.people.votes import Encoding, encode
 from merilo.responses import Responses
 
@@ -127,6 +128,11 @@ class Baseline:
     gold: Gold | None = None
     overlap_before: dict[int, int] = field(default_factory=dict)
     overlap: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether simulated annotators are among those who answered."""
+        return any(name.startswith(SIMULATED_PREFIX) for name in self.annotators["annotator"])
 
     @property
     def items(self) -> int:

@@ -12,9 +12,7 @@ from merilo.reports.page import page
 from merilo.reports.summary import as_text
 
 
-def write_folder(
-    folder: Path, baseline: Baseline, content: dict[str, Json], *, simulated: bool = False
-) -> None:
+def write_folder(folder: Path, baseline: Baseline, content: dict[str, Json]) -> None:
     """Write everything that a baseline consists of.
 
     `report.html`, `baseline.json`, and as CSV and Parquet: `responses` (every response and what became of it),
@@ -24,7 +22,6 @@ def write_folder(
         folder: an existing folder.
         baseline: the baseline.
         content: its summary.
-        simulated: whether the annotators are simulated.
     """
     for name, table in (
         ("responses", _responses(baseline)),
@@ -34,7 +31,7 @@ def write_folder(
         table.write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
     (folder / "baseline.json").write_text(as_text(content), encoding="utf-8")
-    (folder / "report.html").write_text(page(baseline, content, simulated=simulated), encoding="utf-8")
+    (folder / "report.html").write_text(page(baseline, content), encoding="utf-8")
 
 
 def _responses(baseline: Baseline) -> pl.DataFrame:

@@ -51,13 +51,12 @@ class Bilingual:
     ru: str
 
 
-def page(baseline: Baseline, content: dict[str, Json], *, simulated: bool = False) -> str:
-    """Render the report.
+def page(baseline: Baseline, content: dict[str, Json]) -> str:
+    """Render the report; where annotators are simulated it says so at its head and beside its figures.
 
     Args:
         baseline: the baseline.
         content: its summary as JSON, which the page quotes for how it was made.
-        simulated: whether the annotators are simulated; the page then says so at its head and beside its figures.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -75,7 +74,7 @@ def page(baseline: Baseline, content: dict[str, Json], *, simulated: bool = Fals
     return template.render(
         baseline=baseline,
         content=content,
-        simulated=simulated,
+        simulated=baseline.simulated,
         ways=_ways(baseline),
         way_chart=charts.stacked_bar(_ways(baseline)),
         figures=_figures(baseline),

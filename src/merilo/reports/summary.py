@@ -22,6 +22,7 @@ def summary(baseline: Baseline, provenance: Provenance) -> dict[str, Json]:
     """
     return {
         "dataset": baseline.settings.dataset,
+        "simulated": baseline.simulated,
         "status": baseline.status,
         "reasons": [reason.en for reason in baseline.reasons],
         "warnings": [remark.en for remark in baseline.remarks],

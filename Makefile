@@ -1,0 +1,58 @@
+# Every chore of the project. Nothing has to be activated: the chores make and use their own virtual environment.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/pip --disable-pip-version-check --quiet
+LOCK   := requirements/lock.txt
+DEMO   := merilo-demo
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs lock format clean
+
+help:           ## list every chore
+	@grep -hE '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
+
+demo: $(VENV)/core  ## install, run the whole job on bundled data without a network, name the report to open
+	$(BIN)/merilo demo --out $(DEMO) --force
+
+test: $(VENV)/test  ## install what tests need (Debian packages too where it may) and run everything
+	@scripts/system-packages bubblewrap chromium
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+
+lint: $(VENV)/test $(VENV)/lint  ## check formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy -p merilo
+
+format: $(VENV)/lint  ## format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/test  ## compare with peers, side by side, on this machine
+	@scripts/system-packages bubblewrap
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: $(VENV)/docs  ## build the documentation site into build/docs
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "Open build/docs/index.html"
+
+lock:           ## resolve the dependencies anew into requirements/lock.txt (needs uv)
+	uv pip compile pyproject.toml --all-extras --group test --group lint --group docs --universal --python-version 3.11 \
+	  --constraint requirements/held.txt --no-header --no-annotate --no-emit-index-url --output-file $(LOCK) --upgrade --quiet
+
+clean:          ## remove everything that the chores made
+	rm -rf $(VENV) build dist $(DEMO) .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Merilo needs Python 3.11 or newer; name one: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade 'pip>=25.1'
+
+$(VENV)/core: $(BIN)/python pyproject.toml $(LOCK)
+	$(PIP) install --constraint $(LOCK) --editable .
+	@touch $@
+
+$(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/core pyproject.toml $(LOCK)
+	$(PIP) install --constraint $(LOCK) --group $(notdir $@)
+	@touch $@

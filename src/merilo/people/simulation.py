@@ -1,0 +1,183 @@
+"""Simulated annotators, to show and to test the whole way from items to a figure. They say nothing about people.
+
+A panel answers a pool exactly as the platform would arrange it: pages of a few items with a control item among them,
+every item answered by as many different people as the overlap asks for, nobody meeting an item twice.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final, TypeAlias
+
+from merilo.errors import UsageError
+
+#: How the ids of simulated annotators begin; a baseline that meets such an id says that it is simulated.
+SIMULATED_PREFIX: Final = "simulated-"
+
+#: What an annotator of a kind answers: (right answer, all labels, randomness) -> answer.
+Slip: TypeAlias = Callable[[str, Sequence[str], Random], str]
+
+_FIRST_PAGE: Final = datetime(2026, 1, 12, 9, 0)
+_REWARD: Final = "0.0300000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of annotator.
+
+    Attributes:
+        name: its name, which stands in the annotators' ids.
+        care: the probability of an honest attempt; otherwise a label is drawn blindly.
+        skill: the probability that an honest attempt at the easiest item is right.
+        seconds: the usual time for one item.
+    """
+
+    name: str
+    care: float
+    skill: float
+    seconds: float
+
+
+CAREFUL: Final = Kind("careful", care=1.0, skill=0.99, seconds=24.0)
+HASTY: Final = Kind("hasty", care=0.9, skill=0.93, seconds=9.0)
+GUESSING: Final = Kind("guessing", care=0.05, skill=0.6, seconds=2.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An item as the simulation needs it.
+
+    Attributes:
+        inputs: the text of each input column.
+        gold: the right answer.
+        difficulty: from 0 (as easy as can be) to 1 (an honest attempt is right half as often).
+    """
+
+    inputs: tuple[str, ...]
+    gold: str
+    difficulty: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Who answers.
+
+    Attributes:
+        people: how many annotators there are of each kind.
+        overlap: how many people answer an item.
+        page: how many items that are not control items stand on a page; one control item joins them.
+    """
+
+    people: tuple[tuple[Kind, int], ...] = ((CAREFUL, 14), (HASTY, 7), (GUESSING, 3))
+    overlap: int = 5
+    page: int = 2
+
+
+def near_miss(gold: str, labels: Sequence[str], random: Random) -> str:
+    """A slip in counting: one or two off, seldom more; never the right answer.
+
+    Labels that are not numbers are drawn evenly.
+    """
+    if not gold.isdecimal():
+        return random.choice([label for label in labels if label != gold] or [gold])
+    wrong = [int(gold) + step for step in (-2, -1, -1, -1, 1, 1, 1, 2) if int(gold) + step >= 0]
+    return random.choice([text for text in map(str, wrong) if text in labels] or [str(wrong[0])])
+
+
+def toloka_export(
+    questions: Sequence[Question],
+    control_items: Sequence[Question],
+    *,
+    columns: Sequence[str],
+    answer: str,
+    labels: Sequence[str],
+    panel: Panel = Panel(),
+    slip: Slip = near_miss,
+    seed: int,
+) -> str:
+    """Let a simulated panel answer, and write it down as Toloka would export it.
+
+    Args:
+        questions: the items.
+        control_items: the control items; one stands on every page, the same one as seldom as can be.
+        columns: the names of the input columns.
+        answer: the name of the answer column.
+        labels: the labels that a blind answer is drawn from.
+        panel: who answers.
+        slip: what a failed honest attempt answers.
+        seed: the seed; the same seed gives the same bytes.
+
+    Returns:
+        A TSV whose annotators' ids all begin with `simulated-`.
+
+    Raises:
+        UsageError: there are fewer annotators than the overlap asks for, or no control items.
+    """
+    random = Random(seed)
+    people = [(kind, number) for kind, count in panel.people for number in range(1, count + 1)]
+    if len(people) < panel.overlap:
+        raise UsageError(
+            f"an overlap of {panel.overlap} needs at least as many annotators, not {len(people)}"
+        )
+    if not control_items:
+        raise UsageError("a panel needs control items")
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerow([
+        *(f"INPUT:{name}" for name in columns), f"OUTPUT:{answer}", f"GOLDEN:{answer}", "HINT:text",
+        "ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status", "ASSIGNMENT:started",
+        "ASSIGNMENT:submitted", "ASSIGNMENT:reward",
+    ])  # fmt: skip
+    clock = dict.fromkeys(people, _FIRST_PAGE)
+    met = dict.fromkeys(people, 0)
+    pages = _pages(len(questions), panel, len(people), random)
+    for number, (person, chosen) in enumerate(pages, start=1):
+        kind, place = people[person]
+        control = control_items[(person * 7 + met[kind, place]) % len(control_items)]
+        met[kind, place] += 1
+        shown = [(questions[index], False) for index in chosen]
+        shown.insert(random.randrange(len(shown) + 1), (control, True))
+        seconds = sum(kind.seconds * random.lognormvariate(0, 0.35) for _ in shown)
+        started = clock[kind, place]
+        submitted = started + timedelta(seconds=round(seconds, 3))
+        clock[kind, place] = submitted + timedelta(seconds=random.randrange(2, 40))
+        for question, is_control in shown:
+            writer.writerow([
+                *question.inputs,
+                _reply(question, kind, labels, slip, random),
+                question.gold if is_control else "",
+                "",
+                f"page-{number:05d}",
+                f"{SIMULATED_PREFIX}{kind.name}-{place:02d}",
+                "APPROVED",
+                started.isoformat(timespec="milliseconds"),
+                submitted.isoformat(timespec="milliseconds"),
+                _REWARD,
+            ])  # fmt: skip
+    return text.getvalue()
+
+
+def _pages(items: int, panel: Panel, people: int, random: Random) -> Iterator[tuple[int, list[int]]]:
+    """(person, items) of every page: each item meets `overlap` different people, who share the work evenly."""
+    groups = [list(range(start, min(start + panel.page, items))) for start in range(0, items, panel.page)]
+    load = [0] * people
+    pages = []
+    for group in groups:
+        ranked = sorted(range(people), key=lambda person: (load[person], random.random()))
+        for person in ranked[: panel.overlap]:
+            load[person] += 1
+            pages.append((person, group))
+    random.shuffle(pages)
+    yield from pages
+
+
+def _reply(question: Question, kind: Kind, labels: Sequence[str], slip: Slip, random: Random) -> str:
+    if random.random() >= kind.care:
+        return random.choice(labels)
+    right = kind.skill * (1 - question.difficulty / 2)
+    return question.gold if random.random() < right else slip(question.gold, labels, random)
