@@ -1,0 +1,177 @@
+"""What a model wrote for the problems: JSON Lines, many rows a problem, read one row at a time."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import IO, Final
+
+from merilo.errors import DataError, InputError
+from merilo.files import shortened
+from merilo.sandbox.extraction import Extraction, extract
+from merilo.sandbox.problems import Problem
+
+#: The longest completion that is run, in characters; a longer one counts as a program that failed.
+LONGEST_COMPLETION: Final = 1_000_000
+
+#: The longest row that is read, in bytes.
+LONGEST_ROW: Final = 1 << 28
+
+_GZIP: Final = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One program that a model wrote for one problem.
+
+    Attributes:
+        row: its line in the file.
+        problem: what it should solve.
+        completion: what the model wrote; `None` where that is longer than `LONGEST_COMPLETION`.
+        length: how long it is, in characters.
+    """
+
+    row: int
+    problem: Problem
+    completion: str | None
+    length: int
+
+    def extraction(self) -> Extraction | None:
+        """The program that stands in it; `None` where it is too long to be run."""
+        return None if self.completion is None else extract(self.completion, self.problem.stub)
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """A file of completions, read through once before anything is run.
+
+    Attributes:
+        sha256: of the file's bytes.
+        counts: how many generations each problem has, zeros included, in the problems' order.
+        too_long: the rows whose completion is too long to be run.
+    """
+
+    sha256: str
+    counts: Mapping[str, int]
+    too_long: tuple[int, ...]
+
+    @property
+    def generations(self) -> int:
+        """How many there are altogether."""
+        return sum(self.counts.values())
+
+
+def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
+    """Check every row of a file and count the generations of every problem.
+
+    Raises:
+        InputError: the file cannot be read, is empty, ends in the middle of a row, or is no JSON Lines.
+        DataError: a row has no completion, or names a problem that is not there.
+    """
+    counts = dict.fromkeys(problems, 0)
+    too_long = []
+    for generation in read_completions(path, problems):
+        counts[str(generation.problem.id)] += 1
+        if generation.completion is None:
+            too_long.append(generation.row)
+    if not any(counts.values()):
+        raise InputError("holds no completions", file=path)
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Census(digest, counts, tuple(too_long))
+
+
+def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Generation]:
+    """Read the rows of a file of completions, one at a time.
+
+    A row is an object with `task_id` or `id` (a problem's) and `completion`.
+
+    Raises:
+        InputError: as for `count_completions`.
+        DataError: as for `count_completions`.
+    """
+    with _opened(path) as lines:
+        row = 0
+        while line := _line(lines, path, row + 1):
+            row += 1
+            if line.strip():
+                yield _generation(line, row, path, problems)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == _GZIP
+            raw.seek(0)
+            if packed:
+                with gzip.open(raw) as stream:
+                    yield stream
+            else:
+                yield raw
+    except FileNotFoundError:
+        raise InputError("there is no such file", file=path) from None
+    except IsADirectoryError:
+        raise InputError("is a folder, not a file", file=path) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"is not a whole gzip archive ({error})", file=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+
+
+def _line(lines: IO[bytes] | gzip.GzipFile, path: Path, row: int) -> bytes:
+    line = lines.readline(LONGEST_ROW)
+    if len(line) == LONGEST_ROW:
+        raise InputError(f"is longer than {LONGEST_ROW >> 20} MiB; is it JSON Lines?", file=path, row=row)
+    if row == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("is UTF-16 text, and JSON Lines are UTF-8; convert it first", file=path)
+    return line.removeprefix(b"\xef\xbb\xbf") if row == 1 else line
+
+
+def _generation(line: bytes, row: int, path: Path, problems: Mapping[str, Problem]) -> Generation:
+    try:
+        value: object = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        message = f"is not UTF-8 text (byte 0x{line[error.start]:02x}); convert the file first"
+        raise InputError(message, file=path, row=row) from None
+    except json.JSONDecodeError as error:
+        ended = "" if line.endswith(b"\n") else ": the file ends in the middle of a row"
+        raise InputError(f"is not a row of JSON ({error.msg}){ended}", file=path, row=row) from None
+    except (ValueError, RecursionError):
+        message = "is no JSON that can be read (nested too deeply, or a number too long)"
+        raise InputError(message, file=path, row=row) from None
+    if not isinstance(value, dict):
+        message = f"must be an object with task_id and completion, and is {shortened(repr(value))}"
+        raise InputError(message, file=path, row=row)
+    field = "task_id" if "task_id" in value else "id"
+    problem = _problem(value.get(field), field, row, path, problems)
+    completion = value.get("completion")
+    if not isinstance(completion, str):
+        what = (
+            "missing" if "completion" not in value else shortened(json.dumps(completion, ensure_ascii=False))
+        )
+        raise DataError(
+            f"must be the text that the model wrote, and is {what}", file=path, row=row, field="completion"
+        )
+    kept = completion if len(completion) <= LONGEST_COMPLETION else None
+    return Generation(row, problem, kept, len(completion))
+
+
+def _problem(name: object, field: str, row: int, path: Path, problems: Mapping[str, Problem]) -> Problem:
+    if name is None or isinstance(name, bool) or not isinstance(name, int | str):
+        what = "missing" if name is None else f"no problem's id: {shortened(repr(name))}"
+        raise DataError(f"is {what}", file=path, row=row, field=field)
+    problem = problems.get(str(name))
+    if problem is None:
+        near = get_close_matches(str(name)[:100], problems, n=1)
+        hint = f", did you mean {near[0]!r}" if near else f"; they begin with {next(iter(problems))!r}"
+        message = f"{shortened(repr(name))} is none of the {len(problems)} problems{hint}"
+        raise DataError(message, file=path, row=row, field=field)
+    return problem

@@ -1,0 +1,96 @@
+"""What a judged job leaves behind for others: a line a generation, and the outputs that a submission wants."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from merilo.errors import DataError, OutputError
+from merilo.sandbox.job import Entry
+from merilo.sandbox.ledger import Ledger
+from merilo.sandbox.problems import Problem
+from merilo.sandbox.program import Check
+from merilo.sandbox.verdicts import Result
+
+
+def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> None:
+    """Write one line of JSON a generation: its row and problem, how it ended, and by which rule it was cut out.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    with _written(path) as stream:
+        for entry in entries:
+            standing = None if entry.key is None else ledger.standings[entry.key]
+            result = Result.TOO_LONG if standing is None else standing.result
+            line = {
+                "row": entry.row,
+                "id": entry.problem,
+                "passed": result is Result.PASSED,
+                "result": result.value,
+                "error": "" if standing is None else standing.error,
+                "attempts": 0 if standing is None else standing.attempts,
+                "rule": entry.rule,
+                "program": entry.key,
+            }
+            stream.write(json.dumps(line) + "\n")
+
+
+def write_outputs(
+    path: Path, problems: Mapping[str, Problem], entries: Sequence[Entry], ledger: Ledger
+) -> None:
+    """Write what the programs answered in the form of a submission.
+
+    Each item's `outputs` is a list of its generations, each the list of `str(result)` for every test, `null` where the
+    program failed. Nothing but one generation is held in memory.
+
+    Raises:
+        DataError: a problem is tested by a check, which has no outputs.
+        OutputError: the file cannot be written.
+    """
+    rows: dict[str, list[Entry]] = {name: [] for name in problems}
+    for entry in entries:
+        rows[entry.problem].append(entry)
+    with _written(path) as stream:
+        separator = '{"data": {"test": ['
+        for name, problem in problems.items():
+            if isinstance(problem.tests, Check):
+                message = (
+                    f"problem {name} is tested by check(candidate) and has no outputs; they are ruHumanEval's"
+                )
+                raise DataError(message, file=path)
+            stream.write(separator + '\n{"outputs": [')
+            for number, entry in enumerate(rows[name]):
+                none: list[str | None] = [None] * len(problem.tests)
+                texts = none if entry.key is None else ledger.texts(entry.key) or none
+                stream.write((", " if number else "") + json.dumps(texts))
+            stream.write('], "meta": ' + json.dumps({"id": problem.id}) + "}")
+            separator = ","
+        stream.write("\n]}}\n")
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[IO[str]]:
+    """A text file that appears whole or not at all, written as a stream."""
+    hidden = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", prefix=f".{path.name}-", dir=path.parent, delete=False
+        ) as stream:
+            hidden = Path(stream.name)
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        hidden.chmod(0o644)
+        hidden.replace(path)
+    except OSError as error:
+        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
+    finally:
+        if hidden is not None:
+            hidden.unlink(missing_ok=True)

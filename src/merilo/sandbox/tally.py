@@ -1,0 +1,163 @@
+"""What a judged job comes to: pass@k, and how every problem's generations ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from merilo.files import listed
+from merilo.metrics.pass_at_k import pass_score
+from merilo.metrics.score import Score
+from merilo.sandbox.job import Entry
+from merilo.sandbox.ledger import Standing
+from merilo.sandbox.problems import Problem
+from merilo.sandbox.verdicts import Result
+
+
+@dataclass(slots=True)
+class ProblemTally:
+    """How one problem's generations ended.
+
+    Attributes:
+        problem: the problem.
+        results: how many ended how.
+        exceptions: of those that raised, the types.
+    """
+
+    problem: Problem
+    results: Counter[Result] = field(default_factory=Counter)
+    exceptions: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def generations(self) -> int:
+        """How many programs the model wrote for it."""
+        return self.results.total()
+
+    @property
+    def passed(self) -> int:
+        """How many of them passed every test."""
+        return self.results[Result.PASSED]
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """What trying again changed, counted in distinct programs.
+
+    Attributes:
+        timeouts: programs that ran out of time at first.
+        timeouts_passed: those of them that passed on a quiet worker.
+        failures: programs that failed otherwise at first and were tried again.
+        failures_passed: those of them that passed later: they, or their tests, are flaky.
+    """
+
+    timeouts: int
+    timeouts_passed: int
+    failures: int
+    failures_passed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A judged job.
+
+    Attributes:
+        problems: one tally a problem that has generations, in the problems' order.
+        rules: how many generations were cut out by which rule.
+        programs: how many distinct programs there were.
+        retries: what trying again changed.
+    """
+
+    problems: tuple[ProblemTally, ...]
+    rules: Counter[str]
+    programs: int
+    retries: Retries
+
+    @property
+    def generations(self) -> int:
+        """How many there were."""
+        return sum(tally.generations for tally in self.problems)
+
+    @property
+    def results(self) -> Counter[Result]:
+        """How many generations ended how."""
+        return sum((tally.results for tally in self.problems), Counter())
+
+    @property
+    def exceptions(self) -> Counter[str]:
+        """The types of what generations raised."""
+        return sum((tally.exceptions for tally in self.problems), Counter())
+
+    def fewest(self) -> ProblemTally:
+        """The problem with the fewest generations: it says for which k there is a pass@k."""
+        return min(self.problems, key=lambda tally: tally.generations)
+
+    def score(self, k: int, *, seed: int = 0) -> Score:
+        """pass@k over the problems, with its interval.
+
+        Raises:
+            ValueError: a problem has fewer than k generations; `refusal` says it in a sentence.
+        """
+        counts = [(tally.generations, tally.passed) for tally in self.problems]
+        return pass_score(counts, k, [tally.problem.id for tally in self.problems], seed=seed)
+
+    def refusal(self, k: int) -> str | None:
+        """Why there is no pass@k, if there is none."""
+        if k < 1:
+            return f"pass@{k} is not defined; k is 1 or more"
+        short = [tally for tally in self.problems if tally.generations < k]
+        if not short:
+            return None
+        fewest = self.fewest()
+        return (
+            f"pass@{k} needs {k} generations of every problem, and {len(short)} of {len(self.problems)} have fewer "
+            f"(problem {fewest.problem.id}: {fewest.generations})"
+        )
+
+
+def tally_job(
+    problems: Mapping[str, Problem], entries: Sequence[Entry], standings: Mapping[str, Standing]
+) -> Tally:
+    """Count a job's verdicts.
+
+    Args:
+        problems: by the text of their id.
+        entries: the generations.
+        standings: the verdicts by the programs' keys.
+    """
+    tallies = {name: ProblemTally(problem) for name, problem in problems.items()}
+    rules: Counter[str] = Counter()
+    for entry in entries:
+        tally = tallies[entry.problem]
+        rules[entry.rule] += 1
+        if entry.key is None:
+            tally.results[Result.TOO_LONG] += 1
+            continue
+        standing = standings[entry.key]
+        tally.results[standing.result] += 1
+        if standing.result is Result.EXCEPTION:
+            tally.exceptions[standing.error or "unknown"] += 1
+    keys = {entry.key for entry in entries if entry.key is not None}
+    answered = tuple(tally for tally in tallies.values() if tally.generations)
+    return Tally(answered, rules, len(keys), _retries([standings[key] for key in keys]))
+
+
+def _retries(standings: Iterable[Standing]) -> Retries:
+    again = [standing for standing in standings if standing.attempts > 1]
+    timeouts = [standing for standing in again if standing.first is Result.TIMEOUT]
+    failures = [standing for standing in again if standing.first is not Result.TIMEOUT]
+    passed = Result.PASSED
+    return Retries(
+        len(timeouts),
+        sum(standing.result is passed for standing in timeouts),
+        len(failures),
+        sum(standing.result is passed for standing in failures),
+    )
+
+
+def unanswered(counts: Mapping[str, int]) -> str | None:
+    """The sentence about problems that nobody answered, if there are such."""
+    names = [name for name, count in counts.items() if not count]
+    if not names:
+        return None
+    return f"{len(names)} of {len(counts)} problems have no completions ({listed(names, 5)})"

@@ -1,0 +1,101 @@
+"""The verdict on a program: what it answered, held against the gold, outside the jail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from merilo.sandbox.problems import Problem
+from merilo.sandbox.program import Check, Execution, Outcome
+
+
+class Result(Enum):
+    """How a generation ended."""
+
+    PASSED = "passed"
+    WRONG_ANSWER = "wrong_answer"
+    EXCEPTION = "exception"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    FORBIDDEN = "forbidden"
+    OUTPUT = "output"
+    SYNTAX_ERROR = "syntax_error"
+    NO_SUCH_FUNCTION = "no_such_function"
+    EXITED = "exited"
+    TOO_LONG = "too_long"
+    """The completion is longer than any that is run."""
+    NOT_JUDGED = "not_judged"
+    """Every call returned, and the gold is closed."""
+
+    @property
+    def words(self) -> str:
+        """Its name for people."""
+        return self.value.replace("_", " ").replace("timeout", "time-out")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one program of one problem.
+
+    Attributes:
+        result: how it ended.
+        error: the type of what it raised, or how its process ended.
+        message: the first of what it said.
+        texts: `str(result)` of every call, `None` where the call failed; empty for a check.
+        seconds: how long it ran.
+    """
+
+    result: Result
+    error: str = ""
+    message: str = ""
+    texts: tuple[str | None, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether every test was right."""
+        return self.result is Result.PASSED
+
+
+def judge_execution(problem: Problem, execution: Execution) -> Verdict:
+    """Hold what a program answered against the gold.
+
+    A generation is right if `str(result)` equals the gold for every test, or if the check accepted it. Otherwise the
+    first test that was not right says how it ended.
+
+    Example:
+        >>> from merilo.sandbox.extraction import Stub
+        >>> from merilo.sandbox.program import Answer
+        >>> problem = Problem(1, Stub.read("def f(x):", "f"), ({"x": 1}, {"x": 2}), ("1", "2"))
+        >>> answers = (Answer(Outcome.COMPLETED, "1"), Answer(Outcome.COMPLETED, "3"))
+        >>> judge_execution(problem, Execution("a", Outcome.COMPLETED, answers)).result
+        <Result.WRONG_ANSWER: 'wrong_answer'>
+    """
+    result, error, message = _result(problem, execution)
+    return Verdict(result, error, message, execution.texts, execution.seconds)
+
+
+def _result(problem: Problem, execution: Execution) -> tuple[Result, str, str]:
+    if isinstance(problem.tests, Check) or problem.gold is None:
+        return _plain(execution.outcome, closed=problem.is_closed), execution.error, execution.message
+    for answer, gold in zip(execution.answers, problem.gold, strict=False):
+        if answer.outcome is not Outcome.COMPLETED:
+            return _plain(answer.outcome), answer.error, answer.message
+        if answer.text != gold:
+            return Result.WRONG_ANSWER, "", ""
+    if execution.outcome is Outcome.COMPLETED and len(execution.answers) == len(problem.gold):
+        return Result.PASSED, "", ""
+    if execution.outcome is Outcome.COMPLETED:
+        return Result.EXITED, "", "answered fewer calls than it was asked"
+    return _plain(execution.outcome), execution.error, execution.message
+
+
+def _plain(outcome: Outcome, *, closed: bool = False) -> Result:
+    """The result of an outcome that needs no comparison."""
+    match outcome:
+        case Outcome.COMPLETED:
+            return Result.NOT_JUDGED if closed else Result.PASSED
+        case Outcome.REFUSED:
+            return Result.WRONG_ANSWER
+        case _:
+            return Result(outcome.value)

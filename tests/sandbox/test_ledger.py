@@ -1,0 +1,153 @@
+"""Verdicts on disk: what was judged stays judged, whatever ends the process."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo.errors import InputError, OutputError, UsageError
+from merilo.sandbox.ledger import open_ledger
+from merilo.sandbox.verdicts import Result, Verdict
+
+HEADER = {"completions": "abc", "timeout": 3.0}
+
+
+def keep(path, *verdicts, header=HEADER):
+    with open_ledger(path, header) as ledger:
+        for key, result in verdicts:
+            ledger.append(key, "1", Verdict(result, "ValueError", "no", ("1", None), 0.5))
+        return dict(ledger.standings)
+
+
+def test_a_verdict_stands_when_the_ledger_is_opened_again(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    before = keep(path, ("a", Result.PASSED), ("b", Result.EXCEPTION))
+    with open_ledger(path, HEADER) as ledger:
+        assert ledger.standings == before
+        assert ledger.resumed == 2
+        assert ledger.texts("b") == ["1", None]
+        ledger.append("c", "1", Verdict(Result.TIMEOUT, texts=("5",)))
+        assert ledger.texts("a") == ["1", None]
+        assert ledger.texts("c") == ["5"]
+    assert set(keep(path)) == {"a", "b", "c"}
+
+
+def test_a_program_tried_again_keeps_its_first_result_and_its_last(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    keep(path, ("a", Result.TIMEOUT))
+    standing = keep(path, ("a", Result.PASSED))["a"]
+    assert (standing.first, standing.result, standing.attempts) == (Result.TIMEOUT, Result.PASSED, 2)
+    assert keep(path)["a"] == standing
+
+
+verdicts = st.builds(
+    Verdict,
+    st.sampled_from(Result),
+    st.text(),
+    st.text(st.characters(codec=None)),
+    st.lists(st.none() | st.text(st.characters(codec=None)), max_size=3).map(tuple),
+    st.floats(0, 10),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), verdicts), max_size=5), st.data())
+@settings(deadline=None)
+def test_cut_anywhere_a_ledger_keeps_every_whole_line(tmp_path_factory, kept, data):
+    path = tmp_path_factory.mktemp("ledger") / "verdicts.jsonl"
+    with open_ledger(path, HEADER) as ledger:
+        for key, verdict in kept:
+            ledger.append(key, "1", verdict)
+    whole = path.read_bytes()
+    size = data.draw(st.integers(0, len(whole)))
+    path.write_bytes(whole[:size])
+    left = max(0, whole[:size].count(b"\n") - 1)
+    with open_ledger(path, HEADER) as ledger:
+        assert sum(standing.attempts for standing in ledger.standings.values()) == left
+        last = dict(kept[:left])
+        for key, verdict in last.items():
+            assert ledger.texts(key) == list(verdict.texts)
+            assert ledger.standings[key].error == verdict.error
+        for key, verdict in kept[left:]:
+            ledger.append(key, "1", verdict)
+    with open_ledger(path, HEADER) as ledger:
+        assert sum(standing.attempts for standing in ledger.standings.values()) == len(kept)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "changed", [HEADER | {"timeout": 5.0}, HEADER | {"completions": "abd"}, HEADER | {"python": "3.9"}]
+)
+def test_another_jobs_verdicts_are_not_gone_on_with(tmp_path, changed):
+    path = tmp_path / "verdicts.jsonl"
+    keep(path, ("a", Result.PASSED))
+    with pytest.raises(
+        UsageError, match=r"holds the verdicts of another job: .* was .* and is now .*; choose another"
+    ):
+        keep(path, header=changed)
+    assert set(keep(path)) == {"a"}
+
+
+@pytest.mark.parametrize(
+    "content", ["hello\n", "{}\n", '{"format": "merilo verdicts 0"}\n', "[]\n", "\x00\n"]
+)
+def test_a_file_that_is_no_ledger_is_left_alone(tmp_path, content):
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text(content)
+    with pytest.raises(InputError, match="is no file of verdicts"):
+        keep(path)
+    assert path.read_text() == content
+
+
+def test_a_line_that_is_no_verdict_is_named(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    keep(path, ("a", Result.PASSED))
+    with path.open("a") as stream:
+        stream.write(json.dumps({"program": "b", "result": "guessed", "error": ""}) + "\n")
+    with pytest.raises(InputError, match="row 3: is no verdict that this version wrote"):
+        keep(path)
+
+
+def test_two_processes_do_not_write_one_ledger(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    with open_ledger(path, HEADER), pytest.raises(OutputError, match="another process is writing it"):
+        keep(path)
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be written"):
+        keep(tmp_path / "file" / "verdicts.jsonl")
+
+
+def test_without_a_path_nothing_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with open_ledger(None, HEADER) as ledger:
+        ledger.append("a", "1", Verdict(Result.PASSED, texts=("1",)))
+        assert ledger.texts("a") == ["1"]
+        assert not list(tmp_path.iterdir())
+
+
+def test_what_was_appended_survives_a_killed_writer(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    writer = f"""
+import os, signal, pathlib
+from merilo.sandbox.ledger import open_ledger
+from merilo.sandbox.verdicts import Result, Verdict
+with open_ledger(pathlib.Path({str(path)!r}), {HEADER!r}) as ledger:
+    for number in range(300):
+        ledger.append(str(number), "1", Verdict(Result.PASSED))
+    ledger.sync()
+    ledger.append("last", "1", Verdict(Result.PASSED))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", writer],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert done.returncode == -9
+    assert {str(number) for number in range(300)} <= set(keep(path))
