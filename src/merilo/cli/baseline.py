@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from merilo.cli.output import OutFolder, emit_json, say, tracked
-from merilo.datasets import Dataset, dataset
-from merilo.datasets.solvers import SOLVERS, solver
-from merilo.errors import UsageError
-from merilo.files import Progress
+from merilo.cli.output import OutFolder, emit_json, say
+from merilo.cli.study import command_line, gold_of, reading
+from merilo.datasets import dataset
 from merilo.items import Json
 from merilo.people import platforms
-from merilo.people.baseline import Resolve, Settings, baseline, test_items
+from merilo.people.baseline import Resolve, Settings, baseline
 from merilo.people.controls import read_skills
-from merilo.people.gold import Gold, read_gold, solved_gold
 from merilo.people.platforms import Columns, Platform
 from merilo.people.provenance import provenance
 from merilo.people.repeats import Repeats
 from merilo.reports.summary import summary
-from merilo.responses import Responses
 
 app = typer.Typer(add_completion=False)
 
@@ -33,8 +25,6 @@ _INPUT = "Input"
 _PROCEDURE = "Procedure"
 _COLUMNS = "Columns of a plain table"
 _OUTPUT = "Output"
-
-LONG_INPUT_BYTES = 8_000_000
 
 
 @app.command()
@@ -97,7 +87,7 @@ def make(
         seconds=seconds,
         reward=reward,
     )
-    with _progress(files) as progress:
+    with reading(files) as progress:
         responses = platforms.read(
             files,
             platform=platform,
@@ -106,7 +96,7 @@ def make(
             encoding=encoding,
             progress=progress,
         )
-    found = _gold(responses, declared, gold, gold_column, encoding)
+    found = gold_of(responses, declared, gold, gold_column, encoding)
     result = baseline(
         responses, settings, gold=found, skills=read_skills(skills, encoding) if skills else None
     )
@@ -119,7 +109,7 @@ def make(
         "seconds": seconds, "reward": reward,
     }  # fmt: skip
     inputs = [*files, *(path for path in (gold, skills) if path)]
-    made = provenance(_command(files, options), inputs, options)
+    made = provenance(command_line("baseline", files, options, _DEFAULTS), inputs, options)
     content = summary(result, made)
     if folder:
         from merilo.reports.folder import write_folder  # noqa: PLC0415 - only who asks for files pays for them
@@ -137,38 +127,6 @@ def make(
     return 0 if result.status == "accepted" else 1
 
 
-def _gold(
-    responses: Responses,
-    declared: Dataset | None,
-    gold: Path | None,
-    column: str | None,
-    encoding: str | None,
-) -> Gold | None:
-    """The right answers: from the user's file, else from the dataset's solver, if there is either."""
-    items = test_items(responses)
-    if gold is not None:
-        labels = sorted(set(responses.table["answer"].unique()))
-        return read_gold(
-            gold, items, answer=responses.answer_field or "", column=column, labels=labels, encoding=encoding
-        )
-    if column is not None:
-        raise UsageError("--gold-column needs --gold")
-    if declared and declared.name in SOLVERS:
-        return solved_gold(items, solver(declared.name), declared.name)
-    return None
-
-
-def _command(files: list[Path], options: dict[str, Json]) -> str:
-    """The command that makes the same result again; what was left at its default is left out."""
-    words = ["merilo", "baseline", *map(str, files)]
-    for name, value in options.items():
-        if value is None or value == [] or value == _DEFAULTS.get(name):
-            continue
-        for one in value if isinstance(value, list) else [value]:
-            words += [f"--{name.replace('_', '-')}", str(one)]
-    return shlex.join(words)
-
-
 _DEFAULTS: dict[str, Json] = {
     "metric": "acc",
     "min_control_accuracy": 0.5,
@@ -182,14 +140,3 @@ _DEFAULTS: dict[str, Json] = {
 
 def _name(path: Path | None) -> str | None:
     return None if path is None else str(path)
-
-
-@contextmanager
-def _progress(files: list[Path]) -> Iterator[Progress | None]:
-    """A progress bar on standard error for input that takes a while, on a terminal."""
-    size = sum(path.stat().st_size for path in files if path.is_file())
-    if size < LONG_INPUT_BYTES or not sys.stderr.isatty():
-        yield None
-        return
-    with tracked("Reading", size) as progress:
-        yield progress

@@ -1,0 +1,80 @@
+"""From a study's responses to the arrays that the quality of people is computed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from merilo.people.quality.work import Work
+from merilo.people.votes import encode
+from merilo.responses import Responses
+
+
+@dataclass(frozen=True, slots=True)
+class StudyWork:
+    """The work of a study's people, and what the codes in it stand for.
+
+    Attributes:
+        work: the answers as arrays, a row a response, in the order of the response table.
+        items: shape (items,), the items' numbers.
+        annotators: shape (annotators,), the annotators' ids.
+        labels: shape (labels,), the labels: answers and the controls' known answers.
+    """
+
+    work: Work
+    items: tuple[int, ...]
+    annotators: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def study_work(responses: Responses) -> StudyWork:
+    """Encode a study's responses, controls among them.
+
+    Answers stand in order of the time when their page was opened, then in the order of their rows; where a time is missing
+    the rows' own order stands for all. The length of an item is that of all its input texts.
+
+    Args:
+        responses: the responses; each has an item, an annotator and an answer.
+
+    Returns:
+        The work.
+    """
+    table = responses.table
+    known = table["control"].drop_nulls().unique().to_list()
+    encoding = encode(table["item"], table["respondent"], table["answer"], known_labels=known)
+    time = pl.coalesce("started", "submitted").dt.epoch("ms").cast(pl.Float64)
+    derived = table.select(
+        time.alias("time"),
+        pl.struct(pl.coalesce("page", pl.int_range(pl.len()).cast(pl.String)), "respondent")
+        .rank("dense")
+        .cast(pl.Int64)
+        .alias("page"),
+        (pl.col("is_control") & pl.col("control").is_not_null()).alias("control"),
+        (pl.col("answer") == pl.col("control")).fill_null(value=False).alias("correct"),
+        pl.col("page_seconds").fill_null(float("nan")).alias("seconds"),
+    )
+    lengths = responses.items.select(
+        "item", pl.sum_horizontal(pl.col(name).str.len_chars() for name in responses.fields).alias("length")
+    )
+    length = table.select("item").join(lengths, on="item", how="left", maintain_order="left")["length"]
+    rows = np.arange(table.height)
+    missing = derived["time"].null_count() > 0
+    times = rows if missing else derived["time"].to_numpy()
+    order = np.empty(table.height)
+    order[np.lexsort((rows, times))] = rows
+    return StudyWork(
+        Work(
+            votes=encoding.votes,
+            control=derived["control"].to_numpy(),
+            correct=derived["correct"].to_numpy(),
+            order=order,
+            page=derived["page"].to_numpy() - 1,
+            seconds=derived["seconds"].to_numpy(),
+            characters=length.cast(pl.Float64).to_numpy(),
+        ),
+        items=tuple(encoding.items.to_list()),
+        annotators=tuple(encoding.annotators.cast(pl.String).to_list()),
+        labels=tuple(encoding.labels.cast(pl.String).to_list()),
+    )
