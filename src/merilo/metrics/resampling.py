@@ -31,9 +31,9 @@ def resampled_means(values: FloatArray, rng: np.random.Generator, resamples: int
         Shape (resamples,).
 
     Example:
-        >>> means = resampled_means(np.array([0.0, 1.0, 1.0, 1.0]), np.random.default_rng(0), 5000)
-        >>> round(float(means.mean()), 1), round(float(means.std()), 1)
-        (0.8, 0.2)
+        >>> means = resampled_means(np.array([0.0, 0.0, 1.0, 1.0]), np.random.default_rng(0), 5000)
+        >>> round(float(means.mean()), 1), round(float(4 * means.std()), 1)
+        (0.5, 1.0)
     """
     n = values.shape[0]
     distinct, counts = np.unique(values, return_counts=True)
