@@ -46,7 +46,8 @@ class Fit:
 
     Attributes:
         model: "dawid-skene" or "glad".
-        posterior: shape (items, labels), the probability of each label; an item without votes has the prior's.
+        posterior: shape (items, labels), the probability of each label; an item without votes has the prior's. None where the
+            table would pass 1.6 GB (many items with free answers).
         quality: shape (annotators,). Dawid-Skene: the probability of a right answer, NaN for who gave none. GLAD: the
             ability alpha; 0 is guessing, below 0 is answering against the truth.
         log_likelihood: the objective after each iteration: the marginal log-likelihood, with the log density of the priors
@@ -61,7 +62,7 @@ class Fit:
     """
 
     model: str
-    posterior: FloatArray
+    posterior: FloatArray | None
     quality: FloatArray
     log_likelihood: tuple[float, ...]
     converged: bool

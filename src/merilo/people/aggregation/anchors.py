@@ -1,0 +1,28 @@
+"""Labels that are known before anybody answers: control items may anchor a model."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from merilo.errors import UsageError
+from merilo.people.aggregation.consensus import NO_LABEL
+from merilo.people.votes import IntArray, Votes
+
+
+def anchor_labels(anchors: ArrayLike | None, votes: Votes) -> IntArray:
+    """The known label of each item, shape (items,), -1 where none is known.
+
+    Raises:
+        UsageError: there is not one anchor an item, or an anchor is not a label.
+    """
+    if anchors is None:
+        return np.full(votes.items, NO_LABEL, dtype=np.int32)
+    codes = np.asarray(anchors)
+    if codes.shape != (votes.items,):
+        raise UsageError(
+            f"anchors take one label for each of the {votes.items} items, or -1 where it is unknown"
+        )
+    if codes.size and not (codes.min() >= NO_LABEL and codes.max() < votes.labels):
+        raise UsageError(f"an anchor is a label's code from 0 to {votes.labels - 1}, or -1")
+    return codes.astype(np.int32)
