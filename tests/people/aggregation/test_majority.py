@@ -98,6 +98,11 @@ def test_the_order_of_the_rows_does_not_choose_the_three_most_skilled() -> None:
         assert resolve_by_skill(direction, [70] * 6).how[0] == Resolution.UNRESOLVED
 
 
+def test_of_people_equally_skilled_the_more_able_belong_to_the_three() -> None:
+    consensus = resolve_by_skill(votes_of([0, 1, 0, 1]), [70] * 4, ability=np.array([0.1, 0.9, 0.5, 0.7]))
+    assert (consensus.label[0], consensus.how[0]) == (1, Resolution.TOP_SKILL)
+
+
 def test_an_unknown_skill_counts_as_the_mean_of_the_known_ones() -> None:
     votes = votes_of([0, 1])
     assert resolve_by_skill(votes, [np.nan, 80]).label[0] == -1

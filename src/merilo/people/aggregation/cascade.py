@@ -24,7 +24,7 @@ def cascade(
 
     In full: all agree; else most votes; on a tie the larger sum of skill; else the same among the three most skilled;
     else the larger sum of GLAD's abilities. Labels are ranked by votes, then by the sum; only the first two are compared, and
-    equal sums pass to the next step. What is still equal after the last step is unresolved, and says so: the order of rows or
+    equal sums pass to the next step. Of people equally skilled, the more able by GLAD belong to the three. What is still equal after the last step is unresolved, and says so: the order of rows or
     of the alphabet never decides.
 
     Args:
@@ -51,5 +51,9 @@ def cascade(
     """
     pool = votes if everyone is None else everyone
     fit = fit_glad(pool, anchors=anchors)
-    decided = plurality(votes, min_votes) if skill is None else resolve_by_skill(votes, skill, min_votes)
+    decided = (
+        plurality(votes, min_votes)
+        if skill is None
+        else resolve_by_skill(votes, skill, min_votes, ability=fit.quality)
+    )
     return replace(resolve_by_weight(decided, votes, fit.quality, Resolution.GLAD), fit=fit)

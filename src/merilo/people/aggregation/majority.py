@@ -62,18 +62,21 @@ def plurality(votes: Votes, min_votes: int = 3) -> Consensus:
     return _plurality(votes, min_votes)[0]
 
 
-def resolve_by_skill(votes: Votes, skill: ArrayLike, min_votes: int = 3) -> Consensus:
+def resolve_by_skill(
+    votes: Votes, skill: ArrayLike, min_votes: int = 3, *, ability: FloatArray | None = None
+) -> Consensus:
     """Most votes; on a tie the larger sum of skill; else the same among the three most skilled.
 
     Labels are ranked by votes, then by the sum of their voters' skill. Only the first two are compared; where their sums are
-    equal the item passes to the next step. Who is as skilled as the third of the most skilled is asked along with them:
-    otherwise the order of the rows would decide.
+    equal the item passes to the next step. Among people of equal skill the more able belong to the three; where that is
+    unknown or equal too, all who equal the third are asked along with them: the order of the rows never decides.
 
     Args:
         votes: the answers.
         skill: shape (annotators,), larger is better; NaN is unknown and counts as the mean of the known ones, so that
             nobody gains or loses by it.
         min_votes: from how many votes on the most votes are called a majority.
+        ability: shape (annotators,), what tells people of equal skill apart (GLAD's, in the cascade).
 
     Returns:
         The consensus: unanimous, majority, plurality, skill, top_skill or unresolved.
@@ -89,7 +92,9 @@ def resolve_by_skill(votes: Votes, skill: ArrayLike, min_votes: int = 3) -> Cons
     known = known_skill(skill, votes.annotators)
     consensus = resolve_by_weight(plurality(votes, min_votes), votes, known, Resolution.SKILL)
     tied = votes.where(consensus.label[votes.item] == NO_LABEL)
-    return resolve_by_weight(consensus, votes, known, Resolution.TOP_SKILL, asked=most_skilled(tied, known))
+    return resolve_by_weight(
+        consensus, votes, known, Resolution.TOP_SKILL, asked=most_skilled(tied, _rank(known, ability))
+    )
 
 
 def known_skill(skill: ArrayLike, annotators: int) -> FloatArray:
@@ -108,16 +113,27 @@ def known_skill(skill: ArrayLike, annotators: int) -> FloatArray:
     return numbers
 
 
-def most_skilled(votes: Votes, skill: FloatArray) -> Votes:
-    """The votes of each item's three most skilled annotators, and of all who are as skilled as the third."""
-    order = np.lexsort((-skill[votes.annotator], votes.item))
+def _rank(skill: FloatArray, ability: FloatArray | None) -> NDArray[np.int64]:
+    """Places of annotators by skill, then by ability, shape (annotators,); equals share a place."""
+    keys = np.stack([skill] if ability is None else [skill, ability])
+    return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def most_skilled(votes: Votes, rank: NDArray[np.int64]) -> Votes:
+    """The votes of each item's three most skilled annotators, and of all who are as skilled as the third.
+
+    Args:
+        votes: the answers.
+        rank: shape (annotators,), the annotators' places, larger is more skilled.
+    """
+    order = np.lexsort((-rank[votes.annotator], votes.item))
     item = votes.item[order]
     first = np.searchsorted(item, np.arange(votes.items))
     answers = np.bincount(item, minlength=votes.items)
     answered = answers > 0
-    last = np.full(votes.items, -np.inf)
-    last[answered] = skill[votes.annotator[order]][(first + np.minimum(answers, MOST_SKILLED) - 1)[answered]]
-    return votes.where(skill[votes.annotator] >= last[votes.item])
+    last = np.zeros(votes.items, dtype=np.int64)
+    last[answered] = rank[votes.annotator[order]][(first + np.minimum(answers, MOST_SKILLED) - 1)[answered]]
+    return votes.where(rank[votes.annotator] >= last[votes.item])
 
 
 def resolve_by_weight(

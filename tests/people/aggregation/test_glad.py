@@ -1,0 +1,198 @@
+"""GLAD against its formula, against crowd-kit, and on people whose ability is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from crowdkit.aggregation import GLAD
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_votes import glad_votes, small_votes
+
+from merilo.errors import UsageError
+from merilo.people.aggregation import NO_LABEL, Resolution, fit_glad, glad
+from merilo.people.aggregation.glad import GladLikelihood
+from merilo.people.votes import Votes
+
+# crowd-kit's own way with pandas; nothing of ours.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:crowdkit")
+
+
+def joint(votes: Votes, ability: np.ndarray, beta: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    """Probability of the answers to each item together with each possible truth, by the formula of the paper."""
+    table = np.full((votes.items, votes.labels), 1 / votes.labels)
+    for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
+        right = 1 / (1 + np.exp(-ability[annotator] * beta[item]))
+        for truth in range(votes.labels):
+            table[item, truth] *= right if truth == label else (1 - right) / (votes.labels - 1)
+    for item in np.flatnonzero(anchors != NO_LABEL):
+        table[item, np.arange(votes.labels) != anchors[item]] = 0
+    return table
+
+
+def objective(
+    votes: Votes, ability: np.ndarray, beta: np.ndarray, anchors: np.ndarray | None = None
+) -> float:
+    """Marginal log-likelihood and the log density of the N(1, 1) priors, over items that have votes."""
+    anchors = np.full(votes.items, NO_LABEL) if anchors is None else anchors
+    answered = np.isin(np.arange(votes.items), votes.item)
+    parameters = np.concatenate([ability, np.log(beta[answered])])
+    prior = -0.5 * ((parameters - 1) ** 2 + np.log(2 * np.pi)).sum()
+    return np.log(joint(votes, ability, beta, anchors).sum(1)[answered]).sum() + prior
+
+
+@given(votes=small_votes(min_labels=2), data=st.data())
+def test_the_objective_and_the_posterior_are_those_of_the_paper(votes: Votes, data: st.DataObject) -> None:
+    anchors = np.array(
+        data.draw(st.lists(st.integers(-1, votes.labels - 1), min_size=votes.items, max_size=votes.items))
+    )
+    consensus = glad(votes, anchors=anchors)
+    fit = consensus.fit
+    assert fit is not None
+    beta = 1 / fit.difficulty
+    assert fit.log_likelihood[-1] == pytest.approx(objective(votes, fit.quality, beta, anchors), abs=1e-8)
+    table = joint(votes, fit.quality, beta, anchors)
+    assert fit.posterior == pytest.approx(table / table.sum(1, keepdims=True), abs=1e-9)
+    for item, label in enumerate(consensus.label):
+        row = fit.posterior[item]
+        if label != NO_LABEL:
+            assert row[label] == pytest.approx(row.max())
+            assert consensus.confidence[item] == pytest.approx(row[label])
+        else:
+            assert item not in votes.item or (row > row.max() - 1e-6).sum() > 1
+
+
+@given(votes=small_votes(min_labels=2), seed=st.integers(0, 99))
+def test_the_gradient_is_the_slope_of_the_objective(votes: Votes, seed: int) -> None:
+    likelihood = GladLikelihood.of(votes, np.full(votes.items, NO_LABEL, dtype=np.int32))
+    point = np.random.default_rng(seed).normal(0.5, 1, likelihood.start().size)
+    _, gradient = likelihood.value_and_gradient(point)
+    for k in range(point.size):
+        step = np.zeros(point.size)
+        step[k] = 1e-5
+        rise = likelihood.value_and_gradient(point + step)[0] - likelihood.value_and_gradient(point - step)[0]
+        assert gradient[k] == pytest.approx(rise / 2e-5, abs=1e-5)
+
+
+@given(votes=small_votes(min_labels=2))
+@settings(max_examples=50)
+def test_no_step_away_from_the_fit_gains_anything(votes: Votes) -> None:
+    fit = fit_glad(votes, tolerance=1e-12)
+    assert fit.converged
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        ability = fit.quality + rng.normal(0, 0.01, votes.annotators)
+        beta = np.exp(-np.log(fit.difficulty) + rng.normal(0, 0.01, votes.items))
+        assert objective(votes, ability, beta) <= fit.log_likelihood[-1] + 1e-9
+
+
+@pytest.mark.parametrize("guessing", [0.0, 0.7])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_objective_is_at_least_as_good_as_crowd_kits(seed: int, guessing: float) -> None:
+    votes, *_ = glad_votes(
+        seed, items=40 + seed, annotators=6 + seed, labels=2 + seed % 3, overlap=4, guessing=guessing
+    )
+    frame = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
+    theirs = GLAD(n_iter=100).fit(frame)
+    ability = np.ones(votes.annotators)
+    ability[theirs.alphas_.index] = theirs.alphas_
+    beta = np.exp(theirs.betas_.sort_index().to_numpy())
+    assert frame["label"].nunique() == votes.labels
+    assert fit_glad(votes).log_likelihood[-1] >= objective(votes, ability, beta) - 1e-9
+
+
+def test_labels_are_crowd_kits_where_its_own_fit_is_as_good() -> None:
+    votes, truth, *_ = glad_votes(3, items=300, annotators=20, labels=4, overlap=5)
+    frame = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
+    theirs = GLAD(n_iter=100).fit(frame)
+    ours = glad(votes)
+    sure = theirs.probas_.max(axis=1).to_numpy() > 0.9
+    assert sure.sum() > 200
+    assert (theirs.probas_.to_numpy().argmax(1)[sure] == ours.label[sure]).mean() > 0.99
+    assert (ours.label == truth).mean() > 0.85
+
+
+def test_abilities_and_difficulties_are_found_again() -> None:
+    votes, truth, ability, beta = glad_votes(1, items=2000, annotators=40, labels=3, overlap=10)
+    consensus = glad(votes)
+    assert (consensus.label == truth).mean() > 0.95
+    assert np.corrcoef(consensus.fit.quality, ability)[0, 1] > 0.95
+    assert np.corrcoef(np.log(consensus.fit.difficulty), -np.log(beta))[0, 1] > 0.5
+
+
+def test_who_answers_against_the_truth_still_tells_it() -> None:
+    # Two labels; three people agree, the fourth always says the opposite.
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 60)
+    given_labels = np.stack([truth, truth, truth, 1 - truth], axis=1)
+    item, annotator = np.divmod(np.arange(240), 4)
+    votes = Votes(item, annotator, given_labels.reshape(-1), 61, 4, 2)
+    alone = Votes(
+        np.append(item, 60), np.append(annotator, 3), np.append(given_labels.reshape(-1), 0), 61, 4, 2
+    )
+    assert fit_glad(votes).quality[3] < -1
+    assert glad(alone).label[60] == 1, "the one label that nobody gave is the most probable"
+
+
+def test_the_log_likelihood_never_falls_and_running_out_of_iterations_is_said() -> None:
+    votes, *_ = glad_votes(2, items=100, annotators=10, labels=3, overlap=5)
+    fit = fit_glad(votes)
+    assert fit.converged
+    assert all(
+        later >= earlier for earlier, later in zip(fit.log_likelihood, fit.log_likelihood[1:], strict=False)
+    )
+    assert fit.iterations == len(fit.log_likelihood)
+    short = fit_glad(votes, iterations=2)
+    assert (short.converged, short.iterations) == (False, 2)
+    assert short.log_likelihood[-1] < fit.log_likelihood[-1]
+
+
+@given(votes=small_votes())
+def test_anything_can_be_fitted(votes: Votes) -> None:
+    consensus = glad(votes)
+    fit = consensus.fit
+    assert fit.converged
+    assert np.isfinite(fit.quality).all()
+    assert np.isfinite(fit.log_likelihood).all()
+    assert fit.posterior.sum(1) == pytest.approx(np.ones(votes.items))
+    silent = ~np.isin(np.arange(votes.items), votes.item)
+    assert (consensus.how[silent] == Resolution.UNRESOLVED).all()
+    assert fit.posterior[silent] == pytest.approx(np.full((silent.sum(), votes.labels), 1 / votes.labels))
+    assert (consensus.label[~silent] >= 0).all() or votes.labels > 1
+
+
+def test_control_items_anchor_the_model() -> None:
+    # Two camps of equal size: only the known labels say which is right.
+    camps = np.array([[0, 0, 1, 1]] * 6)
+    item, annotator = np.divmod(np.arange(24), 4)
+    votes = Votes(item, annotator, camps.reshape(-1), 6, 4, 2)
+    assert glad(votes).how.tolist() == [Resolution.UNRESOLVED] * 6
+    anchored = glad(votes, anchors=[1, 1, 1, -1, -1, -1])
+    assert anchored.label.tolist() == [1] * 6
+    assert [Resolution(how).name for how in anchored.how] == ["ANCHOR"] * 3 + ["GLAD"] * 3
+    assert anchored.fit.anchored == 3
+
+
+def test_a_known_label_that_nobody_gave_counts_against_all_who_answered() -> None:
+    votes = Votes(*np.array([[0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 2]]), 2, 2, 3)
+    assert (fit_glad(votes, anchors=[2, -1]).quality < fit_glad(votes).quality).all()
+
+
+def test_free_answers_need_no_table_of_items_by_labels() -> None:
+    n = 30_000
+    item = np.repeat(np.arange(n), 3)
+    label = item.copy()
+    label[::3] = np.roll(label[::3], 1)
+    votes = Votes(item, np.tile(np.arange(3), n), label, n, 3, n)
+    consensus = glad(votes)
+    assert consensus.fit.posterior is None
+    assert (consensus.label == np.arange(n)).all()
+
+
+def test_wrong_parameters_are_refused() -> None:
+    votes = Votes(*np.array([[0, 1], [0, 1], [0, 1]]), 2, 2, 2)
+    with pytest.raises(UsageError, match="each of the 2 items"):
+        glad(votes, anchors=[1])
+    with pytest.raises(UsageError, match="from 0 to 1"):
+        glad(votes, anchors=[1, 2])
+    with pytest.raises(UsageError, match="at least 1 iteration"):
+        glad(votes, iterations=0)
