@@ -1,0 +1,246 @@
+"""Bad input gets one clear sentence with file and row, the right exit status, and nothing half-written."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from command import merilo
+from exports import HEADER, row, small_pool, toloka, written
+
+
+def refused(path: Path, *options: object, status: int) -> str:
+    out = path.parent / "out"
+    outcome = merilo("baseline", path, *options, "--out", out)
+    assert outcome.status == status, outcome
+    assert not out.exists()
+    assert not list(path.parent.glob(".out*"))
+    assert outcome.out == ""
+    return outcome.complaint
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    return written(tmp_path / "pool.tsv", toloka(small_pool()))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert "no such file" in refused(tmp_path / "nowhere.tsv", status=2)
+
+
+def test_a_folder_instead_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "pool.tsv").mkdir()
+    assert "is a folder" in refused(tmp_path / "pool.tsv", status=2)
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    assert "empty" in refused(written(tmp_path / "pool.tsv", ""), status=2)
+
+
+def test_an_excel_workbook(tmp_path: Path) -> None:
+    path = tmp_path / "pool.tsv"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    assert "Excel" in refused(path, status=2)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "pool.tsv"
+    path.write_bytes(b"INPUT:question\tOUTPUT:answer\n\x00\x01\x02\x03")
+    assert "not a table" in refused(path, status=2)
+
+
+def test_another_encoding_is_named_with_its_row_and_can_be_given(tmp_path: Path) -> None:
+    path = tmp_path / "pool.tsv"
+    path.write_bytes(toloka([*small_pool(), row("вопрос", "A", "w1")]).encode("cp1251"))
+    complaint = refused(path, status=2)
+    assert "UTF-8" in complaint
+    assert "row 27" in complaint
+    assert "cp1251" in complaint
+    assert merilo("baseline", path, "--encoding", "cp1251").status == 0
+
+
+def test_an_encoding_that_does_not_exist(pool: Path) -> None:
+    assert "no encoding" in refused(pool, "--encoding", "klingon", status=2)
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    names = [name.replace("ASSIGNMENT:worker_id", "ASSIGNMENT:nobody") for name in HEADER]
+    complaint = refused(
+        written(tmp_path / "p.tsv", toloka(small_pool(), names)), "--platform", "toloka", status=2
+    )
+    assert "ASSIGNMENT:worker_id" in complaint
+
+
+def test_a_doubled_column_is_named(tmp_path: Path) -> None:
+    names = [name.replace("GOLDEN:answer", "OUTPUT:answer") for name in HEADER]
+    complaint = refused(written(tmp_path / "p.tsv", toloka(small_pool(), names)), status=2)
+    assert "OUTPUT:answer" in complaint
+    assert "two columns" in complaint
+
+
+def test_several_answer_columns_are_listed(tmp_path: Path) -> None:
+    names = [name.replace("GOLDEN:answer", "OUTPUT:second") for name in HEADER]
+    path = written(tmp_path / "p.tsv", toloka(small_pool(), names))
+    assert "answer, second" in refused(path, status=2)
+    assert "did you mean 'second'" in refused(path, "--answer", "secund", status=2)
+
+
+def test_a_file_cut_off_in_the_middle_of_a_row(tmp_path: Path) -> None:
+    text = toloka(small_pool())
+    complaint = refused(written(tmp_path / "p.tsv", text[: text.rindex("APPROVED")]), status=2)
+    assert "row 26" in complaint
+    assert "middle of a row" in complaint
+
+
+def test_a_file_cut_off_in_a_quoted_field(tmp_path: Path) -> None:
+    text = toloka(small_pool()) + '"a question\nof two lines'
+    complaint = refused(written(tmp_path / "p.tsv", text), status=2)
+    assert "row 27" in complaint
+    assert "middle of a" in complaint
+
+
+def test_a_row_with_too_many_fields(tmp_path: Path) -> None:
+    text = toloka(small_pool()).replace("APPROVED", "APPROVED\tmore", 1)
+    complaint = refused(written(tmp_path / "p.tsv", text), status=2)
+    assert "row 2" in complaint
+    assert "10 fields where the header has 9" in complaint
+
+
+def test_no_answers_at_all(tmp_path: Path) -> None:
+    assert "no answer among the 0 rows" in refused(written(tmp_path / "p.tsv", toloka([])), status=1)
+
+
+def test_only_control_items(tmp_path: Path) -> None:
+    rows = [row("c", "A", f"w{person}", golden="A") for person in range(5)]
+    assert "no item is left" in refused(written(tmp_path / "p.tsv", toloka(rows)), status=1)
+
+
+def test_a_response_of_nobody(tmp_path: Path) -> None:
+    complaint = refused(
+        written(tmp_path / "p.tsv", toloka([*small_pool(), row("q1", "A", "", page="p")])), status=2
+    )
+    assert "row 27" in complaint
+    assert "no annotator" in complaint
+
+
+def test_all_annotators_excluded(tmp_path: Path) -> None:
+    rows = [row("q", "A", f"w{n}") for n in range(5)] + [row("c", "B", f"w{n}", golden="A") for n in range(5)]
+    complaint = refused(written(tmp_path / "p.tsv", toloka(rows)), status=1)
+    assert "all 5 annotators are below 0.5" in complaint
+
+
+def test_an_annotator_who_contradicts_themselves(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.tsv", toloka([*small_pool(), row("q0", "B", "w0", page="later")]))
+    complaint = refused(path, status=1)
+    assert "row 27" in complaint
+    assert "'A' in row 2" in complaint
+    for choice, used in {"first": 20, "last": 20, "drop": 19}.items():
+        found = merilo("baseline", path, "--repeats", choice, "--json", "-").json
+        assert found["responses"]["used"] == used
+        assert found["responses"]["total"] == 26
+
+
+def test_exports_of_different_projects(tmp_path: Path, pool: Path) -> None:
+    names = [name.replace("INPUT:question", "INPUT:text") for name in HEADER]
+    other = written(tmp_path / "other.tsv", toloka(small_pool(), names))
+    complaint = refused(pool, other, status=1)
+    assert "another project" in complaint
+    assert "INPUT:text" in complaint
+
+
+def test_gold_that_contradicts_itself(pool: Path, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq1,A\nq2,A\nq1,B\n")
+    complaint = refused(pool, "--gold", gold, status=1)
+    assert "gold.csv, row 4" in complaint
+    assert "row 2" in complaint
+
+
+def test_gold_that_repeats_itself_is_used_with_a_word(pool: Path, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq1,A\nq1,A\n")
+    outcome = merilo("baseline", pool, "--gold", gold, "--json", "-")
+    assert outcome.status == 0
+    assert "gold.csv, row 3: repeats" in outcome.err
+    assert outcome.json["metrics"]["acc"]["n"] == 1
+
+
+def test_gold_of_other_items(pool: Path, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nelsewhere,A\n")
+    assert "no row matches" in refused(pool, "--gold", gold, status=1)
+
+
+def test_gold_without_a_column_of_answers(pool: Path, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,first,second\nq1,A,B\n")
+    assert "--gold-column" in refused(pool, "--gold", gold, status=2)
+
+
+@pytest.mark.parametrize("text", ["[", "{}", "7", '[{"question": "q1"', '["q1"]', "[" * 100_000])
+def test_gold_that_is_no_list_of_items(pool: Path, tmp_path: Path, text: str) -> None:
+    refused(pool, "--gold", written(tmp_path / "gold.json", text), status=2)
+
+
+def test_skills_that_are_no_numbers(pool: Path, tmp_path: Path) -> None:
+    skills = written(tmp_path / "skills.csv", "worker_id|skill_value\nw1|90\nw2|many\n")
+    complaint = refused(pool, "--skills", skills, status=2)
+    assert "skills.csv, row 3, skill_value" in complaint
+
+
+def test_an_existing_folder_is_never_overwritten_unasked(pool: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    precious = written(out / "precious.txt", "mine")
+    outcome = merilo("baseline", pool, "--out", out)
+    assert outcome.status == 2
+    assert "--force" in outcome.complaint
+    assert precious.read_text(encoding="utf-8") == "mine"
+    assert merilo("baseline", pool, "--out", out, "--force").status == 0
+    assert (out / "report.html").is_file()
+
+
+def test_a_place_that_cannot_be_written(pool: Path, tmp_path: Path) -> None:
+    blocked = written(tmp_path / "file", "x")
+    outcome = merilo("baseline", pool, "--out", blocked / "out")
+    assert outcome.status == 2
+    assert "cannot be written" in outcome.complaint
+
+
+def test_a_full_disk(pool: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    outcome = merilo("baseline", pool, "--json", "/dev/full/x")
+    assert outcome.status == 2
+    assert "cannot be written" in outcome.complaint
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root reads and writes everything")
+def test_a_file_that_may_not_be_read(pool: Path) -> None:
+    pool.chmod(0)
+    assert "cannot be read" in refused(pool, status=2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--min-control-accuracy", "1.5"),
+        ("--min-control-accuracy", "nan"),
+        ("--min-votes", "0"),
+        ("--max-low-agreement", "-1"),
+        ("--metric", "bleu"),
+        ("--resolve", "magic"),
+        ("--dataset", "lsc"),
+        ("--gold-column", "x"),
+        ("--min-votes", "three"),
+        ("--no-such-option",),
+    ],
+)
+def test_wrong_usage(pool: Path, options: tuple[str, ...]) -> None:
+    refused(pool, *options, status=2)
+
+
+def test_no_file_at_all() -> None:
+    assert merilo("baseline").status == 2
+
+
+def test_a_mistyped_command_is_corrected() -> None:
+    outcome = merilo("basline")
+    assert outcome.status == 2
+    assert "did you mean 'baseline'" in outcome.complaint

@@ -1,0 +1,215 @@
+"""`merilo baseline` on good input: what is read, what is counted, what is written."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+from command import merilo
+from exports import HEADER, row, small_pool, toloka, written
+
+
+def test_one_item_is_enough(tmp_path: Path) -> None:
+    rows = [row("q", "A", f"w{n}") for n in range(5)]
+    found = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-").json
+    assert found["items"] == {
+        "total": 1,
+        "consensus": 1,
+        "overlap": {"5": 1},
+        "overlap_before_exclusion": {"5": 1},
+    }
+    assert found["metrics"] == {}
+
+
+def test_without_control_items_everybody_is_kept_and_it_is_said(tmp_path: Path) -> None:
+    rows = [row("q", "A", f"w{n}") for n in range(5)]
+    outcome = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-")
+    assert outcome.status == 0
+    assert "no control items" in outcome.complaint
+    assert outcome.json["annotators"]["kept_without_controls"] == 5
+
+
+def test_an_annotator_below_half_on_controls_is_excluded_with_all_answers(tmp_path: Path) -> None:
+    rows = [row("q", "A" if n else "B", f"w{n}") for n in range(5)]
+    rows += [row("c", "A" if n else "B", f"w{n}", golden="A") for n in range(5)]
+    found = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-").json
+    assert found["annotators"]["excluded"] == 1
+    assert found["responses"] == {"total": 10, "control": 5, "used": 4, "dropped": {"excluded_annotator": 1}}
+    assert found["resolved_by"]["unanimous"] == 1
+
+
+def test_exactly_half_on_controls_is_not_below_half(tmp_path: Path) -> None:
+    rows = [row("q", "A", f"w{n}") for n in range(5)]
+    rows += [row(f"c{c}", "A" if c else "B", f"w{n}", golden="A") for n in range(5) for c in range(2)]
+    found = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-").json
+    assert found["annotators"]["excluded"] == 0
+
+
+def test_every_row_is_accounted_for(tmp_path: Path) -> None:
+    rows = [
+        *small_pool(),
+        row("", "A", "w0", page="fault"),
+        row("q0", "", "w9", page="empty"),
+        row("q0", "B", "w8", page="bad", status="REJECTED"),
+        row("q0", "A", "w0", page="again"),
+        row("q1", "A", "w1"),
+    ]
+    found = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-").json["responses"]
+    assert found["dropped"] == {
+        "empty_answer": 1,
+        "empty_input": 1,
+        "rejected": 1,
+        "repeated": 1,
+        "same_row_twice": 1,
+    }
+    assert found["total"] == 30 == found["used"] + found["control"] + sum(found["dropped"].values())
+
+
+def test_one_label_typed_three_ways(tmp_path: Path) -> None:
+    typed = ["1", "1.0", "True", "1", "0"]
+    rows = [row("q", answer, f"w{n}") for n, answer in enumerate(typed)]
+    found = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-").json
+    assert found["normalisation"] == {"1.0": "1", "True": "1"}
+    assert found["agreement"]["low_agreement"] == 0
+
+
+def test_folded_white_space_joins_gold(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka([row("a  b\nc", "A", f"w{n}") for n in range(5)]))
+    gold = written(
+        tmp_path / "gold.jsonl", json.dumps({"inputs": "a b c", "outputs": "A", "meta": {"id": 7}})
+    )
+    found = merilo("baseline", pool, "--gold", gold, "--json", "-").json
+    assert found["metrics"]["acc"]["value"] == 1.0
+
+
+def test_several_files_make_one_study(tmp_path: Path) -> None:
+    rows = small_pool()
+    one, two = written(tmp_path / "1.tsv", toloka(rows[::2])), written(tmp_path / "2.tsv", toloka(rows[1::2]))
+    whole = merilo("baseline", written(tmp_path / "all.tsv", toloka(rows)), "--json", "-").json
+    parts = merilo("baseline", one, two, "--json", "-").json
+    for key in ("responses", "annotators", "items", "resolved_by", "cost"):
+        assert parts[key] == whole[key]
+
+
+def test_a_plain_table_in_four_formats_gives_the_same(tmp_path: Path) -> None:
+    rows = [
+        {
+            "task": f"q{item}",
+            "person": f"w{person}",
+            "said": "yes" if (item + person) % 4 else "no",
+            "known": None,
+        }
+        for item in range(6)
+        for person in range(5)
+    ] + [{"task": "c", "person": f"w{person}", "said": "yes", "known": "yes"} for person in range(5)]
+    table = pl.DataFrame(
+        rows, schema={"task": pl.String, "person": pl.String, "said": pl.String, "known": pl.String}
+    )
+    table.write_csv(tmp_path / "p.csv")
+    table.write_csv(tmp_path / "p.tsv", separator=";")
+    table.write_parquet(tmp_path / "p.parquet")
+    table.write_ndjson(tmp_path / "p.jsonl")
+    columns = ("--item", "task", "--annotator", "person", "--answer", "said", "--control", "known")
+    answers = []
+    for name in ("p.csv", "p.tsv", "p.parquet", "p.jsonl"):
+        outcome = merilo("baseline", tmp_path / name, *columns, "--json", "-")
+        assert outcome.status == 0, outcome.err
+        answers.append(
+            {key: outcome.json[key] for key in ("responses", "items", "annotators", "resolved_by")}
+        )
+    assert answers[0]["responses"]["control"] == 5
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_label_studio(tmp_path: Path) -> None:
+    tasks = [
+        {
+            "data": {"text": f"q{item}", **({"golden": "A"} if item == 0 else {})},
+            "annotations": [
+                {
+                    "id": 10 * item + person,
+                    "completed_by": {"id": person},
+                    "lead_time": 4.5,
+                    "result": [{"from_name": "label", "type": "choices", "value": {"choices": ["A"]}}],
+                }
+                for person in range(5)
+            ],
+        }
+        for item in range(3)
+    ]
+    path = written(tmp_path / "p.json", json.dumps(tasks))
+    found = merilo("baseline", path, "--json", "-").json
+    assert found["responses"] == {"total": 15, "control": 5, "used": 10, "dropped": {}}
+    assert found["cost"]["median_seconds_per_answer"] == 4.5
+
+
+def test_a_page_across_midnight(tmp_path: Path) -> None:
+    rows = [row("q", "A", f"w{n}", started="23:59:50", submitted="00:00:20") for n in range(5)]
+    found = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-").json
+    assert found["cost"]["median_seconds_per_answer"] == 30.0
+
+
+def test_the_folder_holds_what_other_tools_open(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    rows = [*small_pool(), row("=cmd|' /C calc'!A0", "A", "w1", page="x")]
+    outcome = merilo(
+        "baseline", written(tmp_path / "p.tsv", toloka(rows)), "--out", out, "--json", tmp_path / "r.json"
+    )
+    assert outcome.status == 0
+    assert {path.name for path in out.iterdir()} == {
+        "report.html", "baseline.json",
+        *(f"{name}.{kind}" for name in ("responses", "annotators", "consensus") for kind in ("csv", "parquet")),
+    }  # fmt: skip
+    assert (out / "baseline.json").read_bytes() == (tmp_path / "r.json").read_bytes()
+    for name in ("responses", "annotators", "consensus"):
+        assert pl.read_csv(out / f"{name}.csv").height == pl.read_parquet(out / f"{name}.parquet").height
+    became = pl.read_parquet(out / "responses.parquet")["became"].value_counts()
+    assert dict(became.iter_rows()) == {"used": 21, "control": 5}
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool(people=7, items=30)))
+    for name in ("one", "two"):
+        command = [sys.executable, "-m", "merilo", "baseline", str(pool), "--out", str(tmp_path / name)]
+        subprocess.run(command, check=True, capture_output=True)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_the_command_in_the_provenance_makes_it_again(tmp_path: Path) -> None:
+    import shlex
+
+    pool = written(tmp_path / "a pool.tsv", toloka(small_pool()))
+    gold = written(tmp_path / "gold.csv", "question,gold\nq1,A\nq2,B\n")
+    options = ("--gold", gold, "--min-votes", "2", "--resolve", "skill", "--min-control-accuracy", "0.25")
+    first = merilo("baseline", pool, *options, "--json", "-")
+    words = shlex.split(first.json["provenance"]["command"])
+    assert words[0] == "merilo"
+    assert merilo(*words[1:], "--json", "-").out == first.out
+
+
+def test_standard_output_holds_the_json_and_nothing_else(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka([row("q", str(n), f"w{n}") for n in range(5)]))
+    outcome = merilo("baseline", pool, "--json", "-", "--out", tmp_path / "out")
+    assert outcome.status == 1
+    assert json.loads(outcome.out)["status"] == "rejected"
+
+
+def test_the_terminal_shows_the_figures_with_their_counts(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
+    gold = written(tmp_path / "gold.csv", "question,gold\nq1,A\nq2,B\n")
+    shown = merilo("baseline", pool, "--gold", gold).out
+    assert "0.500 [0.095, 0.905]  on 2 items" in shown
+    assert "25 read = 20 used + 5 control" in shown
+
+
+def test_answers_outside_the_labels_are_votes_and_are_mentioned(tmp_path: Path) -> None:
+    rows = [row("( )", answer, f"w{n}") for n, answer in enumerate(["1", "1", "1", "yes!", "0"])]
+    names = [name.replace("answer", "correct") for name in HEADER]
+    pool = written(tmp_path / "p.tsv", toloka(rows, names))
+    outcome = merilo("baseline", pool, "--dataset", "bps", "--json", "-")
+    assert outcome.status == 0
+    assert "1 answers are none of the dataset's labels" in outcome.err
+    assert "p.tsv, row 5" in outcome.err
+    assert outcome.json["responses"]["used"] == 5

@@ -1,0 +1,147 @@
+"""What must be found in the benchmark's published annotation pools, number for number."""
+
+from pathlib import Path
+
+import pytest
+from command import merilo
+
+#: pool -> people with control answers, excluded, items, overlap after exclusion, majorities
+PUBLISHED = {
+    "bps": (24, 3, 100, {"5": 91, "4": 8, "3": 1}, 100),
+    "lcs": (29, 3, 100, {"5": 92, "4": 8}, 54),
+    "rwsd": (155, 5, 260, {"5": 250, "4": 10}, 259),
+    "ruworldtree": (191, 41, 525, {"5": 415, "4": 99, "3": 10, "2": 1}, 499),
+}
+
+#: pool -> true total, true hourly, total and hourly as published tables count
+MONEY = {
+    "bps": (5.086, 1.958, 10.172, 3.177),
+    "lcs": (7.250, 0.859, 14.500, 1.730),
+    "rwsd": (13.523, 1.130, 27.046, 1.472),
+    "ruworldtree": (40.666, 1.625, 81.312, 2.367),
+}
+
+
+def answer(pools: Path, pool: str, *options: str) -> dict:
+    files = sorted((pools / pool).glob("*.tsv"))
+    known = ["--dataset", pool] if pool in {"bps", "lcs"} else []
+    return merilo("baseline", *files, *known, "--resolve", "none", *options, "--json", "-").json
+
+
+@pytest.mark.parametrize("pool", PUBLISHED)
+def test_people_items_and_majorities_are_those_of_the_published_analysis(pools: Path, pool: str) -> None:
+    found = answer(pools, pool)
+    people, excluded, items, overlap, majorities = PUBLISHED[pool]
+    assert found["annotators"]["with_controls"] == people
+    assert found["annotators"]["excluded"] == excluded
+    assert found["items"]["total"] == items
+    assert found["items"]["overlap"] == overlap
+    assert found["items"]["overlap_before_exclusion"] == {"5": items}
+    assert found["items"]["consensus"] == found["resolved_by"]["majority"] == majorities
+    assert found["resolved_by"]["unresolved"] == items - majorities
+
+
+@pytest.mark.parametrize("pool", MONEY)
+def test_money_is_counted_by_the_page_and_the_published_way_stands_beside(pools: Path, pool: str) -> None:
+    cost = answer(pools, pool)["cost"]
+    total, hourly, published_total, published_hourly = MONEY[pool]
+    assert (round(cost["total"], 3), round(cost["hourly"], 3)) == (total, hourly)
+    published = cost["published_way"]
+    assert (round(published["total"], 3), round(published["hourly"], 3)) == (
+        published_total,
+        published_hourly,
+    )
+    assert cost["currency"] == "USD"
+
+
+def test_every_row_of_bps_is_accounted_for(pools: Path) -> None:
+    found = answer(pools, "bps")["responses"]
+    assert found == {"total": 750, "control": 250, "used": 490, "dropped": {"excluded_annotator": 10}}
+
+
+def test_people_solve_bps(pools: Path) -> None:
+    found = answer(pools, "bps")
+    assert found["status"] == "accepted"
+    accuracy = found["metrics"]["acc"]
+    assert (accuracy["value"], accuracy["n"]) == (1.0, 100)
+    assert [round(bound, 3) for bound in accuracy["ci95"]] == [0.963, 1.0]
+    assert "with_dropped_items" not in accuracy
+
+
+def test_lcs_is_rejected_with_its_figure_and_both_bounds(pools: Path) -> None:
+    outcome = merilo(
+        "baseline", *(pools / "lcs").glob("*.tsv"), "--dataset", "lcs", "--resolve", "none", "--json", "-"
+    )
+    assert outcome.status == 1
+    found = outcome.json
+    assert found["status"] == "rejected"
+    assert "46 of 100 items" in found["reasons"][0]
+    assert found["agreement"]["low_agreement_share"] == 0.46
+    accuracy = found["metrics"]["acc"]
+    assert (round(accuracy["value"], 4), accuracy["n"]) == (0.7037, 54)
+    bounds = accuracy["with_dropped_items"]
+    assert (bounds["n"], bounds["dropped"], bounds["dropped_counted_as_wrong"]) == (100, 46, 0.38)
+    assert bounds["dropped_counted_as_wrong"] < bounds["dropped_resolved_by_plurality"] < accuracy["value"]
+
+
+def test_skill_breaks_ties_of_lcs(pools: Path) -> None:
+    files = sorted((pools / "lcs").glob("*.tsv"))
+    skills = pools / "lcs" / "workerSkills.csv"
+    found = merilo(
+        "baseline", *files, "--dataset", "lcs", "--resolve", "skill", "--skills", skills, "--json", "-"
+    ).json
+    ways = found["resolved_by"]
+    assert (ways["unanimous"], ways["majority"] - ways["unanimous"], ways["skill"]) == (22, 58, 15)
+    assert ways["unresolved"] == 5
+
+
+def test_people_who_saw_the_dialogue_of_rutie(pools: Path, tmp_path: Path) -> None:
+    import polars as pl
+
+    outcome = merilo(
+        "baseline", *(pools / "rutie").glob("*.tsv"), "--dataset", "rutie", "--out", tmp_path / "out"
+    )
+    assert outcome.status == 0
+    consensus = pl.read_parquet(tmp_path / "out" / "consensus.parquet")
+    assert consensus.height == 430
+    sizes = (
+        (consensus["confidence"] * consensus["votes"])
+        .round()
+        .value_counts()
+        .sort("confidence", descending=True)
+    )
+    assert sizes["count"].to_list() == [294, 93, 43]
+
+
+def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
+    pools: Path, tmp_path: Path
+) -> None:
+    """RWSD's gold says Да and Нет under other column names; the pool says true and false."""
+    import csv
+    import json
+
+    first = min((pools / "rwsd").glob("*.tsv"))
+    with first.open(encoding="utf-8", newline="") as stream:
+        rows = [r for r in csv.DictReader(stream, delimiter="\t") if not r["GOLDEN:result"]]
+    shown = {(r["INPUT:text"], r["INPUT:word"], r["INPUT:pronoun"]) for r in rows}
+    items = [
+        {
+            "instruction": "{text}",
+            "inputs": {
+                "text": text,
+                "span1_index": 0,
+                "span1_text": word,
+                "span2_index": 5,
+                "span2_text": pronoun,
+            },
+            "outputs": "Да",
+            "meta": {"id": number},
+        }
+        for number, (text, word, pronoun) in enumerate(sorted(shown))
+    ]
+    gold = tmp_path / "test.json"
+    gold.write_text(json.dumps({"data": {"test": items}}, ensure_ascii=False), encoding="utf-8")
+    found = answer(pools, "rwsd", "--gold", str(gold))
+    assert found["gold"]["matched"] == len(items)
+    assert len(found["gold"]["items_without_gold"]) == 260 - len(items)
+    assert 0.3 < found["metrics"]["acc"]["value"] < 0.7

@@ -1,0 +1,36 @@
+"""Running `merilo` inside the test's process, as its users see it."""
+
+import contextlib
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from merilo.cli import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def complaint(self) -> str:
+        """The one sentence on standard error."""
+        lines = self.err.strip().splitlines()
+        assert len(lines) == 1, self.err
+        assert "Traceback" not in self.err
+        assert "fault of Merilo" not in self.err
+        return lines[0]
+
+
+def merilo(*words: object) -> Outcome:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main([str(word) for word in words])
+    return Outcome(status, out.getvalue(), err.getvalue())

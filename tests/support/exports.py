@@ -1,0 +1,63 @@
+"""Small exports in the platforms' own formats, written by tests."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+HEADER = (
+    "INPUT:question",
+    "OUTPUT:answer",
+    "GOLDEN:answer",
+    "ASSIGNMENT:assignment_id",
+    "ASSIGNMENT:worker_id",
+    "ASSIGNMENT:status",
+    "ASSIGNMENT:started",
+    "ASSIGNMENT:submitted",
+    "ASSIGNMENT:reward",
+)
+
+
+def row(
+    question: str,
+    answer: str,
+    worker: str,
+    *,
+    golden: str = "",
+    page: str = "",
+    status: str = "APPROVED",
+    started: str = "2026-01-01T10:00:00",
+    submitted: str = "2026-01-01T10:00:30.500",
+    reward: str = "0.02",
+) -> tuple[str, ...]:
+    return (
+        question,
+        answer,
+        golden,
+        page or f"{worker}-{question}",
+        worker,
+        status,
+        started,
+        submitted,
+        reward,
+    )
+
+
+def toloka(rows: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def small_pool(people: int = 5, items: int = 4) -> list[tuple[str, ...]]:
+    """Everybody answers every item `A` and one control item rightly."""
+    rows = [row(f"q{item}", "A", f"w{person}") for item in range(items) for person in range(people)]
+    return rows + [row("control", "A", f"w{person}", golden="A") for person in range(people)]
+
+
+def written(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
