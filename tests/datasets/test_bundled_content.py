@@ -1,5 +1,7 @@
 """What is bundled keeps the rules that can be checked without a reader: prompts, ids, golds, balance."""
 
+import ast
+import doctest
 import json
 import re
 from collections import Counter
@@ -148,6 +150,7 @@ def test_a_prompt_is_set_with_care(group: str, prompt: str) -> None:
 
 STRING_INPUTS = {"bps", "lcs", "rudetox", "rumodar", "rumultiar", "simplear"}
 GROUPED_BY = {"parus": "task", "ruethics": "question", "ruhhh": "criteria", "use": "type"}
+CODE_SETS = {"ruhumaneval", "rucodeeval"}
 USE_FIELDS = {"task", "text", "choices", "additional_text"}
 EXAMPLES = sorted(path.stem for path in (BUNDLED / "examples").glob("*.json"))
 
@@ -199,9 +202,9 @@ def test_an_item_has_four_parts_and_the_fields_of_its_dataset(name: str) -> None
         elif name == "use":
             assert set(item["inputs"]) == USE_FIELDS
         else:
-            hidden = {"tests"} if name in {"ruhumaneval", "rucodeeval"} else set()
+            hidden = {"tests"} if name in CODE_SETS else set()
             assert set(item["inputs"]) == FIELDS[group_of(name, item)] | hidden
-        assert all(text for text in texts_of(item["outputs"]))
+        assert name in CODE_SETS or all(texts_of(item["outputs"]))
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -247,7 +250,7 @@ def test_a_rendered_prompt_has_no_unfilled_placeholder(name: str) -> None:
             assert str(inputs[field]).strip(), f"{field} is empty in item {item['meta']}"
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in {"ruhumaneval", "rucodeeval"}])
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in CODE_SETS])
 def test_items_are_set_with_care(name: str) -> None:
     for item in items_of(name):
         for text in texts_of(item["inputs"]) + texts_of(item["outputs"]):
@@ -338,3 +341,58 @@ def test_the_use_word_that_is_corrected_stands_in_the_text() -> None:
     for task in ("13", "14"):
         unbracketed = re.sub(r"[()\s]", "", by_task[task]["inputs"]["text"]).lower()
         assert by_task[task]["outputs"].split(",")[0][:5] in unbracketed
+
+
+# Programs: our own, so they may run here.
+
+PROGRAMS = [
+    pytest.param(item, id=item["meta"]["entry_point"])
+    for name in sorted(CODE_SETS & set(EXAMPLES))
+    for item in items_of(name)
+]
+
+
+def run_canonical(item: dict[str, Any]) -> dict[str, Any]:
+    scope: dict[str, Any] = {}
+    exec(item["inputs"]["function"] + item["meta"]["canonical_solution"], scope)
+    return scope
+
+
+def test_there_are_enough_programs_and_no_two_are_alike() -> None:
+    names = [item["meta"]["entry_point"] for name in CODE_SETS for item in items_of(name)]
+    assert (len(split_of("ruhumaneval", "test")), len(split_of("rucodeeval", "test"))) == (20, 10)
+    assert len(set(names)) == 30
+
+
+@pytest.mark.parametrize("item", PROGRAMS)
+def test_the_canonical_solution_passes_its_tests(item: dict[str, Any]) -> None:
+    function = run_canonical(item)[item["meta"]["entry_point"]]
+    cases = ast.literal_eval(item["inputs"]["tests"])
+    assert 8 <= len(cases) <= 10
+    assert len({repr(case) for case in cases}) == len(cases)
+    assert [str(function(**case)) for case in cases] == item["outputs"]
+
+
+@pytest.mark.parametrize("item", PROGRAMS)
+def test_the_examples_of_a_description_are_right(item: dict[str, Any]) -> None:
+    scope = run_canonical(item)
+    name = item["meta"]["entry_point"]
+    found = doctest.DocTestFinder(recurse=False).find(scope[name], name, module=False, globs=scope)
+    assert sum(len(test.examples) for test in found) >= 2
+    for test in found:
+        assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+@pytest.mark.parametrize("item", PROGRAMS)
+def test_a_program_cannot_pass_by_doing_nothing(item: dict[str, Any]) -> None:
+    """A crash reads as `None`, so no gold may; one constant must not do for every case either."""
+    assert "None" not in item["outputs"]
+    assert len(set(item["outputs"])) > 1
+
+
+@pytest.mark.parametrize("item", PROGRAMS)
+def test_a_canonical_solution_is_an_indented_body(item: dict[str, Any]) -> None:
+    assert item["inputs"]["function"].endswith('"""')
+    body = item["meta"]["canonical_solution"]
+    assert body.startswith("\n")
+    assert all(line.startswith("    ") for line in body.splitlines() if line)
