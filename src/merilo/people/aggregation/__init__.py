@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from merilo.people.aggregation.cascade import cascade
 from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution
+from merilo.people.aggregation.dawid_skene import dawid_skene
 from merilo.people.aggregation.glad import fit_glad, glad
 from merilo.people.aggregation.majority import majority, plurality, resolve_by_skill
 
@@ -13,6 +14,7 @@ __all__ = [
     "Fit",
     "Resolution",
     "cascade",
+    "dawid_skene",
     "fit_glad",
     "glad",
     "majority",

@@ -16,6 +16,9 @@ FloatArray: TypeAlias = NDArray[np.float64]
 #: The code of "no label".
 NO_LABEL = -1
 
+#: Probabilities closer than this are a tie.
+TIE = 1e-9
+
 
 class Resolution(IntEnum):
     """How an item's label was reached."""
@@ -48,7 +51,8 @@ class Fit:
         model: "dawid-skene" or "glad".
         posterior: shape (items, labels), the probability of each label; an item without votes has the prior's. None where the
             table would pass 1.6 GB (many items with free answers).
-        quality: shape (annotators,). Dawid-Skene: the probability of a right answer, NaN for who gave none. GLAD: the
+        quality: shape (annotators,). Dawid-Skene: the share of the annotator's answers expected to be right, NaN for who
+            gave none. GLAD: the
             ability alpha; 0 is guessing, below 0 is answering against the truth.
         log_likelihood: the objective after each iteration: the marginal log-likelihood, with the log density of the priors
             where the model has them.
@@ -58,7 +62,8 @@ class Fit:
         prior: shape (labels,), the probability of each label before any vote.
         difficulty: shape (items,), GLAD only: 1 / beta, larger is harder; the prior's 1 / e for an item without votes.
         confusion: shape (annotators, labels, labels), Dawid-Skene only: `[a, t, g]` is the probability that annotator `a` gives
-            label `g` where `t` is true; NaN where nothing was observed.
+            label `g` where `t` is true; NaN for who gave no answer and for labels that cannot be true. None where the table would
+            pass 1.6 GB.
     """
 
     model: str

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
 from merilo.people.aggregation.anchors import anchor_labels
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, FloatArray, Resolution
+from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, FloatArray, Resolution
 from merilo.people.aggregation.quasi_newton import Minimum, minimise
-from merilo.people.votes import IntArray, Votes
+from merilo.people.votes import IntArray, Votes, sorting_order
 
 #: Mean of the normal priors, of standard deviation 1, on ability and on log beta.
 PRIOR_MEAN = 1.0
@@ -26,9 +26,6 @@ Gradient: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 
 #: Above so many items x labels the table of probabilities is not made; labels are, from the answers given.
 LARGEST_POSTERIOR = 200_000_000
-
-#: Probabilities closer than this are a tie.
-TIE = 1e-9
 
 
 def glad(
@@ -129,7 +126,7 @@ class GladLikelihood:
     def of(cls, votes: Votes, anchors: IntArray) -> GladLikelihood:
         """Sort the answers once, so that everything after is sums over neighbours."""
         code = votes.item.astype(np.int64) * votes.labels + votes.label
-        order = np.argsort(code, kind="stable")
+        order = sorting_order(code)
         code = code[order]
         begins = np.r_[True, code[1:] != code[:-1]][: code.size]
         first_answer = np.flatnonzero(begins)

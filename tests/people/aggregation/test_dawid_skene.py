@@ -1,0 +1,162 @@
+"""Dawid and Skene's model against crowd-kit, against its formula, and on people whose confusions are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from crowdkit.aggregation import DawidSkene
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_votes import small_votes
+
+from merilo.errors import UsageError
+from merilo.people.aggregation import NO_LABEL, Resolution, dawid_skene
+from merilo.people.votes import Votes, sorting_order
+
+# crowd-kit's own way with pandas; nothing of ours.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:crowdkit")
+
+
+def crowd_kits(votes: Votes, iterations: int, known: dict[int, int] | None = None) -> DawidSkene:
+    frame = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
+    true_labels = pd.Series(known) if known else None
+    # A tolerance below any loss: all iterations are run.
+    return DawidSkene(n_iter=iterations, tol=-np.inf).fit(frame, true_labels=true_labels)
+
+
+def table(theirs: DawidSkene, votes: Votes) -> np.ndarray:
+    return theirs.probas_.reindex(
+        index=range(votes.items), columns=range(votes.labels), fill_value=0.0
+    ).to_numpy()
+
+
+@given(votes=small_votes(), iterations=st.integers(1, 8))
+@settings(max_examples=40, deadline=None)
+def test_labels_and_posteriors_are_crowd_kits_after_the_same_iterations(
+    votes: Votes, iterations: int
+) -> None:
+    if not len(votes):
+        return
+    ours = dawid_skene(votes, iterations=iterations, tolerance=0)
+    theirs = table(crowd_kits(votes, iterations), votes)
+    answered = np.unique(votes.item)
+    assert ours.fit.iterations == iterations
+    assert ours.fit.posterior[answered] == pytest.approx(theirs[answered], abs=2e-10)
+    decided = answered[ours.label[answered] != NO_LABEL]
+    assert (ours.label[decided] == theirs[decided].argmax(1)).all()
+
+
+@given(votes=small_votes(min_labels=2), data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_anchors_are_crowd_kits_true_labels(votes: Votes, data: st.DataObject) -> None:
+    seen, answered = np.unique(votes.label), np.unique(votes.item)
+    if seen.size < 2:
+        return
+    known = {
+        int(item): int(data.draw(st.sampled_from(list(seen)))) for item in answered[: answered.size // 2 + 1]
+    }
+    anchors = np.full(votes.items, NO_LABEL)
+    anchors[list(known)] = list(known.values())
+    ours = dawid_skene(votes, anchors=anchors, iterations=4, tolerance=0)
+    assert ours.fit.posterior[answered] == pytest.approx(
+        table(crowd_kits(votes, 4, known), votes)[answered], abs=2e-10
+    )
+    assert ours.label[list(known)].tolist() == list(known.values())
+    assert (ours.how[list(known)] == Resolution.ANCHOR).all()
+    assert ours.fit.anchored == len(known)
+
+
+@given(votes=small_votes())
+def test_the_log_likelihood_and_the_posterior_are_those_of_the_parameters(votes: Votes) -> None:
+    fit = dawid_skene(votes).fit
+    joint = np.tile(fit.prior, (votes.items, 1))
+    for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
+        joint[item] *= np.nan_to_num(fit.confusion[annotator, :, label])
+    answered = np.unique(votes.item)
+    total = joint[answered].sum(1)
+    assert fit.log_likelihood[-1] == pytest.approx(np.log(total).sum(), abs=1e-6)
+    assert fit.posterior[answered] == pytest.approx(joint[answered] / total[:, None], abs=1e-7)
+
+
+@given(votes=small_votes())
+def test_the_log_likelihood_never_falls(votes: Votes) -> None:
+    history = np.array(dawid_skene(votes).fit.log_likelihood)
+    # Counts below 1e-10 are lifted to it, which may cost that much.
+    assert (np.diff(history) > -1e-7).all()
+
+
+@given(votes=small_votes())
+def test_anything_can_be_fitted(votes: Votes) -> None:
+    consensus = dawid_skene(votes)
+    fit = consensus.fit
+    assert fit.converged
+    if len(votes):
+        assert fit.posterior.sum(1) == pytest.approx(np.ones(votes.items))
+    silent = ~np.isin(np.arange(votes.items), votes.item)
+    assert (consensus.how[silent] == Resolution.UNRESOLVED).all()
+    idle = ~np.isin(np.arange(votes.annotators), votes.annotator)
+    assert np.isnan(fit.quality[idle]).all()
+    assert ((fit.quality[~idle] >= 0) & (fit.quality[~idle] <= 1 + 1e-12)).all()
+
+
+def test_confusions_are_found_again() -> None:
+    rng = np.random.default_rng(0)
+    items, annotators = 3000, 6
+    truth = rng.choice(3, items, p=[0.5, 0.3, 0.2])
+    confusion = np.stack([rng.dirichlet(np.ones(3) + 6 * np.eye(3)[t], annotators) for t in range(3)], axis=1)
+    label = (rng.random((items, annotators, 1)) > confusion[:, truth].transpose(1, 0, 2).cumsum(2)).sum(2)
+    item, annotator = np.divmod(np.arange(items * annotators), annotators)
+    consensus = dawid_skene(Votes(item, annotator, label.reshape(-1), items, annotators, 3))
+    assert (consensus.label == truth).mean() > 0.9
+    assert consensus.fit.confusion == pytest.approx(confusion, abs=0.05)
+    assert consensus.fit.prior == pytest.approx([0.5, 0.3, 0.2], abs=0.05)
+    assert consensus.fit.quality == pytest.approx((label == truth[:, None]).mean(0), abs=0.03)
+
+
+def test_running_out_of_iterations_is_said() -> None:
+    rng = np.random.default_rng(0)
+    item, annotator = np.divmod(np.arange(500), 5)
+    votes = Votes(item, annotator, rng.integers(0, 3, 500), 100, 5, 3)
+    short, long = dawid_skene(votes, iterations=3).fit, dawid_skene(votes).fit
+    assert (short.converged, short.iterations) == (False, 3)
+    assert long.converged
+    assert long.log_likelihood[:3] == short.log_likelihood
+    assert long.log_likelihood[-1] - long.log_likelihood[-2] < 1e-8 * 500
+
+
+def test_the_order_of_the_rows_changes_nothing() -> None:
+    rng = np.random.default_rng(0)
+    item, annotator = np.divmod(np.arange(600), 3)
+    label = rng.integers(0, 3, 600)
+    shuffled = rng.permutation(600)
+    first = dawid_skene(Votes(item, annotator, label, 200, 3, 3))
+    second = dawid_skene(Votes(item[shuffled], annotator[shuffled], label[shuffled], 200, 3, 3))
+    assert second.fit.posterior == pytest.approx(first.fit.posterior, abs=1e-9)
+
+
+def test_a_label_that_nobody_gave_is_impossible_unless_an_anchor_names_it() -> None:
+    votes = Votes(*np.array([[0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 0, 1]]), 2, 2, 3)
+    assert (dawid_skene(votes).fit.posterior[:, 2] == 0).all()
+    assert dawid_skene(votes, anchors=[2, -1]).label[0] == 2
+
+
+def test_two_camps_of_equal_size_are_a_tie_and_not_the_alphabets_choice() -> None:
+    votes = Votes(*np.array([[0, 0], [0, 1], [0, 1]]), 1, 2, 2)
+    assert dawid_skene(votes).label.tolist() == [NO_LABEL]
+
+
+def test_wrong_parameters_are_refused() -> None:
+    votes = Votes(*np.array([[0, 1], [0, 1], [0, 1]]), 2, 2, 2)
+    with pytest.raises(UsageError, match="each of the 2 items"):
+        dawid_skene(votes, anchors=[1])
+    with pytest.raises(UsageError, match="at least 1 iteration"):
+        dawid_skene(votes, iterations=0)
+    n = 100_000
+    free = Votes(np.arange(n), np.zeros(n, dtype=int), np.arange(n), n, 1, n)
+    with pytest.raises(UsageError, match="normalise the answers"):
+        dawid_skene(free)
+
+
+@given(codes=st.lists(st.integers(0, 2**40), max_size=50))
+def test_sorting_by_sixteen_bits_is_sorting(codes: list[int]) -> None:
+    numbers = np.array(codes, dtype=np.int64)
+    assert sorting_order(numbers).tolist() == np.argsort(numbers, kind="stable").tolist()
