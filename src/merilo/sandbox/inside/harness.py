@@ -1,0 +1,170 @@
+"""The program's own process: run the program, answer with what its function returns.
+
+Everything here shares a process with code that nobody trusts, and therefore nothing here decides anything: what this
+process says is only what the program answers. It may say it in the harness's place, and gains nothing, since it does
+not know the right answer; whoever reads must take every byte as the program's.
+
+A record is a JSON list whose first word says what happened:
+
+    ["completed", TEXT]   ["exception", TYPE, MESSAGE]   ["memory"]   ["forbidden", TYPE, MESSAGE]   ["output"]
+    ["syntax_error", TYPE, MESSAGE]   ["no_such_function"]
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import gc
+import json
+import random
+import resource
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from merilo.sandbox.inside import frames, plain
+
+Record = Sequence[str]
+
+_REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENETUNREACH})
+
+Answering = Callable[["dict[str, Any]", int, int], None]
+
+#: How much of what a program says about its failure is kept.
+LONGEST_MESSAGE = 500
+
+
+class FailedToLoadError(Exception):
+    """The program has no function to call; `record` says why."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self.record = record
+
+
+def load(job: dict[str, Any]) -> Callable[..., object]:
+    """Compile and execute the program.
+
+    Returns:
+        The function that is asked.
+
+    Raises:
+        FailedToLoadError: it cannot be compiled, it raises, or it defines no such function.
+    """
+    random.seed(job["seed"])
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)
+    try:
+        code = compile(job["source"], "<program>", "exec", dont_inherit=True)
+    except MemoryError:
+        raise FailedToLoadError(["memory"]) from None
+    except (
+        BaseException
+    ) as error:  # the parser says no in many ways: SyntaxError, ValueError, RecursionError, ...
+        raise FailedToLoadError(["syntax_error", *_said(error)]) from None
+    # A real module: dataclasses, pickle and typing look the program up by its name.
+    module = types.ModuleType("program")
+    sys.modules["program"] = module
+    try:
+        exec(code, module.__dict__)  # noqa: S102 - what the jail is for
+        function = module.__dict__.get(job["entry_point"])
+    except BaseException as error:
+        raise FailedToLoadError(described(error)) from None
+    if not callable(function):
+        raise FailedToLoadError(["no_such_function"])
+    return function  # type: ignore[no-any-return]  # callable was asked above
+
+
+def answer_calls(job: dict[str, Any], descriptor: int, longest: int) -> None:
+    """Make every test call and write one record for each; one record alone if the program does not load."""
+    arguments = [plain.loads(call) for call in job["calls"]]
+    try:
+        function = load(job)
+    except FailedToLoadError as error:
+        frames.write(descriptor, _packed(error.record))
+        return
+    for keywords in arguments:
+        frames.write(descriptor, _packed(_outcome_of_call(function, keywords, longest)))
+
+
+def serve_calls(job: dict[str, Any], descriptor: int, longest: int) -> None:
+    """Answer the calls of a judge, which sends arguments and reads records, until it hangs up."""
+    try:
+        function = load(job)
+    except FailedToLoadError as error:
+        frames.write(descriptor, _packed(error.record))
+        return
+    frames.write(descriptor, _packed(["completed", ""]))
+    while True:
+        request = frames.read(descriptor)
+        if request is None:
+            return
+        frames.write(descriptor, _packed(_outcome_of_request(function, request, longest)))
+
+
+def _outcome_of_call(function: Callable[..., object], keywords: object, longest: int) -> Record:
+    try:
+        text = str(function(**keywords))  # type: ignore[arg-type]  # a mapping: the pool has seen to it
+        return ["completed", text] if len(text) <= longest else ["output"]
+    except BaseException as error:
+        return described(error)
+
+
+def _outcome_of_request(function: Callable[..., object], request: bytes, longest: int) -> Record:
+    try:
+        positional: Any
+        keywords: Any
+        positional, keywords = plain.loads(request)  # type: ignore[misc]  # the pair that the judge sends
+        text = plain.dumps(function(*positional, **keywords), opaque=True)
+        return ["completed", text] if len(text) <= longest else ["output"]
+    except BaseException as error:
+        return described(error)
+
+
+def described(error: BaseException) -> Record:
+    """The record of what a program raised."""
+    if isinstance(error, MemoryError):
+        return ["memory"]
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        return ["forbidden", *_said(error)]
+    return ["exception", *_said(error)]
+
+
+def _said(error: BaseException) -> list[str]:
+    """The type and the message; both may be the program's code, and may raise in their turn."""
+    try:
+        return [str(type(error).__name__)[:100], str(error)[:LONGEST_MESSAGE]]
+    except BaseException:
+        return ["Exception", ""]
+
+
+def _packed(record: Record) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def prepare_process(limits: dict[str, int | None]) -> None:
+    """Set the kernel's limits for this process and what it may start, and let Python collect again."""
+    for limit, name in _RLIMITS:
+        value = limits.get(name)
+        if value is not None:
+            hard = resource.getrlimit(limit)[1]
+            bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(limit, (bound, bound))
+    gc.enable()
+
+
+_RLIMITS = [
+    (resource.RLIMIT_AS, "memory"),
+    (resource.RLIMIT_CPU, "cpu"),
+    (resource.RLIMIT_NOFILE, "files"),
+    (resource.RLIMIT_FSIZE, "file_size"),
+    (resource.RLIMIT_NPROC, "tasks"),
+    (resource.RLIMIT_CORE, "core"),
+]
+
+
+def provide_exit() -> None:
+    """`exit` and `quit`, which programs take for granted and only `site` provides."""
+    for name in ("exit", "quit"):
+        setattr(builtins, name, sys.exit)

@@ -1,0 +1,132 @@
+"""The process that runs a check against the answers of the program's process.
+
+It never sees an object of the program's making, only plain values. It serves one check after another; each gets a fresh
+module. A verdict is a record as the harness writes them, with these words besides:
+
+    ["accepted"]   ["refused", TYPE, MESSAGE]   ["gone"]   ["broken", TYPE, MESSAGE]
+
+`gone`: the program's process ended before it had answered. `broken`: the check itself cannot be executed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import random
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from merilo.sandbox.inside import frames, plain
+
+Record = list[str]
+
+_TELLING = {"completed", "exception", "memory", "forbidden", "output", "syntax_error", "no_such_function"}
+
+
+class GoneError(Exception):
+    """The program's process answers no more."""
+
+
+class Candidate:
+    """The program's function, as a check sees it: passes arguments there and the result back."""
+
+    def __init__(self, descriptor: int, name: str, longest: int) -> None:
+        self.__name__ = name
+        self._descriptor = descriptor
+        self._longest = longest
+        self.failure: tuple[Exception, Record] | None = None
+        self.gone = False
+
+    def __call__(self, *positional: object, **keywords: object) -> object:
+        """Ask the program."""
+        request = plain.dumps([positional, keywords])
+        record = self.receive(request.encode("ascii"))
+        if record[0] == "completed":
+            return plain.loads(record[1])
+        error = _raised(record)
+        self.failure = (error, record)
+        raise error
+
+    def receive(self, request: bytes | None = None) -> Record:
+        """Send a request, if any, and read one record, whoever wrote it."""
+        try:
+            if request is not None:
+                frames.write(self._descriptor, request)
+            # Escapes make a text up to six times as long.
+            answer = frames.read(self._descriptor, 6 * self._longest + 8 * 1024)
+            record = None if answer is None else _record(answer)
+        except (OSError, ValueError, RecursionError, frames.BrokenFrameError):
+            record = None
+        if record is None:
+            self.gone = True
+            raise GoneError
+        return record
+
+
+def _record(answer: bytes) -> Record | None:
+    """The record in these bytes, which are the program's."""
+    record: object = json.loads(answer.decode("utf-8", "surrogatepass"))
+    if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):
+        return None
+    telling = record[0] in _TELLING and (record[0] != "completed" or len(record) == 2)
+    return record if telling else None
+
+
+def _raised(record: Record) -> Exception:
+    """The program's exception as the check may expect it: of the same built-in type, or one of the same name."""
+    name, message = ([*record[1:], "", ""])[:2]
+    known: object = getattr(builtins, name, None)
+    kind = known if isinstance(known, type) and issubclass(known, Exception) else None
+    try:
+        return kind(message) if kind else type(name or record[0], (Exception,), {})(message)
+    except Exception:  # UnicodeDecodeError and its like want more arguments; a name may hold a NUL
+        return Exception(f"{name}: {message}")
+
+
+def judge(job: dict[str, Any], descriptor: int, longest: int) -> Record:
+    """Run one check.
+
+    Args:
+        job: `source`, `context` and `entry_point`.
+        descriptor: the socket to the program's process.
+        longest: the longest text that a result may be.
+
+    Returns:
+        The verdict's record.
+    """
+    candidate = Candidate(descriptor, job["entry_point"], longest)
+    random.seed(0)
+    module: dict[str, Any] = {"__name__": "check"}
+    try:
+        exec(_compiled(job["context"]), module)  # noqa: S102 - in the jail, and not the program's
+        # Some tests of HumanEval call the function by its name: they must reach the program's, not the prompt's stub.
+        module[job["entry_point"]] = candidate
+        exec(_compiled(job["source"]), module)  # noqa: S102 - as above
+        check = module["check"]
+    except BaseException as error:
+        return ["broken", type(error).__name__, str(error)[:200]]
+    try:
+        loaded = candidate.receive()
+        if loaded[0] != "completed":
+            return loaded
+        check(candidate)
+    except BaseException as error:
+        return _verdict(candidate, error)
+    return ["gone"] if candidate.gone else ["accepted"]
+
+
+def _verdict(candidate: Candidate, error: BaseException) -> Record:
+    if candidate.gone:
+        return ["gone"]
+    if candidate.failure is not None and error is candidate.failure[0]:
+        return candidate.failure[1]
+    try:
+        return ["refused", type(error).__name__, str(error)[:200]]
+    except BaseException:
+        return ["refused", "Exception", ""]
+
+
+@lru_cache(maxsize=64)
+def _compiled(source: str) -> CodeType:
+    return compile(source, "<check>", "exec", dont_inherit=True)

@@ -1,0 +1,113 @@
+"""The system calls that the standard library lacks, bound once so that a forked child touches few pages."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import signal
+
+CLONE_NEWNS = 0x0002_0000
+CLONE_NEWIPC = 0x0800_0000
+CLONE_NEWUSER = 0x1000_0000
+CLONE_NEWPID = 0x2000_0000
+
+_SYS_CLONE = {"x86_64": 56, "aarch64": 220}
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_SECCOMP = 22
+_PR_SET_NO_NEW_PRIVS = 38
+_SECCOMP_MODE_FILTER = 2
+_CAPABILITY_VERSION_3 = 0x2008_0522
+_MS_NOSUID_NODEV = 2 | 4
+_MNT_DETACH = 2
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
+
+
+class Kernel:
+    """System calls, with `OSError` where they fail."""
+
+    def __init__(self) -> None:
+        # PyDLL keeps the interpreter's lock during the call: `clone` must come back to the thread that holds it.
+        self._libc = ctypes.PyDLL(None, use_errno=True)
+        self._syscall = self._libc.syscall
+        self._syscall.restype = ctypes.c_long
+        self._syscall.argtypes = [ctypes.c_long] * 6
+        self._capset = self._libc.capset
+        self._no_capabilities = (
+            ctypes.byref(_CapabilityHeader(_CAPABILITY_VERSION_3, 0)),
+            (ctypes.c_uint32 * 6)(),
+        )
+        self._clone_number = _SYS_CLONE.get(platform.machine())
+        self._before_fork = ctypes.pythonapi.PyOS_BeforeFork
+        self._after_fork_parent = ctypes.pythonapi.PyOS_AfterFork_Parent
+        self._after_fork_child = ctypes.pythonapi.PyOS_AfterFork_Child
+        for function in (self._before_fork, self._after_fork_parent, self._after_fork_child):
+            function.restype = None
+
+    def fork_into_new_pid_namespace(self) -> int:
+        """`os.fork`, with the child as the first process of a PID namespace: with it dies everything that it starts.
+
+        `clone` itself and not `unshare` before `fork`: a process gets only one `unshare`, and a filter can allow
+        nobody to fork but this call, which the kernel refuses to whoever lacks the capability.
+        """
+        if self._clone_number is None:
+            raise OSError(f"no number is known for clone on {platform.machine()}")
+        self._before_fork()
+        pid = int(self._syscall(self._clone_number, CLONE_NEWPID | signal.SIGCHLD, 0, 0, 0, 0))
+        if pid == 0:
+            self._after_fork_child()
+            return 0
+        error = ctypes.get_errno()
+        self._after_fork_parent()
+        if pid < 0:
+            raise OSError(error, os.strerror(error))
+        return pid
+
+    def unshare(self, flags: int) -> None:
+        """Leave the namespaces that the flags name for new ones."""
+        self._do("unshare", flags)
+
+    def mount_scratch(self, path: str, size: int, files: int) -> None:
+        """An empty folder in memory on `path`, of bounded size and number of files."""
+        options = f"size={size},nr_inodes={files},mode=1777".encode()
+        self._do("mount", b"tmpfs", path.encode(), b"tmpfs", _MS_NOSUID_NODEV, options)
+
+    def unmount(self, path: str) -> None:
+        """Take away what is mounted on `path`, whoever still holds it."""
+        self._do("umount2", path.encode(), _MNT_DETACH)
+
+    def drop_capabilities(self) -> None:
+        """Give up every capability, for good."""
+        if self._capset(*self._no_capabilities):
+            raise OSError(ctypes.get_errno(), "capset")
+
+    def gain_no_privileges(self) -> None:
+        """No program that is executed from here on gets more rights than this process has."""
+        self._do("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+    def hide(self) -> None:
+        """Close `/proc/PID` of this process and its children to all that share the user's name."""
+        self._do("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+    def die_with_parent(self) -> None:
+        """SIGKILL when the parent ends."""
+        self._do("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+
+    def install_filter(self, instructions: bytes) -> None:
+        """Let the kernel ask this filter about every system call of this process and its children, for good."""
+        buffer = ctypes.create_string_buffer(instructions, len(instructions))
+        program = _FilterProgram(len(instructions) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+        self._do("prctl", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)
+
+    def _do(self, name: str, *arguments: object) -> None:
+        if getattr(self._libc, name)(*arguments) < 0:
+            error = ctypes.get_errno()
+            raise OSError(error, f"{name}: {os.strerror(error)}")

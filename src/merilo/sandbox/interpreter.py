@@ -1,0 +1,173 @@
+"""The Python that runs inside the jail: finding it, and what it needs to see of this machine's files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from merilo.errors import MissingPartError, UsageError
+
+OLDEST = (3, 9)
+NEWEST = (3, 14)
+
+#: Folders of the system's shared libraries; a jail sees them whole, read-only.
+SYSTEM_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64")
+
+#: Asked of the interpreter itself, without its site packages: where it lives and which libraries it has loaded.
+_QUESTION = """
+import json, os, sys
+for name in ("bz2", "ctypes", "decimal", "hashlib", "lzma", "sqlite3", "zlib"):
+    try:
+        __import__(name)
+    except ImportError:
+        pass
+with open("/proc/self/maps") as maps:
+    loaded = sorted({line.split(None, 5)[5].strip() for line in maps if "/" in line and ".so" in line})
+print(json.dumps({
+    "version": list(sys.version_info[:3]),
+    "executable": os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable),
+    "path": [path for path in sys.path if path and os.path.exists(path)],
+    "libraries": loaded,
+}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python for the jail.
+
+    Attributes:
+        executable: the real file, not a virtual environment's link to it.
+        version: as in "3.12.1".
+        needs: the files and folders that it must see to run with its standard library; system libraries are not named.
+        hides: folders below those, of installed packages, that a jail covers.
+    """
+
+    executable: Path
+    version: str
+    needs: tuple[Path, ...]
+    hides: tuple[Path, ...]
+
+
+def interpreter(wanted: str | None = None) -> Interpreter:
+    """Find the Python for the jail.
+
+    Args:
+        wanted: a path to an executable, or a version such as "3.12" or "3.12.1"; the Python that runs Merilo when not
+            given.
+
+    Raises:
+        UsageError: the executable is no Python of a supported version.
+        MissingPartError: no Python of that version is here.
+
+    Example:
+        >>> interpreter().version.startswith("3.")
+        True
+    """
+    if wanted is None:
+        return _described(sys.executable)
+    if not re.fullmatch(r"\d+\.\d+(\.\d+)?", wanted):
+        if not os.access(wanted, os.X_OK) or Path(wanted).is_dir():
+            raise UsageError(f"'{wanted}' is no program that can be run", field="--python")
+        return _described(str(Path(wanted).absolute()))
+    _demand_supported(tuple(map(int, wanted.split("."))), f"Python {wanted}")
+    for candidate in _candidates(wanted):
+        found = _described(str(candidate))
+        if (found.version + ".").startswith(wanted + "."):
+            return found
+    raise MissingPartError(
+        f"there is no Python {wanted} here: install it (for example with 'uv python install {wanted}' or pyenv), or give the path of one",
+        field="--python",
+    )
+
+
+def available() -> list[Interpreter]:
+    """One Python of every supported version that can be found here, oldest first."""
+    found = []
+    for minor in range(OLDEST[1], NEWEST[1] + 1):
+        try:
+            found.append(interpreter(f"3.{minor}"))
+        except MissingPartError:
+            continue
+    return found
+
+
+def _candidates(version: str) -> Iterator[Path]:
+    """Places where a Python of this version may be: its own, PATH, pyenv, uv."""
+    minor = ".".join(version.split(".")[:2])
+    if sys.version.startswith(minor + "."):
+        yield Path(sys.executable)
+    on_path = shutil.which(f"python{minor}")
+    # pyenv puts scripts on PATH that are no interpreters; its real ones are found below.
+    if on_path and "shims" not in Path(on_path).parts:
+        yield Path(on_path)
+    roots = (
+        Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions",
+        Path.home() / ".local/share/uv/python",
+    )
+    for root in roots:
+        for folder in sorted(root.glob(f"*{minor}*"), reverse=True):
+            if (binary := folder / "bin" / f"python{minor}").exists():
+                yield binary
+
+
+@lru_cache(maxsize=32)
+def _described(executable: str) -> Interpreter:
+    try:
+        answer = subprocess.run(  # noqa: S603 - the user named this executable
+            [executable, "-I", "-S", "-c", _QUESTION],
+            capture_output=True,
+            timeout=60,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+        facts = json.loads(answer.stdout)
+        version = tuple(facts["version"])
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        raise UsageError(
+            f"'{executable}' does not answer as a Python on Linux does ({type(error).__name__})",
+            field="--python",
+        ) from error
+    _demand_supported(version, f"'{executable}'")
+    folders = [Path(path) for path in facts["path"]]
+    folders += [Path(path).parent for path in facts["libraries"] if Path(path).exists()]
+    needs = _outermost({folder.resolve() for folder in folders if not _is_system(folder.resolve())})
+    standard = [Path(path) for path in facts["path"]]
+    hides = {path / name for path in standard for name in ("site-packages", "dist-packages")} | {
+        Path("/usr/lib/python3/dist-packages")
+    }
+    return Interpreter(
+        executable=Path(facts["executable"]),
+        version=".".join(map(str, version)),
+        needs=(Path(facts["executable"]), *needs),
+        hides=tuple(sorted(path.resolve() for path in hides if path.is_dir())),
+    )
+
+
+def _demand_supported(version: tuple[int, ...], what: str) -> None:
+    if not OLDEST <= version[:2] <= NEWEST:
+        raise UsageError(
+            f"{what} is not supported in the jail: it runs Python {_dotted(OLDEST)} to {_dotted(NEWEST)}",
+            field="--python",
+        )
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
+
+
+def _is_system(folder: Path) -> bool:
+    return any(folder.is_relative_to(library) for library in SYSTEM_LIBRARIES)
+
+
+def _outermost(folders: set[Path]) -> list[Path]:
+    """The folders that lie in no other of them."""
+    return sorted(folder for folder in folders if not folders & set(folder.parents))

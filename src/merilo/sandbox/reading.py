@@ -1,0 +1,163 @@
+"""What a worker's report means.
+
+The head of a report is the worker's own word. The answers in it are the program's: any bytes at all, to be believed only
+as far as what the program answers. The verdict is the judge's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from merilo.sandbox.inside.server import ENDED, OVERFLOWED, REPORT, TIMED_OUT
+from merilo.sandbox.program import Answer, Check, Execution, Limits, Outcome, Program
+
+_LENGTH: Final = struct.Struct("<I")
+
+_ENDINGS: Final = {
+    "exception": Outcome.EXCEPTION,
+    "memory": Outcome.MEMORY,
+    "forbidden": Outcome.FORBIDDEN,
+    "output": Outcome.OUTPUT,
+    "syntax_error": Outcome.SYNTAX_ERROR,
+    "no_such_function": Outcome.NO_SUCH_FUNCTION,
+    "refused": Outcome.REFUSED,
+    "broken": Outcome.REFUSED,
+}
+
+#: Records that concern the whole program, and stand alone.
+_OF_THE_PROGRAM: Final = {Outcome.SYNTAX_ERROR, Outcome.NO_SUCH_FUNCTION}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A worker's report, taken apart."""
+
+    cause: int
+    status: int
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+    answers: bytes
+    verdict: bytes
+
+
+def report_of(message: bytes) -> Report:
+    """Take apart one report."""
+    cause, status, seconds, cpu_seconds, peak_bytes, length = REPORT.unpack_from(message)
+    end = REPORT.size + length
+    return Report(cause, status, seconds, cpu_seconds, peak_bytes, message[REPORT.size : end], message[end:])
+
+
+def lost_its_judge(report: Report, program: Program) -> bool:
+    """Whether a check has no verdict although nothing went wrong with the program: it must be run again."""
+    return isinstance(program.tests, Check) and report.cause == ENDED and not report.verdict
+
+
+def execution_of(report: Report, program: Program, limits: Limits, attempts: int) -> Execution:
+    """What became of a program, from its worker's report."""
+    ending = _ending(report, limits)
+    if isinstance(program.tests, Check):
+        answers: tuple[Answer, ...] = ()
+        first = _verdict(report, ending)
+    else:
+        answers = _answers(report.answers, len(program.tests), ending)
+        first = next(
+            (answer for answer in answers if answer.outcome is not Outcome.COMPLETED),
+            Answer(Outcome.COMPLETED),
+        )
+    return Execution(
+        id=program.id,
+        outcome=first.outcome,
+        answers=answers,
+        error=first.error,
+        message=first.message,
+        seconds=report.seconds,
+        cpu_seconds=report.cpu_seconds,
+        peak_bytes=report.peak_bytes,
+        attempts=attempts,
+    )
+
+
+def _ending(report: Report, limits: Limits) -> Answer:
+    """How the process ended, for the calls that it did not answer."""
+    if report.cause == TIMED_OUT:
+        return Answer(Outcome.TIMEOUT, message=f"more than {limits.wall_seconds:g} s")
+    if report.cause == OVERFLOWED:
+        return Answer(Outcome.OUTPUT, message=f"more than {limits.output_bytes} bytes")
+    code = os.waitstatus_to_exitcode(report.status)
+    if code >= 0:
+        return Answer(Outcome.EXITED, error=f"exit {code}", message="left before it had answered")
+    if -code in {signal.SIGXCPU, signal.SIGKILL} and report.cpu_seconds >= limits.cpu_limit - 0.5:
+        return Answer(Outcome.TIMEOUT, message=f"more than {limits.cpu_limit} s of processor time")
+    name = _signal_name(-code)
+    return Answer(
+        Outcome.FORBIDDEN if name == "SIGSYS" else Outcome.EXITED, error=name, message="killed by a signal"
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _verdict(report: Report, ending: Answer) -> Answer:
+    record = _record(report.verdict)
+    if report.cause == TIMED_OUT or record is None or record[0] == "gone":
+        return ending
+    if record[0] == "accepted":
+        return Answer(Outcome.COMPLETED)
+    return _failure(record)
+
+
+def _answers(said: bytes, calls: int, ending: Answer) -> tuple[Answer, ...]:
+    answers: list[Answer] = []
+    for record in _records(said)[:calls]:
+        answer = Answer(Outcome.COMPLETED, text=record[1]) if record[0] == "completed" else _failure(record)
+        if answer.outcome in _OF_THE_PROGRAM:
+            return (answer,) * calls
+        answers.append(answer)
+    return (*answers, *[ending] * (calls - len(answers)))
+
+
+def _failure(record: list[str]) -> Answer:
+    """The answer of a record that tells of a failure; the words in it are the program's, hence shortened."""
+    error, message = [*record[1:], "", ""][:2]
+    return Answer(_ENDINGS[record[0]], error=_printable(error, 100), message=_printable(message, 500))
+
+
+def _printable(text: str, longest: int) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text[:longest])
+
+
+def _records(said: bytes) -> list[list[str]]:
+    """The records in a row of frames, up to the first that is none."""
+    records = []
+    position = 0
+    while len(said) - position >= _LENGTH.size:
+        (length,) = _LENGTH.unpack_from(said, position)
+        position += _LENGTH.size
+        record = _record(said[position : position + length]) if position + length <= len(said) else None
+        if record is None:
+            break
+        records.append(record)
+        position += length
+    return records
+
+
+def _record(said: bytes) -> list[str] | None:
+    try:
+        record = json.loads(said.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):
+        return None
+    if record[0] in _ENDINGS or record[0] in {"accepted", "gone"}:
+        return record
+    return record if record[0] == "completed" and len(record) == 2 else None

@@ -1,0 +1,251 @@
+"""The filter that the kernel asks about every system call of a jailed program.
+
+A list of what is allowed: what a Python interpreter and numeric libraries need of files, memory, time, signals and
+threads. All else is refused with `EPERM`: sockets (a socket pair apart), tracing, other processes' memory, namespaces,
+keys, shared memory that outlives its maker, anonymous files, kernel modules, BPF, io_uring, clocks, and what later
+kernels bring (`ENOSYS`). Unless a program may be several processes, it can neither fork nor execute: of `clone`, only
+threads are left to it, and the one form that the worker uses and that the kernel itself refuses to whoever has no
+capability.
+
+The filter is classic BPF, assembled here; the worker installs it. Numbers: the kernel's `unistd` tables.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+#: name=number on x86_64/number on aarch64, "-" where the architecture lacks it.
+_ALLOWED: Final = {
+    "files": """
+        read=0/63 write=1/64 readv=19/65 writev=20/66 pread64=17/67 pwrite64=18/68 preadv=295/69 pwritev=296/70
+        preadv2=327/286 pwritev2=328/287 open=2/- openat=257/56 openat2=437/437 creat=85/- close=3/57
+        close_range=436/436 lseek=8/62 stat=4/- fstat=5/80 lstat=6/- newfstatat=262/79 statx=332/291 access=21/-
+        faccessat=269/48 faccessat2=439/439 readlink=89/- readlinkat=267/78 getdents=78/- getdents64=217/61
+        getcwd=79/17 chdir=80/49 fchdir=81/50 rename=82/- renameat=264/38 renameat2=316/276 mkdir=83/- mkdirat=258/34
+        rmdir=84/- unlink=87/- unlinkat=263/35 link=86/- linkat=265/37 symlink=88/- symlinkat=266/36 chmod=90/-
+        fchmod=91/52 fchmodat=268/53 truncate=76/45 ftruncate=77/46 fallocate=285/47 fsync=74/82 fdatasync=75/83
+        flock=73/32 fcntl=72/25 dup=32/23 dup2=33/- dup3=292/24 utimensat=280/88 utime=132/- utimes=235/- umask=95/166
+        statfs=137/43 fstatfs=138/44 fadvise64=221/223
+    """,
+    "waiting": """
+        pipe=22/- pipe2=293/59 select=23/- pselect6=270/72 poll=7/- ppoll=271/73 epoll_create=213/-
+        epoll_create1=291/20 epoll_ctl=233/21 epoll_wait=232/- epoll_pwait=281/22 epoll_pwait2=441/441 eventfd=284/-
+        eventfd2=290/19 timerfd_create=283/85 timerfd_settime=286/86 timerfd_gettime=287/87
+    """,
+    "messages": """
+        socketpair=53/199 sendmsg=46/211 recvmsg=47/212 sendto=44/206 recvfrom=45/207 shutdown=48/210
+        getsockopt=55/209 getsockname=51/204 getpeername=52/205
+    """,
+    "memory": """
+        mmap=9/222 munmap=11/215 mprotect=10/226 mremap=25/216 madvise=28/233 brk=12/214 mincore=27/232 msync=26/227
+        membarrier=324/283
+    """,
+    "signals": """
+        rt_sigaction=13/134 rt_sigprocmask=14/135 rt_sigreturn=15/139 rt_sigpending=127/136 rt_sigtimedwait=128/137
+        rt_sigsuspend=130/133 sigaltstack=131/132 kill=62/129 tgkill=234/131 tkill=200/130 pause=34/- alarm=37/-
+        getitimer=36/102 setitimer=38/103 restart_syscall=219/128 signalfd4=289/74
+    """,
+    "time": """
+        nanosleep=35/101 clock_nanosleep=230/115 clock_gettime=228/113 clock_getres=229/114 gettimeofday=96/169
+        time=201/- times=100/153 timer_create=222/107 timer_settime=223/110 timer_gettime=224/108
+        timer_getoverrun=225/109 timer_delete=226/111
+    """,
+    "identity": """
+        getpid=39/172 getppid=110/173 gettid=186/178 getuid=102/174 geteuid=107/175 getgid=104/176 getegid=108/177
+        getresuid=118/148 getresgid=120/150 getgroups=115/158 getpgid=121/155 getpgrp=111/- getsid=124/156
+        setsid=112/157 setpgid=109/154 getrlimit=97/163 setrlimit=160/164 prlimit64=302/261 getrusage=98/165
+        uname=63/160 sysinfo=99/179 sched_yield=24/124 sched_getaffinity=204/123 sched_getparam=143/121
+        sched_getscheduler=145/120 sched_get_priority_max=146/125 sched_get_priority_min=147/126 getpriority=140/141
+        capget=125/90 getcpu=309/168 getrandom=318/278
+    """,
+    "threads": """
+        futex=202/98 set_robust_list=273/99 set_tid_address=218/96 rseq=334/293 arch_prctl=158/- exit=60/93
+        exit_group=231/94 wait4=61/260 waitid=247/95
+    """,
+    "worker": """
+        mount=165/40 umount2=166/39 capset=126/91 setresuid=117/147 setresgid=119/149 setgroups=116/159
+    """,
+    "processes": """
+        fork=57/- vfork=58/- execve=59/221 execveat=322/281
+    """,
+}
+
+#: Only for programs that may be several processes.
+_PROCESSES: Final = _ALLOWED.pop("processes")
+
+_CLONE: Final = (56, 220)
+_CLONE3: Final = (435, 435)
+_PRCTL: Final = (157, 167)
+_IOCTL: Final = (16, 29)
+_SOCKETPAIR: Final = (53, 199)
+
+#: Above these numbers begins what was unknown when the table was written.
+_LAST_KNOWN: Final = 462
+
+_AUDIT_ARCHITECTURE: Final = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
+_COLUMN: Final = {"x86_64": 0, "aarch64": 1}
+
+_CLONE_THREAD: Final = 0x0001_0000
+_CLONE_ANY_NAMESPACE: Final = 0x7E02_0000
+_CLONE_OF_THE_WORKER: Final = 0x2000_0000 | 17
+_PR_NAMES: Final = (15, 16)
+_TERMINAL_AND_DESCRIPTOR: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+_AF_UNIX: Final = 1
+
+_ALLOW: Final = 0x7FFF_0000
+_KILL: Final = 0x8000_0000
+_ERRNO: Final = 0x0005_0000
+
+_LOAD: Final = 0x20
+_JUMP_EQUAL: Final = 0x15
+_JUMP_GREATER: Final = 0x25
+_JUMP_NOT_LESS: Final = 0x35
+_JUMP_ANY_BIT: Final = 0x45
+_RETURN: Final = 0x06
+
+_NUMBER: Final = 0
+_ARCHITECTURE: Final = 4
+_ARGUMENTS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction of classic BPF; jumps count instructions from the next one."""
+
+    code: int
+    value: int
+    if_true: int = 0
+    if_false: int = 0
+
+    def packed(self) -> bytes:
+        """As the kernel reads it."""
+        return struct.pack("=HBBI", self.code, self.if_true, self.if_false, self.value)
+
+
+def supported(machine: str | None = None) -> bool:
+    """Whether a filter can be made for this architecture."""
+    return (machine or platform.machine()) in _COLUMN
+
+
+def filter_for(*, several_processes: bool, machine: str | None = None) -> bytes:
+    """The filter for a worker and its programs.
+
+    Args:
+        several_processes: whether a program may fork and execute.
+        machine: the architecture as `platform.machine()` names it; this one's when not given.
+
+    Returns:
+        The instructions, 8 bytes each; nothing at all for an architecture whose numbers are not known.
+
+    Example:
+        >>> len(filter_for(several_processes=False, machine="x86_64")) % 8
+        0
+        >>> filter_for(several_processes=False, machine="abacus")
+        b''
+    """
+    name = machine or platform.machine()
+    if name not in _COLUMN:
+        return b""
+    return b"".join(instruction.packed() for instruction in _instructions(name, several_processes))
+
+
+def docker_profile() -> dict[str, object]:
+    """The profile for a container that holds a worker, in Docker's own form.
+
+    It must let the worker make its namespaces; the worker's filter takes that from the programs.
+    """
+    names = [entry.partition("=")[0] for entry in " ".join([*_ALLOWED.values(), _PROCESSES]).split()]
+    names += ["clone", "clone3", "prctl", "ioctl", "seccomp", "unshare", "setuid", "setgid"]
+    return {
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "defaultErrnoRet": errno.EPERM,
+        "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64"],
+        "syscalls": [{"names": sorted(set(names)), "action": "SCMP_ACT_ALLOW"}],
+    }
+
+
+def _instructions(machine: str, several_processes: bool) -> list[Instruction]:
+    column = _COLUMN[machine]
+    code = [
+        Instruction(_LOAD, _ARCHITECTURE),
+        Instruction(_JUMP_EQUAL, _AUDIT_ARCHITECTURE[machine], if_true=1),
+        Instruction(_RETURN, _KILL),
+        Instruction(_LOAD, _NUMBER),
+    ]
+    code += _one_of_arguments(_CLONE[column], _clone_rules(several_processes))
+    code += _one_of_arguments(_PRCTL[column], _any_of(0, _PR_NAMES))
+    code += _one_of_arguments(_IOCTL[column], _any_of(1, _TERMINAL_AND_DESCRIPTOR))
+    code += _one_of_arguments(_SOCKETPAIR[column], _any_of(0, (_AF_UNIX,)))
+    # glibc falls back from clone3, whose flags lie in memory that no filter can read, to clone.
+    code += [
+        Instruction(_JUMP_EQUAL, _CLONE3[column], if_false=1),
+        Instruction(_RETURN, _ERRNO | errno.ENOSYS),
+    ]
+    for first, last in _ranges(_numbers(column, several_processes)):
+        code += [
+            Instruction(_JUMP_NOT_LESS, first, if_false=2),
+            Instruction(_JUMP_GREATER, last, if_true=1),
+            Instruction(_RETURN, _ALLOW),
+        ]
+    return [
+        *code,
+        Instruction(_JUMP_GREATER, _LAST_KNOWN, if_false=1),
+        Instruction(_RETURN, _ERRNO | errno.ENOSYS),
+        Instruction(_RETURN, _ERRNO | errno.EPERM),
+    ]
+
+
+def _one_of_arguments(number: int, rules: list[Instruction]) -> list[Instruction]:
+    """The rules apply to this system call alone and end with a return."""
+    return [Instruction(_JUMP_EQUAL, number, if_false=len(rules)), *rules]
+
+
+def _any_of(argument: int, values: tuple[int, ...]) -> list[Instruction]:
+    code = [Instruction(_LOAD, _ARGUMENTS + 8 * argument)]
+    for value in values:
+        code += [Instruction(_JUMP_EQUAL, value, if_false=1), Instruction(_RETURN, _ALLOW)]
+    return [*code, Instruction(_RETURN, _ERRNO | errno.EPERM)]
+
+
+def _clone_rules(several_processes: bool) -> list[Instruction]:
+    worker = [
+        Instruction(_LOAD, _ARGUMENTS),
+        Instruction(_JUMP_EQUAL, _CLONE_OF_THE_WORKER, if_false=1),
+        Instruction(_RETURN, _ALLOW),
+        Instruction(_JUMP_ANY_BIT, _CLONE_ANY_NAMESPACE, if_false=1),
+        Instruction(_RETURN, _ERRNO | errno.EPERM),
+    ]
+    if several_processes:
+        return [*worker, Instruction(_RETURN, _ALLOW)]
+    return [
+        *worker,
+        Instruction(_JUMP_ANY_BIT, _CLONE_THREAD, if_false=1),
+        Instruction(_RETURN, _ALLOW),
+        Instruction(_RETURN, _ERRNO | errno.EPERM),
+    ]
+
+
+def _numbers(column: int, several_processes: bool) -> list[int]:
+    table = " ".join([*_ALLOWED.values(), _PROCESSES if several_processes else ""])
+    entries = [entry.partition("=")[2].split("/")[column] for entry in table.split()]
+    return sorted({int(entry) for entry in entries if entry != "-"} - {_SOCKETPAIR[column]})
+
+
+def _ranges(numbers: list[int]) -> list[tuple[int, int]]:
+    """The numbers as closed intervals.
+
+    Example:
+        >>> _ranges([1, 2, 3, 7])
+        [(1, 3), (7, 7)]
+    """
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    return ranges
