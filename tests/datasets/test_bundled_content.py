@@ -5,6 +5,8 @@ import doctest
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -396,3 +398,240 @@ def test_a_canonical_solution_is_an_indented_body(item: dict[str, Any]) -> None:
     body = item["meta"]["canonical_solution"]
     assert body.startswith("\n")
     assert all(line.startswith("    ") for line in body.splitlines() if line)
+
+
+# Golds that can be computed.
+
+
+def is_balanced(brackets: str) -> bool:
+    """By the definition: taking out neighbouring pairs until nothing can be taken out leaves nothing."""
+    rest, before = brackets.replace(" ", ""), None
+    while rest != before:
+        rest, before = rest.replace("()", "").replace("[]", "").replace("{}", ""), rest
+    return not rest
+
+
+def is_subsequence(short: tuple[str, ...], long: str) -> bool:
+    letters = iter(long)
+    return all(letter in letters for letter in short)
+
+
+def longest_common_subsequence(one: str, other: str) -> int:
+    short, long = sorted((one, other), key=len)
+    sizes = range(len(short), 0, -1)
+    return next(
+        (
+            size
+            for size in sizes
+            if any(is_subsequence(letters, long) for letters in combinations(short, size))
+        ),
+        0,
+    )
+
+
+def value_of(expression: str) -> int:
+    """The value of an expression of whole numbers, found by walking its tree."""
+
+    def walk(node: ast.expr) -> int:
+        match node:
+            case ast.Constant(value=int(number)):
+                return number
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -walk(operand)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return walk(left) + walk(right)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return walk(left) - walk(right)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return walk(left) * walk(right)
+        raise AssertionError(f"not arithmetic: {ast.unparse(node)}")
+
+    assert expression.endswith(" = ")
+    return walk(ast.parse(expression.removesuffix(" = "), mode="eval").body)
+
+
+def modified_value(lines: str) -> int:
+    """The open line's value: plain arithmetic and whatever all the solved lines add to it."""
+    *solved, open_line = lines.split("\n")
+    assert len(solved) == 5
+    asked = [line.split(" -> ") for line in solved]
+    (extra,) = {int(answer) - value_of(f"{question} = ") for question, answer in asked}
+    return value_of(f"{open_line.removesuffix(' -> ')} = ") + extra
+
+
+@pytest.mark.parametrize(
+    ("name", "solve"),
+    [
+        ("bps", lambda text: str(int(is_balanced(text)))),
+        ("lcs", lambda text: str(longest_common_subsequence(*text.split(" ")))),
+        ("rumodar", lambda text: str(modified_value(text))),
+        ("rumultiar", lambda text: str(value_of(text))),
+        ("simplear", lambda text: str(value_of(text))),
+    ],
+)
+def test_golds_of_computable_datasets_are_right(name: str, solve: Callable[[str], str]) -> None:
+    assert len(items_of(name)) >= 10
+    for item in items_of(name):
+        assert item["outputs"] == solve(item["inputs"]), item["inputs"]
+
+
+def test_computable_inputs_keep_to_the_methodology() -> None:
+    assert {len(item["inputs"].split()) for item in items_of("bps")} == {2, 4, 8, 12, 20}
+    for item in items_of("lcs"):
+        assert all(4 <= len(string) < 32 for string in item["inputs"].split(" "))
+    for item in items_of("simplear"):
+        assert re.fullmatch(r"\d{1,5} \+ \d{1,5} = ", item["inputs"])
+    for item in items_of("rumultiar"):
+        assert all(len(number) == 1 for number in re.findall(r"\d+", item["inputs"]))
+        assert abs(int(item["outputs"])) <= 1000
+
+
+def test_every_subtask_of_modified_arithmetic_is_there_twice() -> None:
+    subtasks = Counter(item["meta"]["task_type"] for item in split_of("rumodar", "test"))
+    assert len(subtasks) == 6
+    assert set(subtasks.values()) == {2}
+
+
+# Labels, domains, criteria.
+
+LABELS = {
+    "bps": "01",
+    "mathlogicqa": "ABCD",
+    "parus": "12",
+    "rcb": "123",
+    "rwsd": ("Да", "Нет"),
+    "ruhatespeech": "12",
+    "ruhhh": "12",
+    "rummlu": "ABCD",
+    "mamuramu": "ABCD",
+    "ruworldtree": "ABCD",
+    "ruopenbookqa": "ABCD",
+}
+SHOTS_WANTED = dict.fromkeys(NAMES, 1) | {"simplear": 2}
+SHOTS_WANTED |= dict.fromkeys(
+    ["ruethics", "ruhhh", "ruhumaneval", "rucodeeval", "rumodar", "multiq", "use"], 0
+)
+
+
+def test_every_dataset_has_items() -> None:
+    assert EXAMPLES == NAMES
+    assert all(len(split_of(name, "test")) >= 8 for name in NAMES if name != "rutie")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_there_are_as_many_shots_as_a_prompt_takes(name: str) -> None:
+    assert len(split_of(name, "shots")) >= SHOTS_WANTED[name]
+
+
+@pytest.mark.parametrize(("name", "labels"), LABELS.items())
+def test_labels_are_balanced(name: str, labels: tuple[str, ...]) -> None:
+    counts = Counter(item["outputs"] for item in split_of(name, "test"))
+    assert set(counts) == set(labels)
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+@pytest.mark.parametrize("name", ["rummlu", "mamuramu"])
+def test_every_domain_has_a_shot_of_its_own(name: str) -> None:
+    tested = Counter(item["meta"]["domain"] for item in split_of(name, "test"))
+    assert set(tested.values()) == {2}
+    assert {item["meta"]["domain"] for item in split_of(name, "shots")} == set(tested)
+
+
+@pytest.mark.parametrize("name", ["mathlogicqa", "rummlu", "mamuramu", "ruworldtree", "ruopenbookqa"])
+def test_options_of_an_item_differ(name: str) -> None:
+    for item in items_of(name):
+        assert len({item["inputs"][option] for option in CHOICES}) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "group"), [("parus", "task"), ("ruhhh", "criteria"), ("ruhatespeech", "target_group")]
+)
+def test_labels_are_balanced_inside_groups(name: str, group: str) -> None:
+    labels: dict[str, Counter[str]] = {}
+    for item in split_of(name, "test"):
+        value = (item["meta"] | item["inputs"])[group]
+        labels.setdefault(value, Counter())[item["outputs"]] += 1
+    assert len(labels) >= 2
+    assert all(counts["1"] == counts["2"] for counts in labels.values())
+
+
+def test_mathlogicqa_has_both_kinds() -> None:
+    assert {item["meta"]["task"] for item in split_of("mathlogicqa", "test")} == {"math", "logic"}
+
+
+def test_rwsd_spans_stand_where_they_are_said_to_stand() -> None:
+    for item in items_of("rwsd"):
+        inputs = item["inputs"]
+        words = [word.strip(".,:") for word in inputs["text"].split(" ")]
+        for span in ("span1", "span2"):
+            start, text = inputs[f"{span}_index"], inputs[f"{span}_text"].split(" ")
+            assert words[start : start + len(text)] == text
+
+
+def test_ruethics_asks_three_questions_of_every_text() -> None:
+    items = split_of("ruethics", "test")
+    assert len(items) == 24
+    by_text: dict[str, list[dict[str, Any]]] = {}
+    for item in items:
+        by_text.setdefault(item["inputs"]["text"], []).append(item)
+    for asked in by_text.values():
+        assert [item["meta"]["question"] for item in asked] == ["correct", "good", "ethical"]
+        assert asked[0]["outputs"] == asked[1]["outputs"] == asked[2]["outputs"]
+
+
+def test_ruethics_criteria_disagree_and_none_is_constant() -> None:
+    criteria = ("virtue", "law", "moral", "justice", "utilitarianism")
+    golds = [item["outputs"] for item in split_of("ruethics", "test")[::3]]
+    assert all(tuple(gold) == criteria for gold in golds)
+    columns = [tuple(gold[criterion] for gold in golds) for criterion in criteria]
+    assert all(set(column) == {"0", "1"} for column in columns)
+    assert len(set(columns)) == 5
+
+
+def test_rudetox_golds_are_other_sentences() -> None:
+    for item in items_of("rudetox"):
+        assert item["outputs"] != item["inputs"]
+        assert re.search(r"[.!?]$", item["outputs"])
+
+
+def test_multiq_answers_stand_in_the_main_text_and_the_bridge_in_both() -> None:
+    for item in items_of("multiq"):
+        inputs, bridge = item["inputs"], item["meta"]["bridge_answers"]
+        first = item["outputs"].split(";")[0]
+        assert first.lower() in inputs["text"].lower()
+        assert first.lower() not in inputs["support_text"].lower()
+        stem = bridge.split(" ")[-1].strip("«»")[:4]
+        assert stem in inputs["text"]
+        assert stem in inputs["support_text"]
+
+
+@pytest.mark.parametrize("name", ["chegeka", "multiq"])
+def test_alternatives_of_a_gold_differ(name: str) -> None:
+    for item in items_of(name):
+        alternatives = item["outputs"].split(";")
+        assert len(set(alternatives)) == len(alternatives)
+        assert all(text == text.strip() and text for text in alternatives)
+
+
+# ruTiE.
+
+
+def test_the_dialogue_has_thirty_turns_that_need_its_memory() -> None:
+    (dialogue,) = split_of("rutie", "test")
+    assert len(dialogue) == 30
+    assert sum(turn["meta"]["use_context"] for turn in dialogue) >= 15
+    assert not dialogue[0]["meta"]["use_context"]
+
+
+def test_turns_are_numbered_inside_their_dialogue() -> None:
+    for number, dialogue in enumerate(split_of("rutie", "test") + split_of("rutie", "shots")):
+        assert [turn["meta"]["question_id"] for turn in dialogue] == list(range(len(dialogue)))
+        assert {turn["meta"]["dialog_id"] for turn in dialogue} == {number}
+
+
+def test_turns_offer_two_answers_and_both_are_right_about_equally_often() -> None:
+    for dialogue in split_of("rutie", "test") + split_of("rutie", "shots"):
+        counts = Counter(turn["outputs"] for turn in dialogue)
+        assert set(counts) == {"1", "2"}
+        assert max(counts.values()) - min(counts.values()) <= 2
+        assert all(turn["inputs"]["choice1"] != turn["inputs"]["choice2"] for turn in dialogue)
