@@ -40,6 +40,9 @@ SCHEMA: Final[dict[str, pl.DataType]] = {
     "row": pl.UInt32(),
 }
 
+#: Stands before the name of an input field that is called like a column above.
+INPUT_MARK: Final = "input_"
+
 
 @dataclass(frozen=True, slots=True)
 class Responses:

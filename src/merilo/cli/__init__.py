@@ -18,6 +18,7 @@ from merilo.version import __version__
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("merilo.cli.demo", "show the whole job on bundled data, without a network"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
+    "audit": ("merilo.cli.audit", "list the items whose gold is probably wrong"),
 }
 
 INTERRUPTED: Final = 130

@@ -14,6 +14,7 @@ import polars as pl
 from merilo.errors import DataError, InputError, UsageError
 from merilo.files import listed, read_table, shortened
 from merilo.people.labels import unify
+from merilo.responses import INPUT_MARK
 
 _PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
 
@@ -86,9 +87,9 @@ def read_gold(
         UsageError: `column` is not there.
         DataError: two rows give one item two answers, or nothing matches.
     """
-    table = _table(path, encoding)
+    table = records(path, encoding)
     fields = [name for name in items.columns if name != "item"]
-    gold = _gold_column(table, fields, answer, column, path)
+    gold = _gold_column(table, [_named(name, table) for name in fields], answer, column, path)
     inputs = _matching_columns(table, items, fields, gold)
     key = pl.concat_str([pl.col(name).fill_null("") for name in inputs], separator=_separator(inputs)).alias(
         "key"
@@ -132,15 +133,24 @@ def _separator(inputs: Sequence[str]) -> str:
     return " " if list(inputs) == ["inputs"] else "\x1f"
 
 
-def _table(path: Path, encoding: str | None) -> pl.DataFrame:
-    """The file as text columns with white space folded, and its rows' numbers."""
+def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
+    """Read a file of items as text columns, white space folded, and `row`, the rows' numbers.
+
+    Args:
+        path: CSV, TSV, JSONL, or JSON: a list of records, or the benchmark's own split file. A platform's prefixes
+            (`INPUT:`) are taken off the columns' names where the bare name is free.
+        encoding: the file's encoding, where it is neither UTF-8 nor marked.
+
+    Raises:
+        InputError: the file cannot be read, or holds no records.
+    """
     if path.suffix.lower() in {".json", ".jsonl", ".ndjson"}:
-        records, offset = _json_records(path), 1
-        names = list(dict.fromkeys(name for record in records for name in record))
+        found, offset = _json_records(path), 1
+        names = list(dict.fromkeys(name for record in found for name in record))
         if not names:
             raise InputError("holds no records", file=path)
         data = pl.DataFrame(
-            {name: pl.Series([record.get(name) for record in records], dtype=pl.String) for name in names}
+            {name: pl.Series([record.get(name) for record in found], dtype=pl.String) for name in names}
         )
     else:
         data, offset = read_table(path, encoding=encoding).data, 2
@@ -151,7 +161,8 @@ def _table(path: Path, encoding: str | None) -> pl.DataFrame:
     seen: set[str] = set()
     names_kept = {}
     for name, short in bare.items():
-        names_kept[name] = name if short in seen else short
+        free = name if short in seen else short
+        names_kept[name] = f"{INPUT_MARK}{free}" if free == "row" else free
         seen.add(short)
     folded = pl.all().str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
     return data.rename(names_kept).with_columns(folded).with_row_index("row", offset=offset)
@@ -256,8 +267,9 @@ def _matching_columns(
     table: pl.DataFrame, items: pl.DataFrame, fields: Sequence[str], gold: str
 ) -> list[str]:
     """The file's columns that hold the pool's inputs: by name, as one text, or by what stands in them."""
-    if all(name in table.columns for name in fields):
-        return list(fields)
+    named = [_named(name, table) for name in fields]
+    if all(name in table.columns for name in named):
+        return named
     if "inputs" in table.columns:
         return ["inputs"]
     candidates = [name for name in table.columns if name not in {"row", gold}]
@@ -271,6 +283,11 @@ def _matching_columns(
             key=lambda order: sum(len(shown[f] & held[c]) for f, c in zip(fields, order, strict=True)),
         )
     )
+
+
+def _named(field: str, table: pl.DataFrame) -> str:
+    """What the file calls an input field that the study had to set apart from its own columns."""
+    return field if field in table.columns else field.removeprefix(INPUT_MARK)
 
 
 def _refuse_contradictions(rows: pl.DataFrame, path: Path) -> tuple[str, ...]:

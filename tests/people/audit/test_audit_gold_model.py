@@ -106,6 +106,22 @@ def test_two_options_leave_more_doubt_than_ten() -> None:
     assert doubt[0] < doubt[1]
 
 
+def test_fifty_people_of_whom_nearly_all_confirm_a_gold_leave_no_doubt() -> None:
+    rows = [(item, person, 0) for item in range(10) for person in range(54)]
+    for person in range(5):
+        rows[person] = (0, person, 1 + (person == 0))
+    model = fit_gold_model(votes_of(rows, 10, 54, 4), np.zeros(10, np.int32))
+    assert model.gold_wrong.max() < 1e-6
+    assert (model.best == 0).all()
+
+
+def test_five_hundred_against_one_gold_do_not_overflow() -> None:
+    rows = [(item, person, 0) for item in range(3) for person in range(1000)]
+    model = fit_gold_model(votes_of(rows, 3, 1000, 4), np.array([0, 0, 1], np.int32))
+    assert model.gold_wrong[:2].max() < 1e-6
+    assert model.gold_wrong[2] > 0.99
+
+
 def test_without_gold_nothing_is_said_of_gold() -> None:
     model = fit_gold_model(votes_of([(0, 0, 0), (0, 1, 0)], 1, 2, 2), np.array([-1], np.int32))
     assert np.isnan(model.gold_wrong).all()

@@ -34,7 +34,7 @@ NODES = np.arange(-6.0, 7.0)
 _TAIL = 1.0 / np.cosh(NODES / 2.0) ** 2
 PRIOR_DIFFICULTY = 20.0 * _TAIL / _TAIL.sum()
 
-TOLERANCE, MOST_ITERATIONS = 1e-6, 200
+TOLERANCE, MOST_ITERATIONS = 1e-6, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +165,46 @@ def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
     count = np.concatenate((count, np.zeros(rest.size, count.dtype)))
     is_gold = (label == gold[item]) & (label >= 0)
     times = np.concatenate((np.ones(cell.size), others[rest].astype(np.float64)))
-    # P(lure | error) and P(other label | error); their powers are summed over all labels that may be the lure.
+    # P(lure | error) is `even` + LURE, P(any other wrong label | error) is `even`.
     even = (1 - LURE) / (options - 1)
-    ratio = (LURE + even) / even
-    strength = np.minimum(700.0, count * np.log(ratio))
-    total = np.bincount(item, times * np.exp(strength), votes.items)[item]
     wrong = np.bincount(item, count, votes.items)[item] - count
-    lure = wrong * np.log(even) + np.log(np.maximum(1e-300, total - np.exp(strength)) / (options - 1))
+    lures = _lures(item[: cell.size], count[: cell.size] * np.log((LURE + even) / even), others, rest)
+    lure = wrong * np.log(even) + lures - np.log(options - 1)
     return _Cells(item, label, count, is_gold, times, lure, of_vote, known)
+
+
+def _lures(
+    item: NDArray[np.int64], strength: FloatArray, others: NDArray[np.int64], rest: NDArray[np.intp]
+) -> FloatArray:
+    """Log of the sum of exp(strength) over all labels that may be the lure when a cell's label is the truth.
+
+    The truth itself is no lure. Its own term is never subtracted from a sum that it dominates: where fifty people agree
+    nothing would be left of the others.
+
+    Args:
+        item: shape (m,), the named cells' items, ascending.
+        strength: shape (m,), the evidence that a cell is the lure; 0 for labels without votes.
+        others: shape (items,), how many labels nobody named.
+        rest: the items that have such.
+
+    Returns:
+        Shape (m + len(rest),): for named cells, then for "any other label".
+    """
+    total = np.full(others.size, -np.inf)
+    without_top = np.full(others.size, -np.inf)
+    top = np.zeros(item.size, dtype=np.bool_)
+    if item.size:
+        starts = np.flatnonzero(np.r_[True, item[1:] != item[:-1]])
+        named = item[starts]
+        total[named] = np.logaddexp.reduceat(strength, starts)
+        ranked = np.lexsort((strength, item))
+        top[ranked[np.r_[starts[1:], item.size] - 1]] = True
+        without_top[named] = np.logaddexp.reduceat(np.where(top, -np.inf, strength), starts)
+    with np.errstate(divide="ignore"):
+        unnamed, one_less = np.log(others), np.log(np.maximum(0, others - 1))
+        below = np.where(top, -1.0, strength - total[item])
+        left = np.where(top, without_top[item], total[item] + np.log1p(-np.exp(below)))
+    return np.concatenate((np.logaddexp(left, unnamed[item]), np.logaddexp(total[rest], one_less[rest])))
 
 
 def _expect(votes: Votes, cells: _Cells, now: _Parameters, options: int) -> tuple[FloatArray, float]:

@@ -16,7 +16,7 @@ from merilo.files import Progress, fold, listed, read_header, read_table
 from merilo.people.labels import unify
 from merilo.people.platforms import abc_elementary, label_studio, plain, toloka
 from merilo.people.platforms.export import Columns, Export
-from merilo.responses import SCHEMA, Responses
+from merilo.responses import INPUT_MARK, SCHEMA, Responses
 
 __all__ = ["PLATFORMS", "Columns", "Platform", "read", "recognise"]
 
@@ -73,14 +73,20 @@ def read(
     ]
     _refuse_different_projects(exports)
     frames = [
-        pl.concat([export.inputs, export.rows], how="horizontal").with_columns(
+        pl.concat([_set_apart(export.inputs), export.rows], how="horizontal").with_columns(
             pl.lit(export.file).alias("file"), pl.col("row").cast(pl.UInt32)
         )
         for export in exports
     ]
     data = pl.concat(frames, how="diagonal")
     first = exports[0]
-    return _responses(data, first, list(first.inputs.columns), labels, exports)
+    return _responses(data, first, list(_set_apart(first.inputs).columns), labels, exports)
+
+
+def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
+    """Input fields that are called like a column of the response table get `input_` before their name."""
+    reserved = {*SCHEMA, "dropped"}
+    return inputs.rename({name: f"{INPUT_MARK}{name}" for name in inputs.columns if name in reserved})
 
 
 def _read_one(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ class StudyWork:
         work: the answers as arrays, a row a response, in the order of the response table.
         items: shape (items,), the items' numbers.
         annotators: shape (annotators,), the annotators' ids.
-        labels: shape (labels,), the labels: answers and the controls' known answers.
+        labels: shape (labels,), the labels: answers, the controls' known answers, and those asked for.
     """
 
     work: Work
@@ -29,7 +30,7 @@ class StudyWork:
     labels: tuple[str, ...]
 
 
-def study_work(responses: Responses) -> StudyWork:
+def study_work(responses: Responses, labels: Iterable[str] = ()) -> StudyWork:
     """Encode a study's responses, controls among them.
 
     Answers stand in order of the time when their page was opened, then in the order of their rows; where a time is missing
@@ -37,12 +38,13 @@ def study_work(responses: Responses) -> StudyWork:
 
     Args:
         responses: the responses; each has an item, an annotator and an answer.
+        labels: labels that nobody need have given, golds among them.
 
     Returns:
         The work.
     """
     table = responses.table
-    known = table["control"].drop_nulls().unique().to_list()
+    known = sorted({*table["control"].drop_nulls().unique(), *labels})
     encoding = encode(table["item"], table["respondent"], table["answer"], known_labels=known)
     time = pl.coalesce("started", "submitted").dt.epoch("ms").cast(pl.Float64)
     derived = table.select(

@@ -1,0 +1,140 @@
+"""`merilo audit`: which golds are probably wrong, and which wrong answers are slips of the hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from merilo.cli.output import OutFolder, emit_json, say
+from merilo.cli.study import command_line, gold_of, reading
+from merilo.datasets import dataset
+from merilo.items import Json
+from merilo.people import platforms
+from merilo.people.audit.revision import read_revisions, revise
+from merilo.people.audit.study import audit_study
+from merilo.people.baseline import Resolve, Settings, baseline
+from merilo.people.controls import read_skills
+from merilo.people.platforms import Columns, Platform
+from merilo.people.provenance import provenance
+from merilo.people.repeats import Repeats
+from merilo.reports.audit import audit_summary, findings_table
+from merilo.reports.summary import as_text
+
+app = typer.Typer(add_completion=False)
+
+_INPUT = "Input"
+_PROCEDURE = "Procedure of the figure before and after revision"
+_COLUMNS = "Columns of a plain table"
+_OUTPUT = "Output"
+
+
+@app.command()
+def audit(
+    files: Annotated[list[Path], typer.Argument(help="Exports of one study: Toloka TSV, ABC Elementary, Label Studio JSON, or a plain CSV, TSV, Parquet or JSONL.")],
+    *,
+    platform: Annotated[Platform | None, typer.Option(help="Where the files come from; told by their header when not given.", rich_help_panel=_INPUT)] = None,
+    dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset's name: gives its labels and, where answers can be computed, the gold.", rich_help_panel=_INPUT)] = None,
+    gold: Annotated[Path | None, typer.Option(help="Right answers: CSV, TSV, JSON or JSONL, joined on the inputs.", rich_help_panel=_INPUT)] = None,
+    gold_column: Annotated[str | None, typer.Option(help="The column of right answers, where its name does not tell.", rich_help_panel=_INPUT)] = None,
+    revised: Annotated[Path | None, typer.Option(help="Items with a new gold (the list of --out, filled in, will do): the figure is scored again, before and after.", rich_help_panel=_INPUT)] = None,
+    answer: Annotated[str | None, typer.Option(help="The column of answers, where there are several.", rich_help_panel=_INPUT)] = None,
+    skills: Annotated[Path | None, typer.Option(help="The platform's skills: annotator and number.", rich_help_panel=_INPUT)] = None,
+    encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.", rich_help_panel=_INPUT)] = None,
+    choice: Annotated[bool | None, typer.Option("--choice/--open", help="Whether answers are a choice among few labels, where one digit or letter is no slip of another; told by the number of labels when not given.", rich_help_panel=_INPUT)] = None,
+    metric: Annotated[str, typer.Option(help="The metric: acc or em.", rich_help_panel=_PROCEDURE)] = "acc",
+    min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded from the figure.", rich_help_panel=_PROCEDURE)] = 0.5,
+    min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
+    min_votes: Annotated[int, typer.Option(help="How many equal votes make a majority.", rich_help_panel=_PROCEDURE)] = 3,
+    resolve: Annotated[Resolve, typer.Option(help="Items without a majority, as in merilo baseline.", rich_help_panel=_PROCEDURE)] = "none",
+    repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
+    item: Annotated[list[str] | None, typer.Option(help="A column that makes an item; may be given several times.", rich_help_panel=_COLUMNS)] = None,
+    annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids.", rich_help_panel=_COLUMNS)] = None,
+    control: Annotated[str | None, typer.Option(help="The column of control items' known answers.", rich_help_panel=_COLUMNS)] = None,
+    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered together.", rich_help_panel=_COLUMNS)] = None,
+    limit: Annotated[int, typer.Option(min=0, help="How many findings to print; the files hold all.", rich_help_panel=_OUTPUT)] = 20,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the list: audit.csv, to go through and give back with --revised, and audit.json.", rich_help_panel=_OUTPUT)] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=_OUTPUT)] = False,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
+) -> int:  # fmt: skip
+    """List the items whose gold is probably wrong, and tell human slips from errors of the dataset."""
+    folder = OutFolder.checked(out, force=force)
+    declared = dataset(dataset_name) if dataset_name else None
+    settings = Settings(
+        dataset=declared.name if declared else None,
+        metric=metric,
+        labels=declared.answer.labels if declared else (),
+        min_control_accuracy=min_control_accuracy,
+        min_controls=min_controls,
+        min_votes=min_votes,
+        resolve=resolve,
+        repeats=repeats,
+    )
+    columns = Columns(
+        answer=answer,
+        item=tuple(item or ()),
+        annotator=annotator,
+        control=control,
+        page=page,
+    )
+    with reading(files) as progress:
+        responses = platforms.read(
+            files,
+            platform=platform,
+            columns=columns,
+            labels=settings.labels,
+            encoding=encoding,
+            progress=progress,
+        )
+    known = gold_of(responses, declared, gold, gold_column, encoding)
+    skilled = read_skills(skills, encoding) if skills else None
+    before = baseline(responses, settings, gold=known, skills=skilled)
+    after, now, gold_now = None, before.responses, known
+    changes = read_revisions(revised, responses, known, encoding) if revised else {}
+    if changes:
+        now, gold_now = revise(before.responses, known, changes)
+        after = baseline(now, settings, gold=gold_now, skills=skilled)
+    study = audit_study(now, gold_now, choice=choice)
+    options: dict[str, Json] = {
+        "platform": platform, "dataset": dataset_name, "gold": _name(gold), "gold_column": gold_column,
+        "revised": _name(revised), "answer": answer, "skills": _name(skills), "encoding": encoding,
+        "metric": metric, "min_control_accuracy": min_control_accuracy, "min_controls": min_controls,
+        "min_votes": min_votes, "resolve": resolve, "repeats": repeats, "item": list(item or []),
+        "annotator": annotator, "control": control, "page": page,
+    }  # fmt: skip
+    inputs = [*files, *(path for path in (gold, revised, skills) if path)]
+    command = command_line("audit", files, options, _DEFAULTS)
+    made = provenance(
+        command + ("" if choice is None else " --choice" if choice else " --open"),
+        inputs,
+        {**options, "choice": choice},
+    )
+    content = audit_summary(study, before, after, len(changes), made)
+    if folder:
+        with folder.filled() as hidden:
+            findings_table(study).write_csv(hidden / "audit.csv")
+            (hidden / "audit.json").write_text(as_text(content), encoding="utf-8")
+    if not study.audit.golds:
+        say("no gold is known: items are ranked by how unsure their most probable answer is")
+    if json_to:
+        emit_json(content, json_to)
+    if json_to != "-":
+        from merilo.cli.audit_table import show  # noqa: PLC0415 - the JSON needs no tables
+
+        show(study, before, after, limit=limit, out=out)
+    return 0
+
+
+_DEFAULTS: dict[str, Json] = {
+    "metric": "acc",
+    "min_control_accuracy": 0.5,
+    "min_controls": 1,
+    "min_votes": 3,
+    "resolve": "none",
+    "repeats": "refuse",
+}
+
+
+def _name(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,123 @@
+"""Items marked as revised: golds that somebody has looked at and corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from merilo.errors import DataError, InputError
+from merilo.files import listed
+from merilo.people.gold import Gold, records
+from merilo.people.labels import unify
+from merilo.responses import INPUT_MARK, Responses
+
+#: The column that an audit's list leaves empty for the person who goes through it.
+COLUMN: Final = "revised_gold"
+
+_GOLD_COLUMNS: Final = (COLUMN, "revised", "new_gold", "gold", "outputs", "answer")
+
+
+def read_revisions(
+    path: Path, responses: Responses, gold: Gold | None, encoding: str | None = None
+) -> dict[int, str]:
+    """Read which items were revised, and their new golds.
+
+    The list that `merilo audit --out` writes can be filled in and given back. Any other table will do that has the new
+    gold in `revised_gold` (or `gold`) and names items by their input fields, by the dataset's `id` or by the study's
+    number in `item`.
+
+    Args:
+        path: CSV, TSV, JSON or JSONL.
+        responses: the study, whose items are looked for.
+        gold: the right answers so far, which know the dataset's ids.
+        encoding: the file's encoding, where it is neither UTF-8 nor marked.
+
+    Returns:
+        Item's number -> new gold, for rows that name one.
+
+    Raises:
+        InputError: the file cannot be read, has no column of new golds, or does not say which items it speaks of.
+        DataError: it names an item that the study does not have, gives one item two golds, or marks nothing.
+    """
+    table = records(path, encoding)
+    column = next((name for name in _GOLD_COLUMNS if name in table.columns), None)
+    if column is None:
+        raise InputError(
+            f"there is no column {COLUMN} (there are: {listed(table.columns[1:])})", file=path, row=1
+        )
+    keys, known = _keys(table, responses, gold, path)
+    marked = table.filter(pl.col(column).is_not_null()).select("row", column, *keys)
+    if not marked.height:
+        raise DataError("marks no item as revised", file=path, field=column)
+    numbers = {tuple(row[1:]): int(row[0]) for row in known.iter_rows()}
+    spelling = unify(
+        sorted(marked[column].unique()),
+        sorted(set(responses.table["answer"].unique()) | _controls(responses)),
+    )
+    revisions: dict[int, str] = {}
+    for row, new, *key in marked.iter_rows():
+        number = numbers.get(tuple(key))
+        if number is None:
+            raise DataError("names an item that this study does not have", file=path, row=row)
+        if revisions.setdefault(number, spelling[new]) != spelling[new]:
+            raise DataError(f"gives item {number} another new gold than a row above", file=path, row=row)
+    return revisions
+
+
+def _keys(
+    table: pl.DataFrame, responses: Responses, gold: Gold | None, path: Path
+) -> tuple[list[str], pl.DataFrame]:
+    """The columns that name an item, and the study's items by them: number first."""
+    columns = [_column(name, table) for name in responses.fields]
+    if all(columns):
+        return [str(column) for column in columns], responses.items.select("item", *responses.fields)
+    ids = gold.answers.filter(pl.col("id").is_not_null()).select("item", "id") if gold else None
+    if "id" in table.columns and ids is not None and ids.height:
+        return ["id"], ids
+    if "item" in table.columns:
+        return ["item"], responses.items.select("item", pl.col("item").cast(pl.String).alias("number"))
+    raise InputError(
+        f"does not say which items it speaks of: it needs the input fields ({listed(responses.fields)}), the "
+        "dataset's id or the study's number in a column item",
+        file=path,
+        row=1,
+    )
+
+
+def _column(field: str, table: pl.DataFrame) -> str | None:
+    """The column of an input field; in an audit's own list it stands behind the mark of inputs."""
+    bare = field.removeprefix(INPUT_MARK)
+    return next((name for name in (f"INPUT:{bare}", field, bare) if name in table.columns), None)
+
+
+def _controls(responses: Responses) -> set[str]:
+    return set(responses.table["control"].drop_nulls().unique())
+
+
+def revise(
+    responses: Responses, gold: Gold | None, revisions: Mapping[int, str]
+) -> tuple[Responses, Gold | None]:
+    """The study with its golds corrected, those of control items too.
+
+    Args:
+        responses: the responses.
+        gold: the right answers so far.
+        revisions: item's number -> new gold.
+
+    Returns:
+        The responses, in which the controls' known answers are the new ones, and the gold.
+    """
+    schema = {"item": pl.UInt32, "revised": pl.String}
+    new = pl.DataFrame(list(revisions.items()), schema=schema, orient="row")
+    table = responses.table.join(new, on="item", how="left", maintain_order="left")
+    known = pl.when("is_control").then(pl.coalesce("revised", "control"))
+    responses = replace(responses, table=table.with_columns(known.alias("control")).drop("revised"))
+    if gold is None:
+        return responses, None
+    answers = gold.answers.join(new, on="item", how="left", maintain_order="left")
+    corrected = answers.with_columns(pl.coalesce("revised", "gold").alias("gold")).drop("revised")
+    return responses, replace(gold, answers=corrected, source=f"{gold.source}, revised")

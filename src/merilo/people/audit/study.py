@@ -1,0 +1,79 @@
+"""The audit of a whole study: its items, controls among them, under the eyes of all its people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from merilo.people.audit.findings import Audit, audit
+from merilo.people.gold import Gold
+from merilo.people.quality.reading import study_work
+from merilo.responses import Responses
+
+
+@dataclass(frozen=True, slots=True)
+class StudyAudit:
+    """An audit with the items that it speaks of.
+
+    Attributes:
+        audit: what was found; `Finding.item` counts along `numbers`.
+        numbers: shape (items,), the items' numbers in the study.
+        inputs: item's number -> its input texts, by field.
+        ids: item's number -> the dataset's id, where the gold file gives one.
+        controls: the numbers of control items.
+    """
+
+    audit: Audit
+    numbers: tuple[int, ...]
+    inputs: Mapping[int, Mapping[str, str | None]]
+    ids: Mapping[int, str]
+    controls: frozenset[int]
+
+
+def golds(responses: Responses, gold: Gold | None) -> dict[int, str]:
+    """The gold of every item that has one, by number: that of the file or the solver, and the controls' known answers."""
+    controls = responses.table.filter(pl.col("is_control") & pl.col("control").is_not_null())
+    known = {
+        int(number): str(answer)
+        for number, answer in controls.select("item", "control").unique("item", keep="first").iter_rows()
+    }
+    if gold:
+        known |= dict(gold.answers.select("item", "gold").iter_rows())
+    return known
+
+
+def audit_study(responses: Responses, gold: Gold | None, *, choice: bool | None = None) -> StudyAudit:
+    """Audit a study's items and controls.
+
+    People who fail the controls are not left out: the model weighs each by what they are worth, and a control that good
+    people fail is itself under suspicion.
+
+    Args:
+        responses: the responses, controls among them.
+        gold: the right answers to the test items, if they are known.
+        choice: whether answers are a choice among few labels; told by the labels when not given.
+
+    Returns:
+        The audit.
+    """
+    known = golds(responses, gold)
+    coded = study_work(responses, known.values())
+    code = {label: place for place, label in enumerate(coded.labels)}
+    codes = np.array([code[known[n]] if n in known else -1 for n in coded.items], dtype=np.int32)
+    found = audit(coded.work.votes, codes, coded.annotators, coded.labels, choice=choice)
+    fields = responses.fields
+    inputs = {
+        row["item"]: {name: row[name] for name in fields} for row in responses.items.iter_rows(named=True)
+    }
+    ids = gold.answers.filter(pl.col("id").is_not_null()).select("item", "id") if gold else None
+    controls = responses.table.filter("is_control")["item"].unique()
+    return StudyAudit(
+        found,
+        coded.items,
+        inputs,
+        dict(ids.iter_rows()) if ids is not None else {},
+        frozenset(controls.to_list()),
+    )

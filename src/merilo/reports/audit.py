@@ -1,0 +1,160 @@
+"""An audit as a table to go through and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import isfinite
+from typing import Final
+
+import polars as pl
+
+from merilo.items import Json
+from merilo.metrics.score import Score
+from merilo.people.audit.findings import Finding, GivenAnswer
+from merilo.people.audit.revision import COLUMN
+from merilo.people.audit.study import StudyAudit
+from merilo.people.baseline import Baseline
+from merilo.people.provenance import Provenance
+from merilo.responses import INPUT_MARK
+
+#: Stands before the names of input fields, as platforms write it, so that no field is taken for another column.
+_INPUT: Final = "INPUT:"
+
+
+def findings_table(study: StudyAudit) -> pl.DataFrame:
+    """The list as a table, a row an item, the most doubtful first.
+
+    Args:
+        study: the audit.
+
+    Returns:
+        Columns `rank`, `item`, `id`, `control`, `INPUT:...`, `gold`, `gold_wrong` (probability), `best` (the most probable
+        truth), `best_probability`, `error_chance`, `verdict`, `answers` (counted), `people` (who gave what), `slips`, and
+        `revised_gold`, which is empty for whoever goes through the list.
+    """
+    rows = []
+    for rank, finding in enumerate(study.audit.findings, start=1):
+        number = study.numbers[finding.item]
+        inputs = study.inputs[number].items()
+        rows.append({
+            "rank": rank,
+            "item": number,
+            "id": study.ids.get(number),
+            "control": number in study.controls,
+            **{f"{_INPUT}{name.removeprefix(INPUT_MARK)}": text for name, text in inputs},
+            "gold": finding.gold,
+            "gold_wrong": _number(finding.gold_wrong),
+            "best": finding.best,
+            "best_probability": _number(finding.best_probability),
+            "error_chance": _number(finding.error_chance),
+            "verdict": finding.verdict,
+            "answers": tally(finding),
+            "people": "; ".join(f"{one.annotator}: {one.answer}" for one in finding.answers),
+            "slips": "; ".join(f"{one.answer}: {one.slip}" for one in finding.answers if one.slip),
+            COLUMN: None,
+        })  # fmt: skip
+    fields = next(iter(study.inputs.values()), {})
+    schema: dict[str, type[pl.DataType]] = {
+        "rank": pl.Int64,
+        "item": pl.Int64,
+        "id": pl.String,
+        "control": pl.Boolean,
+        **{f"{_INPUT}{name.removeprefix(INPUT_MARK)}": pl.String for name in fields},
+        "gold": pl.String,
+        "gold_wrong": pl.Float64,
+        "best": pl.String,
+        "best_probability": pl.Float64,
+        "error_chance": pl.Float64,
+        "verdict": pl.String,
+        "answers": pl.String,
+        "people": pl.String,
+        "slips": pl.String,
+        COLUMN: pl.String,
+    }
+    return pl.DataFrame(rows, schema=schema)
+
+
+def tally(finding: Finding) -> str:
+    """The answers of a finding, counted: `12: 3; 21: 2`."""
+    counts = Counter(one.answer for one in finding.answers)
+    return "; ".join(f"{answer}: {n}" for answer, n in counts.items())
+
+
+def audit_summary(
+    study: StudyAudit, before: Baseline, after: Baseline | None, revised: int, provenance: Provenance
+) -> dict[str, Json]:
+    """An audit as one JSON object.
+
+    Args:
+        study: the audit, of the golds as revised if any were.
+        before: the baseline under the golds as they were.
+        after: the same under the golds as revised; `None` when nothing was revised.
+        revised: how many items were.
+        provenance: how it was made.
+    """
+    found = study.audit
+    model = found.model
+    return {
+        "dataset": before.settings.dataset,
+        "items": found.items,
+        "golds": found.golds,
+        "findings_total": len(found.findings),
+        "expected_wrong_golds": _number(found.expected_wrong),
+        "review_first": found.to_review(0.9),
+        "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
+        "slips": dict(found.slips),
+        "model": {
+            "gold_error_rate": _number(model.gold_error_rate),
+            "converged": model.converged,
+            "iterations": len(model.log_posterior),
+            "log_posterior": _number(model.log_posterior[-1]),
+        },
+        "findings": [_finding(one, study) for one in found.findings],
+        "rescored": None
+        if after is None
+        else {"revised": revised, "before": _scores(before.scores), "after": _scores(after.scores)},
+        "provenance": provenance.to_json(),
+    }
+
+
+def _finding(finding: Finding, study: StudyAudit) -> dict[str, Json]:
+    number = study.numbers[finding.item]
+    return {
+        "item": number,
+        "id": study.ids.get(number),
+        "control": number in study.controls,
+        "inputs": dict(study.inputs[number]),
+        "gold": finding.gold,
+        "gold_wrong": _number(finding.gold_wrong),
+        "best": finding.best,
+        "best_probability": _number(finding.best_probability),
+        "error_chance": _number(finding.error_chance),
+        "verdict": finding.verdict,
+        "answers": [_answer(one) for one in finding.answers],
+    }
+
+
+def _answer(one: GivenAnswer) -> dict[str, Json]:
+    return {
+        "annotator": one.annotator,
+        "answer": one.answer,
+        "agreement_elsewhere": _number(one.elsewhere),
+        "agrees_elsewhere": one.agrees_elsewhere,
+        "accuracy": _number(one.accuracy),
+        "slip": one.slip,
+    }
+
+
+def _scores(scores: dict[str, Score]) -> dict[str, Json]:
+    return {
+        name: {
+            "value": _number(score.value),
+            "ci95": [score.interval.low, score.interval.high] if score.interval else None,
+            "n": score.n,
+        }
+        for name, score in scores.items()
+    }
+
+
+def _number(value: float) -> float | None:
+    return round(value, 6) if isfinite(value) else None
