@@ -1,0 +1,102 @@
+"""The report in a real browser: it says what it should, in both languages, and runs nobody's script."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import opened_browser
+from command import merilo
+from exports import row, small_pool, toloka, written
+
+HOSTILE = [
+    "<script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "</style><script>document.title='owned'</script>",
+    "{{ 7*7 }}{% for x in [] %}",
+    "'\"><svg onload=alert(1)>",
+    "javascript:alert(1)",
+    "]]><!--",
+]
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator:
+    with opened_browser() as browser:
+        context = browser.new_context(viewport={"width": 1000, "height": 900})
+        page = context.new_page()
+        page.requests = []
+        page.troubles = []
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.on("console", lambda message: page.troubles.append(message.text))
+        page.on("pageerror", lambda error: page.troubles.append(str(error)))
+        page.on("dialog", lambda dialog: (page.troubles.append("a dialog"), dialog.dismiss()))
+        yield page
+
+
+def report(folder: Path, rows: list, *options: object) -> Path:
+    merilo("baseline", written(folder / "p.tsv", toloka(rows)), *options, "--out", folder / "out")
+    return folder / "out" / "report.html"
+
+
+def opened(page, path: Path):
+    page.requests.clear()
+    page.troubles.clear()
+    page.goto(path.as_uri())
+    assert page.requests == [path.as_uri()], "the report asks for something outside itself"
+    return page
+
+
+def test_the_report_speaks_both_languages(page, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,B\n")
+    opened(page, report(tmp_path, small_pool(), "--gold", gold))
+    text = page.inner_text("main")
+    assert "0.500" in text
+    assert "How items were resolved" in text
+    assert "Как решены вопросы" not in text
+    page.click("label[for=in-ru]")
+    text = page.inner_text("main")
+    assert "0,500" in text
+    assert "Как решены вопросы" in text
+    assert "How items were resolved" not in text
+    assert page.troubles == []
+
+
+def test_text_of_a_dataset_never_runs(page, tmp_path: Path) -> None:
+    rows = [row(text, f"{text} {n}", f"{text}-{n}", page=text) for text in HOSTILE for n in range(5)]
+    rows += [row("control", "wrong", f"{text}-4", golden=text) for text in HOSTILE]
+    opened(page, report(tmp_path, rows))
+    assert page.title() != "owned"
+    assert page.troubles == []
+    shown = page.inner_text("main")
+    for text in HOSTILE:
+        assert text in shown
+    assert page.locator("main script, main img").count() == 0
+
+
+def test_a_rejected_baseline_says_so_first(page, tmp_path: Path) -> None:
+    rows = [row(f"q{item}", f"{n}", f"w{n}") for item in range(3) for n in range(5)]
+    opened(page, report(tmp_path, rows))
+    header = page.inner_text("header")
+    assert "rejected" in header
+    assert "3 of 3 items (100%)" in header
+
+
+def test_simulated_annotators_are_called_simulated(page, tmp_path: Path) -> None:
+    rows = [row("q", "A", f"simulated-careful-{n}") for n in range(5)]
+    opened(page, report(tmp_path, rows))
+    assert "simulated" in page.inner_text("header")
+
+
+def test_the_report_prints(page, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, small_pool(people=30, items=40)))
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    page.emulate_media(media="print")
+    assert not page.is_visible("nav")
+    page.emulate_media(media="screen")
+
+
+def test_nothing_is_cut_off_on_a_telephone(page, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, [*small_pool(), row("x" * 300, "A", "w1" * 40)]))
+    page.set_viewport_size({"width": 360, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    page.set_viewport_size({"width": 1000, "height": 900})

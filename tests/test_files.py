@@ -1,0 +1,143 @@
+"""Reading tables and writing files."""
+
+import csv
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo import files
+from merilo.errors import InputError, OutputError
+
+CELL = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=12)
+HEADERS = st.lists(st.from_regex(r"[a-zA-Zа-яё:_]{1,8}", fullmatch=True), min_size=2, max_size=5, unique=True)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[str], list[list[str]], str]:
+    header = draw(HEADERS)
+    rows = draw(st.lists(st.lists(CELL, min_size=len(header), max_size=len(header)), max_size=8))
+    return header, rows, draw(st.sampled_from("\t;,"))
+
+
+def as_text(header: list[str], rows: list[list[str]], delimiter: str) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+@given(tables(), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+@settings(max_examples=150, deadline=None)
+def test_what_is_written_is_read(table: tuple[list[str], list[list[str]], str], encoding: str) -> None:
+    header, rows, delimiter = table
+    with io.BytesIO(as_text(header, rows, delimiter).encode(encoding)) as content:
+        path = Path(os.environ.get("TMPDIR", "/tmp")) / f"merilo-table-{os.getpid()}.tsv"
+        path.write_bytes(content.read())
+    try:
+        found = files.read_table(path).data
+    finally:
+        path.unlink()
+    assert found.columns == header
+    assert found.rows() == [tuple(cell or None for cell in row) for row in rows]
+
+
+@given(tables(), st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_file_cut_anywhere_gives_an_error_or_whole_rows(
+    table: tuple[list[str], list[list[str]], str], data: st.DataObject
+) -> None:
+    header, rows, delimiter = table
+    whole = as_text(header, rows, delimiter).encode()
+    cut = data.draw(st.integers(1, len(whole)))
+    path = Path(os.environ.get("TMPDIR", "/tmp")) / f"merilo-cut-{os.getpid()}.tsv"
+    path.write_bytes(whole[:cut])
+    try:
+        found = files.read_table(path).data
+    except InputError:
+        return
+    finally:
+        path.unlink()
+    if found.columns == header and found.height:
+        expected = [tuple(cell or None for cell in row) for row in rows]
+        *whole_rows, last = found.rows()
+        assert whole_rows == expected[: len(whole_rows)]
+        # A cut right behind the last delimiter looks like an empty last field: no reader can tell.
+        assert last in {expected[len(whole_rows)], (*expected[len(whole_rows)][:-1], None)}
+
+
+def test_many_blocks_keep_their_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "".join(f"{n},x\n" for n in range(120_000)), encoding="utf-8")
+    steps: list[int] = []
+    table = files.read_table(path, progress=steps.append)
+    assert table.data["a"].cast(pl.Int64).to_list() == list(range(120_000))
+    assert 0 < sum(steps) <= path.stat().st_size
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write("1,2,3\n")
+    with pytest.raises(InputError, match="row 120002"):
+        files.read_table(path)
+
+
+def test_only_the_wanted_columns_are_held(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\n1,2,3\n", encoding="utf-8")
+    assert files.read_table(path, keep=lambda name: name != "b").data.columns == ["a", "c"]
+
+
+def test_blank_lines_keep_the_numbers_of_the_rows_after_them(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n\n3,4\n", encoding="utf-8")
+    assert files.read_table(path).data["a"].to_list() == ["1", None, "3"]
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "new"
+
+    def fail_halfway() -> None:
+        with files.new_folder(target) as hidden:
+            (hidden / "half").write_text("x", encoding="utf-8")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
+    assert list(tmp_path.iterdir()) == []
+    with files.new_folder(target) as hidden:
+        (hidden / "whole").write_text("x", encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    with pytest.raises(OutputError, match="--force"), files.new_folder(target):
+        pass
+    with files.new_folder(target, force=True) as hidden:
+        (hidden / "other").write_text("y", encoding="utf-8")
+    assert [path.name for path in target.iterdir()] == ["other"]
+
+
+def test_a_killed_process_leaves_the_old_folder(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "old").write_text("x", encoding="utf-8")
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom merilo.files import new_folder\n"
+        "with new_folder(Path(sys.argv[1]), force=True) as hidden:\n"
+        "    (hidden / 'half').write_text('x')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(target)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [path.name for path in target.iterdir()] == ["old"]
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "result.json"
+    files.write_text(path, "one")
+    files.write_text(path, "two")
+    assert path.read_text(encoding="utf-8") == "two"
+    assert [one.name for one in path.parent.iterdir()] == ["result.json"]
