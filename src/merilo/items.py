@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final, Literal, NoReturn, TypeAlias, cast
 
 from merilo.errors import InputError, OutputError, UsageError
@@ -109,13 +110,39 @@ def read_splits(path: Path) -> dict[str, Split]:
     Raises:
         InputError: the file cannot be read as splits; the message names the place.
     """
+    return {raw.name: _split(raw, path) for raw in raw_splits(path)}
+
+
+@dataclass(frozen=True, slots=True)
+class RawSplit:
+    """A split as its file has it, before anything is said about its items.
+
+    Attributes:
+        name: the split's name.
+        entries: what should be a list of items or of dialogues.
+        where: the JSON path of the list.
+        access: whether the gold answers are published, where the file says it.
+    """
+
+    name: str
+    entries: Json
+    where: str = ""
+    access: Access | None = None
+
+
+def raw_splits(path: Path) -> list[RawSplit]:
+    """Read the splits of a file without looking at their items: for validation, which wants to see every fault.
+
+    Raises:
+        InputError: the file is not of a form that holds splits.
+    """
     match path.suffix.lower():
         case ".json":
             return _json_splits(read_json(path), path)
         case ".jsonl":
-            return {path.stem: _split(path.stem, list(_json_lines(path)), path, "")}
+            return [RawSplit(path.stem, list(_json_lines(path)))]
         case ".parquet":
-            return {path.stem: _split(path.stem, _parquet_rows(path), path, "")}
+            return [RawSplit(path.stem, _parquet_rows(path))]
         case _:
             raise InputError(f"is not one of the files that hold items ({', '.join(SUFFIXES)})", file=path)
 
@@ -198,7 +225,10 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > LARGEST_FILE:
+        status = path.stat()
+        if not S_ISREG(status.st_mode):
+            raise InputError("is not a file", file=path)
+        if status.st_size > LARGEST_FILE:
             raise InputError(f"is larger than {LARGEST_FILE} bytes", file=path)
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError as error:
@@ -209,18 +239,18 @@ def _text(path: Path) -> str:
         raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=path) from error
 
 
-def _json_splits(content: Json, path: Path) -> dict[str, Split]:
+def _json_splits(content: Json, path: Path) -> list[RawSplit]:
     data = content.get("data") if isinstance(content, dict) else None
     if isinstance(content, dict) and isinstance(data, list):
         access = content.get("access")
         if access not in {None, "public", "private"}:
             raise InputError("must be 'public' or 'private'", file=path, field="access")
-        return {path.stem: _split(path.stem, data, path, "data", cast("Access | None", access))}
+        return [RawSplit(path.stem, data, "data", cast("Access | None", access))]
     if not isinstance(data, dict):
         raise InputError(
             'holds no items: {"data": {"test": [...]}} or {"data": [...]} was expected', file=path
         )
-    return {name: _split(name, entries, path, f"data.{name}") for name, entries in data.items()}
+    return [RawSplit(name, entries, f"data.{name}") for name, entries in data.items()]
 
 
 def _json_lines(path: Path) -> Iterator[Json]:
@@ -250,27 +280,26 @@ def _without_nulls(value: Json) -> Json:
     return value
 
 
-def _split(name: str, entries: Json, path: Path, where: str, access: Access | None = None) -> Split:
-    if not isinstance(entries, list):
-        raise InputError("must be a list of items", file=path, field=where)
+def _split(raw: RawSplit, path: Path) -> Split:
+    if not isinstance(raw.entries, list):
+        raise InputError("must be a list of items", file=path, field=raw.where)
     items: list[Item] = []
     lengths: list[int] = []
-    for number, entry in enumerate(entries):
-        place = f"{where}[{number}]"
+    for number, entry in enumerate(raw.entries):
+        place = f"{raw.where}[{number}]"
         if isinstance(entry, list):
-            turns = [item_of(turn, file=path, where=f"{place}[{turn_}]") for turn_, turn in enumerate(entry)]
-            lengths.append(len(turns))
-            items += turns
+            lengths.append(len(entry))
+            items += [item_of(turn, file=path, where=f"{place}[{at}]") for at, turn in enumerate(entry)]
         else:
             items.append(item_of(entry, file=path, where=place))
     if lengths and sum(lengths) != len(items):
-        raise InputError("mixes dialogues (lists of items) with single items", file=path, field=where)
+        raise InputError("mixes dialogues (lists of items) with single items", file=path, field=raw.where)
     seen: set[ItemId] = set()
     for item in items:
         if item.id in seen:
-            raise InputError(f"two items have the id {item.id!r}", file=path, field=where)
+            raise InputError(f"two items have the id {item.id!r}", file=path, field=raw.where)
         seen.add(item.id)
-    return Split(name, tuple(items), access, tuple(lengths) or _runs(items))
+    return Split(raw.name, tuple(items), raw.access, tuple(lengths) or _runs(items))
 
 
 def _runs(items: Sequence[Item]) -> tuple[int, ...]:
@@ -294,26 +323,42 @@ def item_of(entry: Json, *, file: object, where: str) -> Item:
     Raises:
         InputError: the entry is no item.
     """
+    for key, message in faults_of(entry):
+        raise InputError(message, file=file, field=".".join(filter(None, (where, key))) or None)
+    said = cast("dict[str, Json]", entry)
+    meta = cast("dict[str, Json]", said["meta"])
+    outputs = said.get("outputs")
+    return Item(
+        id=cast("ItemId", _id_of(meta)),
+        instruction=cast("str | int", said["instruction"]),
+        inputs=cast("str | dict[str, Json]", said["inputs"]),
+        outputs=None if outputs in ("", [], {}) else outputs,
+        meta=meta,
+    )
 
-    def refuse(message: str, key: str = "") -> NoReturn:
-        raise InputError(message, file=file, field=f"{where}.{key}".strip(".") if key else where or None)
 
+def faults_of(entry: Json) -> list[tuple[str, str]]:
+    """Say what keeps an entry of a file from being an item: pairs of a key below the entry and a message; none if nothing."""
     if not isinstance(entry, dict):
-        refuse("must be an item: an object with instruction, inputs, outputs and meta")
+        return [("", "must be an item: an object with instruction, inputs, outputs and meta")]
+    faults = []
     instruction, inputs, meta = (entry.get(key) for key in ("instruction", "inputs", "meta"))
     if not isinstance(instruction, str | int) or isinstance(instruction, bool):
-        refuse("must be a text, or the number of a prompt", "instruction")
+        faults.append(("instruction", "must be a text, or the number of a prompt"))
     if not isinstance(inputs, str | dict):
-        refuse("must be a text or an object", "inputs")
+        faults.append(("inputs", "must be a text or an object"))
     if not isinstance(meta, dict):
-        refuse("must be an object with an id", "meta")
+        faults.append(("meta", "must be an object with an id"))
+    elif not isinstance(number := _id_of(meta), str | int) or isinstance(number, bool) or number == "":
+        faults.append(("meta.id", "must be a number or a text"))
+    return faults
+
+
+def _id_of(meta: Mapping[str, Json]) -> Json:
     number = meta.get("id")
     if number is None and {"dialog_id", "question_id"} <= meta.keys():
-        number = f"{meta['dialog_id']}/{meta['question_id']}"
-    if not isinstance(number, str | int) or isinstance(number, bool) or number == "":
-        refuse("must be a number or a text", "meta.id")
-    outputs = entry.get("outputs")
-    return Item(number, instruction, inputs, None if outputs in ("", [], {}) else outputs, meta)
+        return f"{meta['dialog_id']}/{meta['question_id']}"
+    return number
 
 
 def entry_of(item: Item) -> dict[str, Json]:

@@ -17,6 +17,7 @@ from merilo.version import __version__
 #: name -> (module with a Typer application called `app`, one line of help)
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("merilo.cli.demo", "show the whole job on bundled data, without a network"),
+    "datasets": ("merilo.cli.datasets", "list, show, check, generate and load datasets"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
     "audit": ("merilo.cli.audit", "list the items whose gold is probably wrong"),
 }

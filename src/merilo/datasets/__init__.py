@@ -8,7 +8,7 @@ from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Answer, Dataset, HumanFigure, Shots
 from merilo.errors import UsageError
 
-__all__ = ["Answer", "Dataset", "HumanFigure", "Shots", "dataset", "names"]
+__all__ = ["CATALOGUE", "Answer", "Dataset", "HumanFigure", "Shots", "dataset", "names"]
 
 
 def names() -> tuple[str, ...]:

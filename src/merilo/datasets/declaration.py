@@ -101,6 +101,7 @@ class Dataset:
         fields: the keys of `inputs`; empty where `inputs` is a plain text.
         placeholder: how prompts call a plain text.
         media: those of the fields that hold a file below `samples/`.
+        hidden: those of the fields that a prompt may leave out, such as the tests of a program.
         answer: what an answer looks like.
         metrics: names of metrics, the main one first.
         extra: the name of the metric by group, the group's field or fields in braces: `acc.{domain}`.
@@ -122,6 +123,7 @@ class Dataset:
     fields: tuple[str, ...] = ()
     placeholder: str = "inputs"
     media: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     answer: Answer
     metrics: tuple[str, ...]
     extra: str | None = None
@@ -145,8 +147,8 @@ class Dataset:
             raise ValueError(f"there is no metric '{unknown[0]}'; there are {', '.join(METRICS)} and pass@k")
         if len(set(self.metrics)) < len(self.metrics):
             raise ValueError("a metric is named twice")
-        if stray := set(self.media) - set(self.fields):
-            raise ValueError(f"the media field '{min(stray)}' is not among the fields")
+        if stray := {*self.media, *self.hidden} - set(self.fields):
+            raise ValueError(f"the media or hidden field '{min(stray)}' is not among the fields")
 
     @property
     def expert(self) -> bool:

@@ -43,6 +43,7 @@ RWSD: Final = Dataset(
     title="RWSD",
     about="Whether a pronoun and a phrase in a sentence mean the same",
     fields=("text", "span1_index", "span1_text", "span2_index", "span2_text"),
+    hidden=("span1_index", "span2_index"),
     answer=Answer(kind="choice", labels=("Да", "Нет")),
     metrics=("acc",),
     shots=Shots(count=1),

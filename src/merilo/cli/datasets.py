@@ -1,0 +1,163 @@
+"""`merilo datasets`: what is known of the datasets, and their files."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from merilo.cli.datasets_table import print_declaration, print_list
+from merilo.datasets import CATALOGUE, dataset
+from merilo.datasets.declaration import Dataset
+from merilo.items import Json, Split, write_splits
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="What is known of the datasets: list them, show one, check files, generate items, load from the hub.",
+)
+
+JsonOption = Annotated[
+    str | None, typer.Option("--json", metavar="FILE|-", help="Answer as one JSON object.")
+]
+
+
+@app.command("list")
+def list_(*, json: JsonOption = None) -> int:
+    """List the datasets with their metrics, sizes and published human figures."""
+    declared = list(CATALOGUE.values())
+    if json is None:
+        print_list(declared)
+    else:
+        _emit({"datasets": [_as_json(one) for one in declared]}, json)
+    return 0
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="A dataset's name, or the path of a declaration of one's own.")],
+    *,
+    json: JsonOption = None,
+) -> int:
+    """Show all that is known of a dataset: fields, answers, metrics, shots, prompts, human figures with their provenance."""
+    declared = dataset(name)
+    if json is None:
+        print_declaration(declared)
+    else:
+        _emit(_as_json(declared), json)
+    return 0
+
+
+@app.command()
+def validate(
+    path: Annotated[Path, typer.Argument(help="A dataset's folder, or one file of items.")],
+    *,
+    name: Annotated[
+        str | None, typer.Option("--dataset", help="The dataset, where its name does not tell.")
+    ] = None,
+    json: JsonOption = None,
+) -> int:
+    """Check a dataset's files against the rules: all problems in one pass, each with its file and JSON path.
+
+    The exit status is 1 where there are problems.
+    """
+    from merilo.datasets.validation import validate as check  # noqa: PLC0415 - the other commands need no rules
+
+    report = check(path, None if name is None else dataset(name))
+    if json is not None:
+        _emit(
+            {
+                "valid": report.valid,
+                "files": list(report.files),
+                "items": dict(report.items),
+                "problems": [cast("Json", asdict(problem)) for problem in report.problems],
+                "notes": [cast("Json", asdict(note)) for note in report.notes],
+            },
+            json,
+        )
+        return 0 if report.valid else 1
+    for note in report.notes:
+        sys.stdout.write(f"note: {note}\n")
+    for problem in report.problems:
+        sys.stdout.write(f"{problem}\n")
+    counted = ", ".join(f"{count} in {split}" for split, count in report.items.items()) or "none"
+    verdict = "valid" if report.valid else f"invalid: {len(report.problems)} problems"
+    sys.stdout.write(
+        f"{path}: {verdict} (items: {counted}; files: {len(report.files)}; notes: {len(report.notes)})\n"
+    )
+    return 0 if report.valid else 1
+
+
+@app.command()
+def generate(
+    name: Annotated[str, typer.Argument(help="bps, lcs, rumodar, rumultiar or simplear.")],
+    *,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same file, to the byte.")],
+    out: Annotated[Path, typer.Option(help="The file to write: .json, .jsonl or .parquet.")],
+    size: Annotated[
+        int | None, typer.Option(help="How many items; as many as the benchmark's test when not given.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> int:
+    """Make items of a dataset whose answers can be computed, in any size."""
+    from merilo.datasets.generators import generate as make  # noqa: PLC0415 - the other commands make no items
+
+    declared = dataset(name)
+    count = size if size is not None else max(declared.sizes.values(), default=1)
+    split = Split("test", tuple(make(declared.name, count, seed)))
+    _write(out, [split], force=force)
+    return 0
+
+
+@app.command()
+def pull(
+    name: Annotated[str, typer.Argument(help="The dataset's name.")],
+    *,
+    out: Annotated[Path | None, typer.Option(help="The file to write; NAME.json when not given.")] = None,
+    source: Annotated[
+        str, typer.Option(help="A repository of the hub, or a folder laid out as one.")
+    ] = "MERA-evaluation/MERA",
+    revision: Annotated[str | None, typer.Option(help="A commit, branch or tag of the repository.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> int:
+    """Load a dataset from the Hugging Face hub into a JSON file."""
+    from merilo.datasets.hub import pull as load  # noqa: PLC0415 - only this command reaches for the network
+
+    declared = dataset(name)
+    place = Path(f"{declared.name}.json") if out is None else out
+    _refuse_existing(place, force=force)
+    splits = load(declared, source=source, revision=revision)
+    _write(place, splits, force=force)
+    return 0
+
+
+def _write(place: Path, splits: list[Split], *, force: bool) -> None:
+    _refuse_existing(place, force=force)
+    write_splits(place, splits)
+    counted = ", ".join(f"{len(split)} items in {split.name}" for split in splits)
+    sys.stderr.write(f"merilo: {place} holds {counted}\n")
+
+
+def _refuse_existing(place: Path, *, force: bool) -> None:
+    from merilo.files import refuse_existing  # noqa: PLC0415 - brings Polars along, which 'list' and 'show' do not need
+
+    refuse_existing(place, force=force)
+
+
+def _as_json(declared: Dataset) -> dict[str, Json]:
+    """A declaration as JSON, with what follows from it."""
+    from merilo.datasets.rendering import prompts  # noqa: PLC0415 - 'list' as a table shows no prompts
+
+    content = cast("dict[str, Json]", asdict(declared))
+    content["expert"] = declared.expert
+    content["prompts"] = {group: list(texts) for group, texts in prompts(declared).items()}
+    return content
+
+
+def _emit(content: dict[str, Json], where: str) -> None:
+    from merilo.cli.output import emit_json  # noqa: PLC0415 - brings Polars along, which tables do not need
+
+    emit_json(content, where)

@@ -1,0 +1,68 @@
+"""Datasets from the Hugging Face hub, or from any folder that the `datasets` package reads the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, cast
+
+from merilo.datasets.declaration import Dataset
+from merilo.errors import InputError, MissingPartError
+from merilo.items import Item, Json, Split, item_of
+
+#: Where the benchmark's datasets are published, one configuration a dataset.
+REPOSITORY: Final = "MERA-evaluation/MERA"
+
+
+def pull(
+    declared: Dataset, *, source: str = REPOSITORY, revision: str | None = None, cache: str | None = None
+) -> list[Split]:
+    """Load every split of a dataset.
+
+    Args:
+        declared: the dataset; its name is the configuration's.
+        source: a repository of the hub, or a folder laid out as one.
+        revision: a commit, branch or tag of the repository.
+        cache: the folder for what is downloaded; the package's own when not given.
+
+    Returns:
+        The splits, the test first.
+
+    Raises:
+        MissingPartError: the `datasets` package is not installed.
+        InputError: the source has no such dataset, cannot be reached, or a row is no item.
+    """
+    try:
+        import datasets as hub  # noqa: PLC0415 - heavy, and an extra
+    except ImportError as error:
+        raise MissingPartError(
+            "the hub is read by the package 'datasets': pip install 'merilo[hub]'"
+        ) from error
+    hub.disable_progress_bars()
+    try:
+        found = hub.load_dataset(source, declared.name, revision=revision, cache_dir=cache)
+    except (OSError, ValueError, RuntimeError, hub.exceptions.DatasetsError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise InputError(f"'{declared.name}' cannot be loaded: {reason}", file=source) from error
+    splits = [split_of(str(name), rows, file=source) for name, rows in found.items()]
+    return sorted(splits, key=lambda split: split.name != "test")
+
+
+def split_of(name: str, rows: Iterable[Mapping[str, Json]], *, file: object) -> Split:
+    """Make a split of the hub's rows.
+
+    Columns of the hub have one type for all rows: a field that an item lacks is null there and is left out here.
+
+    Raises:
+        InputError: a row is no item.
+    """
+    items = tuple(_item(row, f"{name}[{number}]", file) for number, row in enumerate(rows))
+    return Split(name, items)
+
+
+def _item(row: Mapping[str, Json], where: str, file: object) -> Item:
+    entry: dict[str, Json] = dict(row)
+    for key in ("inputs", "meta", "outputs"):
+        value = entry.get(key)
+        if isinstance(value, dict):
+            entry[key] = {name: inner for name, inner in value.items() if inner is not None}
+    return item_of(cast("Json", entry), file=file, where=where)

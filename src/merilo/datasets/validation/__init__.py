@@ -1,0 +1,63 @@
+"""Whether a dataset's files keep the benchmark's rules: every problem in one pass, each with its file and JSON path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from merilo.datasets.catalogue import CATALOGUE
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.validation.folder import Contents, read_contents
+from merilo.datasets.validation.items import check_answers, check_fields, check_ids, check_shots
+from merilo.datasets.validation.media import check_media
+from merilo.datasets.validation.metadata import check_metadata
+from merilo.datasets.validation.prompts import check_prompts
+from merilo.datasets.validation.readmes import check_readmes
+from merilo.datasets.validation.report import Problem, Report
+from merilo.datasets.validation.use import check_use
+
+__all__ = ["Problem", "Report", "validate"]
+
+
+def validate(path: Path, declared: Dataset | None = None) -> Report:
+    """Check a dataset's folder, or a single file of items.
+
+    Args:
+        path: the folder or file.
+        declared: what is known of the dataset; found by its name, or in `dataset.yaml` beside the data, when not given.
+
+    Returns:
+        Everything that was found.
+
+    Raises:
+        InputError: there is nothing at the path, or `dataset.yaml` is no declaration.
+    """
+    report = Report()
+    contents = read_contents(path, report)
+    contents.declared = declared or _known(path, contents)
+    check_ids(contents, report)
+    check_fields(contents, report)
+    check_metadata(contents, report)
+    check_prompts(contents, report)
+    check_media(contents, report)
+    check_shots(contents, report)
+    check_answers(contents, report)
+    check_readmes(contents, report)
+    if contents.declared is CATALOGUE["use"]:
+        check_use(contents, report)
+    report.problems = sorted(set(report.problems))
+    report.notes = sorted(set(report.notes))
+    return report
+
+
+def _known(path: Path, contents: Contents) -> Dataset | None:
+    own = contents.root / "dataset.yaml"
+    if own.is_file():
+        from merilo.datasets.own import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
+
+        return read_declaration(own)
+    named = contents.meta.get("dataset_name") if contents.meta else None
+    names = [str(named), path.name, path.stem, contents.root.resolve().name]
+    found = next((CATALOGUE[name.lower()] for name in names if name.lower() in CATALOGUE), None)
+    if found is None and any({"id_task", "variant"} <= place.item.meta.keys() for place in contents.places):
+        return CATALOGUE["use"]  # only the exam has these
+    return found

@@ -1,0 +1,147 @@
+"""What stands in a dataset's folder: which files are read, and the items in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.validation.report import Report
+from merilo.errors import InputError, MeriloError
+from merilo.items import SUFFIXES, Item, Json, faults_of, item_of, raw_splits, read_json
+
+META: Final = "raw_dataset_meta.json"
+READMES: Final = {"ru": "raw_readme_ru.json", "en": "raw_readme_en.json"}
+SAMPLES: Final = "samples"
+
+_NOT_ITEMS: Final = (META, *READMES.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An item with where it stands."""
+
+    item: Item
+    split: str
+    file: str
+    path: str
+
+
+@dataclass(slots=True)
+class Contents:
+    """Everything of a dataset that could be read.
+
+    Attributes:
+        root: the folder; media are below its `samples/`.
+        whole: whether a folder was given, not one file.
+        meta: the content of `raw_dataset_meta.json`; `None` where it is not there or no object.
+        second_form: whether a split is in the newer form, one a file.
+        places: every item that could be read.
+        declared: what is known of the dataset.
+    """
+
+    root: Path
+    whole: bool
+    meta: Mapping[str, Json] | None = None
+    second_form: bool = False
+    places: list[Place] = field(default_factory=list)
+    declared: Dataset | None = None
+
+    def splits(self) -> dict[str, list[Place]]:
+        """The items by split."""
+        found: dict[str, list[Place]] = {}
+        for place in self.places:
+            found.setdefault(place.split, []).append(place)
+        return found
+
+
+def read_contents(path: Path, report: Report) -> Contents:
+    """Read a folder or a single file, noting every fault on the way.
+
+    Raises:
+        InputError: there is nothing at the path.
+    """
+    if path.is_dir():
+        contents = Contents(path, whole=True)
+        files = [file for file in sorted(path.iterdir()) if _holds_items(file)]
+        if not files:
+            report.wrong("", "", "holds no items: test.json was expected")
+    elif path.exists():
+        contents = Contents(path.parent, whole=False)
+        files = [path]
+    else:
+        raise InputError("there is no such file or folder", file=path)
+    # A single file needs the metadata beside it too: its items may name prompts by number.
+    contents.meta = read_object(contents.root / META, report)
+    for file in files:
+        contents.places += _places(file, contents, report)
+    return contents
+
+
+def _holds_items(file: Path) -> bool:
+    return file.suffix.lower() in SUFFIXES and file.name not in _NOT_ITEMS and not file.name.startswith(".")
+
+
+def read_object(file: Path, report: Report) -> Mapping[str, Json] | None:
+    """The object in a JSON file; a fault is noted, a missing file is not."""
+    if not file.exists() and not file.is_symlink():
+        return None
+    report.files.append(file.name)
+    try:
+        content = read_json(file)
+    except InputError as error:
+        report.unreadable(file.name, error)
+        return None
+    if not isinstance(content, dict):
+        report.wrong(file.name, "", "must be a JSON object")
+        return None
+    return content
+
+
+def _places(file: Path, contents: Contents, report: Report) -> Iterator[Place]:
+    report.files.append(file.name)
+    try:
+        splits = raw_splits(file)
+    except MeriloError as error:
+        if isinstance(error, InputError):
+            report.unreadable(file.name, error)
+        return
+    if not splits:
+        report.wrong(file.name, "data", "holds no items")
+    for raw in splits:
+        contents.second_form |= raw.where == "data"
+        if not isinstance(raw.entries, list):
+            report.wrong(file.name, raw.where, "must be a list of items")
+            continue
+        count = 0
+        for where, entry in _entries(raw.entries, raw.where):
+            for key, message in (faults := faults_of(entry)):
+                report.wrong(file.name, ".".join(filter(None, (where, key))), message)
+            if not faults:
+                yield Place(item_of(entry, file=file, where=where), raw.name, file.name, where)
+            _note_unknown_keys(entry, where, file.name, report)
+            count += 1
+        report.items[raw.name] = report.items.get(raw.name, 0) + count
+        if not count and raw.name == "test":
+            report.wrong(file.name, raw.where, "holds no items")
+        if 0 < sum(isinstance(entry, list) for entry in raw.entries) < len(raw.entries):
+            report.wrong(file.name, raw.where, "mixes dialogues (lists of items) with single items")
+
+
+def _entries(entries: list[Json], where: str) -> Iterator[tuple[str, Json]]:
+    """The entries with their JSON paths; the turns of a dialogue one by one."""
+    for number, entry in enumerate(entries):
+        if isinstance(entry, list):
+            yield from ((f"{where}[{number}][{turn}]", inner) for turn, inner in enumerate(entry))
+        else:
+            yield f"{where}[{number}]", entry
+
+
+def _note_unknown_keys(entry: Json, where: str, file: str, report: Report) -> None:
+    if isinstance(entry, dict):
+        if "outputs" not in entry:
+            report.wrong(file, f"{where}.outputs", "is missing; a closed test has an empty one")
+        for key in sorted(entry.keys() - {"instruction", "inputs", "outputs", "meta"}):
+            report.note(file, f"{where}.{key}", "is no field of an item")

@@ -1,0 +1,171 @@
+"""Rules for items: ids, fields, answers, and shots that give nothing of the test away."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.problems import program_golds, program_tests
+from merilo.datasets.validation.folder import Contents, Place
+from merilo.datasets.validation.media import media_paths
+from merilo.datasets.validation.report import Report
+from merilo.errors import DataError
+from merilo.items import Item, ItemId, Json
+
+_SHOWN_IDS: Final = 10
+
+
+def check_ids(contents: Contents, report: Report) -> None:
+    """Ids start at 1 and run through the test and the shots together; none comes twice."""
+    seen: dict[ItemId, Place] = {}
+    for place in contents.places:
+        number, where = place.item.id, f"{place.path}.meta.id"
+        if (first := seen.get(number)) is not None:
+            report.wrong(place.file, where, f"{number} is also the id of {first.file}, {first.path}")
+        elif not isinstance(number, int) and "id" in place.item.meta:
+            report.wrong(place.file, where, f"must be a whole number, not {number!r}")
+        seen.setdefault(number, place)
+    numbers = {number for number in seen if isinstance(number, int)}
+    wanted = set(range(1, len(numbers) + 1))
+    # Shots alone do not start at 1: the test has the first numbers.
+    if (extra := numbers - wanted) and "test" in contents.splits():
+        first = seen[min(extra)]
+        report.wrong(
+            first.file,
+            f"{first.path}.meta.id",
+            f"ids must run from 1 to {len(numbers)} through the test and the shots together:"
+            f" {_some(wanted - numbers)} is missing, {_some(extra)} is there instead",
+        )
+
+
+def _some(numbers: set[int]) -> str:
+    shown = ", ".join(map(str, sorted(numbers)[:_SHOWN_IDS]))
+    return shown + (f" and {len(numbers) - _SHOWN_IDS} more" if len(numbers) > _SHOWN_IDS else "")
+
+
+def check_fields(contents: Contents, report: Report) -> None:
+    """All items have the same fields, those that the dataset declares where it is known."""
+    shapes = Counter(_shape(place.item) for place in contents.places)
+    if not shapes:
+        return
+    declared = contents.declared
+    usual = shapes.most_common(1)[0][0] if declared is None else (frozenset(declared.fields) or None)
+    for place in contents.places:
+        shape = _shape(place.item)
+        if shape != usual:
+            report.wrong(
+                place.file, f"{place.path}.inputs", f"must be {_named(usual)}, and is {_named(shape)}"
+            )
+
+
+def _shape(item: Item) -> frozenset[str] | None:
+    return None if isinstance(item.inputs, str) else frozenset(item.inputs)
+
+
+def _named(shape: frozenset[str] | None) -> str:
+    return "a text" if shape is None else f"an object with {', '.join(sorted(shape)) or 'no fields'}"
+
+
+def check_shots(contents: Contents, report: Report) -> None:
+    """What is shown as solved repeats no question and no medium of the test."""
+    test = [place for place in contents.places if place.split == "test"]
+    questions = {_question(place.item): place for place in test}
+    digests = _Digests(contents.root)
+    media = {digest: place for place in test for digest in digests.of(place.item, contents)}
+    for place in contents.places:
+        if place.split == "test":
+            continue
+        if (same := questions.get(_question(place.item))) is not None:
+            report.wrong(
+                place.file, f"{place.path}.inputs", f"repeats the question of {same.file}, {same.path}"
+            )
+        for digest in digests.of(place.item, contents):
+            if (same := media.get(digest)) is not None:
+                report.wrong(
+                    place.file, f"{place.path}.inputs", f"repeats a medium of {same.file}, {same.path}"
+                )
+
+
+def _question(item: Item) -> str:
+    """The question without what typing may change: letter case and white space."""
+    text = (
+        item.inputs
+        if isinstance(item.inputs, str)
+        else json.dumps(item.inputs, ensure_ascii=False, sort_keys=True)
+    )
+    return re.sub(r"\s+", " ", text).strip().casefold()
+
+
+class _Digests:
+    """What tells two media apart: their bytes. Each file is read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._known: dict[str, str | None] = {}
+
+    def of(self, item: Item, contents: Contents) -> list[str]:
+        found = (self._digest(path) for path in media_paths(item, contents).values())
+        return [digest for digest in found if digest is not None]
+
+    def _digest(self, path: str) -> str | None:
+        if path not in self._known:
+            file = self._root / path
+            try:
+                with file.open("rb") as stream:
+                    self._known[path] = (
+                        hashlib.file_digest(stream, "sha256").hexdigest() if file.is_file() else None
+                    )
+            except (OSError, ValueError):
+                self._known[path] = None  # the rules for media have said so already
+        return self._known[path]
+
+
+def check_answers(contents: Contents, report: Report) -> None:
+    """Gold answers are of the kind that the dataset declares."""
+    declared = contents.declared
+    if declared is None:
+        return
+    for place in contents.places:
+        if place.item.outputs is not None and (fault := _answer_fault(place.item, declared)):
+            report.wrong(place.file, f"{place.path}.outputs", fault)
+        if declared.answer.kind == "program":
+            _check_program(place, report)
+
+
+def _answer_fault(item: Item, declared: Dataset) -> str | None:
+    answer, gold = declared.answer, item.outputs
+    if answer.kind == "criteria":
+        return _criteria_fault(gold, answer.criteria, answer.labels)
+    if answer.kind == "program":
+        return None if isinstance(gold, list | str) else "must be the list of results, one a test"
+    if not isinstance(gold, str):
+        return "must be a text"
+    if answer.kind == "choice" and gold not in answer.labels:
+        return f"must be one of {', '.join(answer.labels)}, not '{gold[:30]}'"
+    if answer.kind == "integer" and not re.fullmatch(r"-?[0-9]+", gold):
+        return f"must be a whole number, not '{gold[:30]}'"
+    return None
+
+
+def _criteria_fault(gold: Json, criteria: Sequence[str], labels: Sequence[str]) -> str | None:
+    if not isinstance(gold, Mapping) or set(gold) != set(criteria):
+        return f"must be an object with {', '.join(criteria)}"
+    wrong = [name for name in criteria if gold[name] not in labels]
+    return f"{wrong[0]} must be one of {', '.join(labels)}" if wrong else None
+
+
+def _check_program(place: Place, report: Report) -> None:
+    try:
+        tests = program_tests(place.item)
+        golds = None if place.item.outputs is None else program_golds(place.item)
+    except DataError as error:
+        report.wrong(place.file, f"{place.path}.{error.place.field}", error.message)
+        return
+    if golds is not None and len(golds) != len(tests):
+        report.wrong(place.file, f"{place.path}.outputs", f"has {len(golds)} results for {len(tests)} tests")

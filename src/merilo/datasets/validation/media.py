@@ -1,0 +1,99 @@
+"""Rules for media: files that exist below `samples/`, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from merilo.datasets.rendering import PLACEHOLDER
+from merilo.datasets.validation.folder import SAMPLES, Contents
+from merilo.datasets.validation.report import Report
+from merilo.items import Item
+
+#: Endings of files by what they are.
+_KINDS: Final = {
+    "image": {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".svg"},
+    "audio": {".wav", ".mp3", ".ogg", ".flac", ".m4a", ".opus", ".aac"},
+    "video": {".mp4", ".webm", ".mkv", ".avi", ".mov"},
+}
+
+
+def media_paths(item: Item, contents: Contents) -> Mapping[str, str]:
+    """The media of an item: field -> path, for the fields that a template puts in angle brackets."""
+    if not isinstance(item.inputs, Mapping):
+        return {}
+    named = set(contents.declared.media) if contents.declared else set()
+    templates = [item.instruction] if isinstance(item.instruction, str) else _prompts(contents)
+    named |= {found[2] for text in templates for found in PLACEHOLDER.finditer(text) if found[2]}
+    # A path below samples/ is one even where no template names its field as such.
+    return {
+        name: value
+        for name, value in item.inputs.items()
+        if isinstance(value, str) and (name in named or value.startswith(f"{SAMPLES}/"))
+    }
+
+
+def _prompts(contents: Contents) -> list[str]:
+    held = contents.meta.get("prompts") if contents.meta else None
+    groups = held.values() if isinstance(held, dict) else [held]
+    return [text for group in groups if isinstance(group, list) for text in group if isinstance(text, str)]
+
+
+def check_media(contents: Contents, report: Report) -> None:
+    """Every medium is a file below `samples/`; what lies there unused is noted."""
+    used: set[Path] = set()
+    faults: dict[str, str | None] = {}
+    for place in contents.places:
+        for field, path in media_paths(place.item, contents).items():
+            if path not in faults:
+                faults[path] = _fault(path, contents.root)
+            if (fault := faults[path]) is not None:
+                report.wrong(place.file, f"{place.path}.inputs.{field}", fault)
+            else:
+                used.add((contents.root / path).resolve())
+    _check_modalities(faults, contents, report)
+    if contents.whole:
+        _note_unused(contents.root / SAMPLES, used, report)
+
+
+def _fault(path: str, root: Path) -> str | None:
+    pure = PurePosixPath(path)
+    if (
+        "\0" in path
+        or "\\" in path
+        or pure.is_absolute()
+        or pure.parts[:1] != (SAMPLES,)
+        or ".." in pure.parts
+    ):
+        return f"must be a path below {SAMPLES}/, not '{path[:80]}'"
+    file, samples = root / path, (root / SAMPLES).resolve()
+    try:
+        if not file.resolve().is_relative_to(samples) or not samples.is_relative_to(root.resolve()):
+            return f"leads out of the folder {SAMPLES}/ through a link: '{path[:80]}'"
+        if not file.is_file():
+            return f"names a file that is not there: '{path[:80]}'"
+        return f"names an empty file: '{path[:80]}'" if file.stat().st_size == 0 else None
+    except (OSError, RuntimeError):
+        return f"names a file that cannot be read: '{path[:80]}'"
+
+
+def _check_modalities(faults: Mapping[str, str | None], contents: Contents, report: Report) -> None:
+    """What the files are must be among the modalities that the metadata name."""
+    named = contents.meta.get("modalities") if contents.meta else None
+    if not isinstance(named, list):
+        return
+    suffixes = {PurePosixPath(path).suffix.lower() for path, fault in faults.items() if fault is None}
+    for kind, endings in _KINDS.items():
+        if suffixes & endings and kind not in named:
+            report.wrong(
+                "raw_dataset_meta.json", "modalities", f"must name '{kind}': there are such files in samples/"
+            )
+
+
+def _note_unused(samples: Path, used: set[Path], report: Report) -> None:
+    if not samples.is_dir() or samples.is_symlink():
+        return
+    for file in sorted(samples.rglob("*")):
+        if file.is_file() and file.resolve() not in used:
+            report.note(str(file.relative_to(samples.parent)), "", "is used by no item")

@@ -1,0 +1,159 @@
+"""Rules for `raw_dataset_meta.json`: what a dataset says of itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from merilo.datasets.validation.folder import META, Contents
+from merilo.datasets.validation.report import Report
+from merilo.items import Json
+
+LONGEST_DESCRIPTION: Final = 200
+MODALITIES: Final = ("text", "image", "audio", "video")
+
+_INDENT: Final = 4
+_ESCAPED_LETTER: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01])[0-9a-fA-F]{4}")
+
+
+def check_metadata(contents: Contents, report: Report) -> None:
+    """Check every key of the metadata; a folder of the newer form must have them."""
+    meta = contents.meta
+    if not contents.whole:
+        return
+    if meta is None:
+        if contents.second_form and META not in report.files:
+            report.wrong(META, "", "is missing")
+        return
+    for key, check in _KEYS.items():
+        if key not in meta:
+            report.wrong(META, key, "is missing")
+        elif fault := check(meta[key]):
+            report.wrong(META, key, fault)
+    for key in sorted(meta.keys() - _KEYS.keys()):
+        report.note(META, key, "is no key of the metadata")
+    _check_size(meta, report)
+    _check_translations(meta, "data_field_descriptions", report)
+    _check_translations(meta, "metrics", report)
+    _note_undescribed(contents, meta, report)
+    _check_human(meta, report)
+    _check_writing((contents.root / META).read_text(encoding="utf-8-sig"), report)
+
+
+def _text(value: Json) -> str | None:
+    return None if isinstance(value, str) and value.strip() else "must be a text"
+
+
+def _description(value: Json) -> str | None:
+    if isinstance(value, str) and len(value) > LONGEST_DESCRIPTION:
+        return f"has {len(value)} characters; {LONGEST_DESCRIPTION} are the most"
+    return _text(value)
+
+
+def _size(value: Json) -> str | None:
+    whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return None if whole else "must be the number of items"
+
+
+def _texts(value: Json) -> str | None:
+    fine = isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
+    return None if fine else "must be a list of texts"
+
+
+def _some_texts(value: Json) -> str | None:
+    return "must name one at least" if value == [] else _texts(value)
+
+
+def _modalities(value: Json) -> str | None:
+    if isinstance(value, list) and (unknown := [name for name in value if name not in MODALITIES]):
+        return f"'{unknown[0]}' is none of {', '.join(MODALITIES)}"
+    return _some_texts(value)
+
+
+def _object(value: Json) -> str | None:
+    return None if isinstance(value, dict) and value else "must be an object that is not empty"
+
+
+def _prompts(value: Json) -> str | None:
+    return None if isinstance(value, list | dict) else "must be a list, or an object of lists by domain"
+
+
+_KEYS: Final[Mapping[str, Callable[[Json], str | None]]] = {
+    "dataset_name": _text,
+    "description": _description,
+    "license": _text,
+    "dataset_size": _size,
+    "modalities": _modalities,
+    "skills": _some_texts,
+    "domains": _texts,
+    "universal_domains": _texts,
+    "synt_source_models": _texts,
+    "data_example": _object,
+    "data_field_descriptions": _object,
+    "prompts": _prompts,
+    "metrics": _object,
+    "human_benchmark": lambda value: (
+        None if isinstance(value, dict) else "must be an object: metric -> number"
+    ),
+}
+
+
+def _check_size(meta: Mapping[str, Json], report: Report) -> None:
+    """`dataset_size` counts the items of the test, or of the test and the shots."""
+    size = meta.get("dataset_size")
+    counted = {report.items.get("test", 0), sum(report.items.values())} - {0}
+    if isinstance(size, int) and _size(size) is None and counted and size not in counted:
+        found = " or ".join(map(str, sorted(counted)))
+        report.wrong(META, "dataset_size", f"says {size} items, and the files hold {found}")
+
+
+def _check_translations(meta: Mapping[str, Json], key: str, report: Report) -> None:
+    """Each entry is said in English and in Russian."""
+    held = meta.get(key)
+    for name, said in held.items() if isinstance(held, dict) else ():
+        for language in ("en", "ru"):
+            text = said.get(language) if isinstance(said, dict) else None
+            if not isinstance(text, str) or not text.strip():
+                report.wrong(META, f"{key}.{name}.{language}", "must be a text")
+
+
+def _note_undescribed(contents: Contents, meta: Mapping[str, Json], report: Report) -> None:
+    described = meta.get("data_field_descriptions")
+    if not isinstance(described, dict) or not contents.places:
+        return
+    inputs = contents.places[0].item.inputs
+    names = {name.rsplit(".", 1)[-1] for name in described}
+    for name in sorted(set(inputs) - names) if isinstance(inputs, Mapping) else ():
+        report.note(META, f"data_field_descriptions.{name}", "is missing: the field is not described")
+
+
+def _check_human(meta: Mapping[str, Json], report: Report) -> None:
+    """Metrics are named once, and the human figures are of these metrics."""
+    metrics, human = meta.get("metrics"), meta.get("human_benchmark")
+    names = list(metrics) if isinstance(metrics, dict) else []
+    folded = [name.strip().casefold() for name in names]
+    for number, name in enumerate(names):
+        if folded[number] in folded[:number]:
+            report.wrong(
+                META, f"metrics.{name}", f"is named twice: also as '{names[folded.index(folded[number])]}'"
+            )
+    if not isinstance(human, dict):
+        return
+    for name, value in human.items():
+        if isinstance(metrics, dict) and name not in metrics:
+            report.wrong(META, f"human_benchmark.{name}", f"is none of the metrics {', '.join(names)}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            report.wrong(META, f"human_benchmark.{name}", "must be a number")
+    for name in sorted(set(names) - set(human)):
+        report.note(META, f"human_benchmark.{name}", "is missing: there is no human figure for this metric")
+
+
+def _check_writing(text: str, report: Report) -> None:
+    """The file is written for readers: four spaces of indent, letters as they are."""
+    if _ESCAPED_LETTER.search(text):
+        report.wrong(META, "", "has letters written as \\u…; write them as they are (ensure_ascii=False)")
+    indents = [len(line) - len(line.lstrip(" \t")) for line in text.splitlines() if line.strip()]
+    if "\t" in text or max(indents, default=0) < _INDENT or any(indent % _INDENT for indent in indents):
+        report.wrong(META, "", f"must be indented by {_INDENT} spaces a level (indent={_INDENT})")

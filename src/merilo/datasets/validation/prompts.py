@@ -1,0 +1,178 @@
+"""Rules for prompts: they name the fields of the inputs, all of them and no others, and are spread evenly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from merilo.datasets.rendering import CONTEXT, PLACEHOLDER
+from merilo.datasets.validation.folder import META, Contents, Place
+from merilo.datasets.validation.report import Report
+from merilo.items import Item, Json
+
+#: How many prompts a dataset must have, in each domain where they are given by domain.
+FEWEST: Final = 10
+
+
+def check_prompts(contents: Contents, report: Report) -> None:
+    """Check the prompts of the metadata and the templates of the items."""
+    groups = prompt_groups(contents)
+    if contents.whole and contents.meta is not None and "prompts" in contents.meta:
+        _check_metadata(contents, groups, report)
+    for place in contents.places:
+        _check_template(place, contents, groups, report)
+    _check_spread(contents, groups, report)
+
+
+def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
+    """The prompts of the metadata by domain; one nameless group where they are a list."""
+    held: Json = contents.meta.get("prompts") if contents.meta else None
+    if contents.meta is None and contents.declared is not None:
+        return contents.declared.prompts
+    groups = held if isinstance(held, dict) else {"": held}
+    return {
+        name: [text if isinstance(text, str) else "" for text in texts]
+        for name, texts in groups.items()
+        if isinstance(texts, list)
+    }
+
+
+def _check_metadata(contents: Contents, groups: Mapping[str, Sequence[str]], report: Report) -> None:
+    held = contents.meta["prompts"] if contents.meta else None
+    if not groups or (isinstance(held, dict) and len(groups) < len(held)):
+        report.wrong(
+            META, "prompts", f"must be a list of {FEWEST} prompts or more, or such a list for each domain"
+        )
+    for name, texts in groups.items():
+        where = f"prompts.{name}" if name else "prompts"
+        if len(texts) < FEWEST:
+            report.wrong(META, where, f"has {len(texts)} prompts; {FEWEST} are the fewest")
+        for number, text in enumerate(texts):
+            if not text.strip():
+                report.wrong(META, f"{where}[{number}]", "must be a text")
+            elif text in texts[:number]:
+                report.wrong(META, f"{where}[{number}]", f"is the same as prompt {texts.index(text)}")
+            elif fault := _fields_fault(text, _fields_of(name, contents), contents):
+                report.wrong(META, f"{where}[{number}]", fault)
+
+
+def _fields_of(name: str, contents: Contents) -> frozenset[str] | None:
+    """The fields of the items that take their prompts from a group; the most usual ones, should items differ."""
+    items = [place.item for place in contents.places]
+    own = [item for item in items if name in item.meta.values()] if name else items
+    shapes = Counter(_fields(item, contents) for item in own or items)
+    return shapes.most_common(1)[0][0] if shapes else None
+
+
+def _fields(item: Item, contents: Contents) -> frozenset[str]:
+    if isinstance(item.inputs, Mapping):
+        return frozenset(item.inputs)
+    return frozenset({contents.declared.placeholder if contents.declared else "inputs"})
+
+
+def _named(text: str, known: frozenset[str]) -> Iterator[str]:
+    """The fields that a template names: whatever stands in braces, and of what stands in angle brackets the fields."""
+    for found in PLACEHOLDER.finditer(text):
+        if found[1] is not None:
+            yield found[1]
+        elif found[2] in known:
+            yield found[2]
+
+
+def _fields_fault(text: str, fields: frozenset[str] | None, contents: Contents) -> str | None:
+    if fields is None:
+        return None
+    named = set(_named(text, fields))
+    free = set(contents.declared.hidden) if contents.declared else set()
+    if contents.declared and contents.declared.shots.earlier_turns:
+        free.add(CONTEXT)
+    if strange := named - fields - free:
+        return f"names {_listed(strange)}, which the inputs have not"
+    if missing := fields - named - free:
+        return f"does not name {_listed(missing)}"
+    return None
+
+
+def _listed(names: set[str] | frozenset[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in sorted(names))
+
+
+def _check_template(
+    place: Place, contents: Contents, groups: Mapping[str, Sequence[str]], report: Report
+) -> None:
+    item, where = place.item, f"{place.path}.instruction"
+    if isinstance(item.instruction, str):
+        if fault := _fields_fault(item.instruction, _shown_fields(item, contents), contents):
+            report.wrong(place.file, where, fault)
+        return
+    group = _group(item, groups)
+    if not groups:
+        report.wrong(place.file, where, f"is the number of a prompt, and there are no prompts in {META}")
+    elif group is None:
+        report.wrong(
+            place.file, where, f"meta does not say which of the domains {', '.join(sorted(groups))} is meant"
+        )
+    elif not 0 <= item.instruction < len(groups[group]):
+        last = len(groups[group]) - 1
+        report.wrong(
+            place.file, where, f"is prompt {item.instruction}; the prompts are numbered from 0 to {last}"
+        )
+
+
+def _shown_fields(item: Item, contents: Contents) -> frozenset[str]:
+    """The fields that an item's own template must name: one that is empty in this item may be left out."""
+    fields = _fields(item, contents)
+    if isinstance(item.instruction, str) and isinstance(item.inputs, Mapping):
+        named = set(_named(item.instruction, fields))
+        return frozenset(name for name in fields if name in named or item.inputs[name] != "")
+    return fields
+
+
+def _group(item: Item, groups: Mapping[str, Sequence[str]]) -> str | None:
+    """Which group of prompts an item is of: the nameless one, or the one that its meta names."""
+    if set(groups) == {""}:
+        return ""
+    return next((value for value in item.meta.values() if isinstance(value, str) and value in groups), None)
+
+
+def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], report: Report) -> None:
+    """Each prompt is used as often as any other of its group, give or take one: in every split, or in all together."""
+    used: dict[str, dict[str, Counter[str | int]]] = {}
+    for place in contents.places:
+        group = _spread_group(place.item, contents, groups)
+        used.setdefault(group, {}).setdefault(place.split, Counter())[place.item.instruction] += 1
+    for group, by_split in used.items():
+        counted = [_with_unused(counts, group, groups) for counts in by_split.values()]
+        together = Counter[str | int]()
+        for counts in counted:
+            together.update(counts)
+        if _even(together) or all(map(_even, counted)):
+            continue
+        most, least = together.most_common()[0], together.most_common()[-1]
+        report.wrong(
+            contents.places[0].file,
+            "data",
+            f"prompts{f' of {group}' if group else ''} are not spread evenly: '{str(most[0])[:40]}' stands in {most[1]} items,"
+            f" '{str(least[0])[:40]}' in {least[1]}",
+        )
+
+
+def _spread_group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) -> str:
+    if contents.declared is not None and contents.declared.prompts_by:
+        return str(item.meta.get(contents.declared.prompts_by, ""))
+    return _group(item, groups) or ""
+
+
+def _with_unused(
+    counts: Counter[str | int], group: str, groups: Mapping[str, Sequence[str]]
+) -> Counter[str | int]:
+    """The counts with a zero for each prompt of the group that no item has."""
+    texts = groups.get(group, ())
+    numbered = all(isinstance(name, int) for name in counts)
+    everyone: list[str | int] = [*range(len(texts))] if numbered else [*texts]
+    return Counter({name: counts[name] for name in [*everyone, *counts]})
+
+
+def _even(counts: Counter[str | int]) -> bool:
+    return max(counts.values()) - min(counts.values()) <= 1

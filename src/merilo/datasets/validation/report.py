@@ -1,0 +1,62 @@
+"""What validation finds: problems, which make the data invalid, and notes, which do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from merilo.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """Something that is wrong, and where.
+
+    Attributes:
+        file: the file below the folder that was validated.
+        path: the JSON path inside it, such as `data.test[3].meta.id`; empty for the file itself.
+        message: what is wrong and what would be right.
+    """
+
+    file: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.file, self.path))) + f": {self.message}"
+
+
+@dataclass(slots=True)
+class Report:
+    """Everything found in one pass.
+
+    Attributes:
+        problems: what breaks a rule.
+        notes: what breaks none and may still be a mistake.
+        files: the files that were read.
+        items: how many items each split holds.
+    """
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    items: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def valid(self) -> bool:
+        """Whether no rule is broken."""
+        return not self.problems
+
+    def wrong(self, file: str, path: str, message: str) -> None:
+        """Add a problem."""
+        self.problems.append(Problem(file, path, message))
+
+    def note(self, file: str, path: str, message: str) -> None:
+        """Add a note."""
+        self.notes.append(Problem(file, path, message))
+
+    def unreadable(self, file: str, error: InputError) -> None:
+        """Add the problem of a file that cannot be read."""
+        place = ", ".join(
+            filter(None, (f"row {error.place.row}" if error.place.row else "", error.place.field or ""))
+        )
+        self.wrong(file, place, error.message)

@@ -1,0 +1,487 @@
+"""Every rule for a dataset's files: a good folder passes, and each way to spoil it is found at its place."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from merilo.datasets import CATALOGUE
+from merilo.datasets.generators import GENERATORS, generate
+from merilo.datasets.validation import Report, validate
+from merilo.datasets.validation.use import TASKS
+from merilo.errors import InputError
+from merilo.items import Split, write_splits
+
+META = "raw_dataset_meta.json"
+
+
+class Folder:
+    """A dataset in the newer form, with pictures: 24 items in the test, 12 in the shots, 12 prompts."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "samples").mkdir()
+        self.meta: dict[str, Any] = {
+            "dataset_name": "cities",
+            "description": "Угадать город по картинке",
+            "license": "MIT",
+            "dataset_size": 24,
+            "modalities": ["text", "image"],
+            "skills": ["Common domain knowledge"],
+            "domains": ["geography"],
+            "universal_domains": ["Science"],
+            "synt_source_models": [],
+            "data_example": self.item(1),
+            "data_field_descriptions": {
+                name: {"en": name, "ru": "поле"} for name in ("question", "option_a", "option_b", "image")
+            },
+            "prompts": [
+                f"{n}. <image> {{question}} A. {{option_a}} B. {{option_b}} A или B?" for n in range(12)
+            ],
+            "metrics": {
+                "acc": {"en": "Accuracy", "ru": "Доля верных"},
+                "em": {"en": "Exact match", "ru": "Точное"},
+            },
+            "human_benchmark": {"acc": 0.91, "em": 0.9},
+        }
+        self.test: dict[str, Any] = {"data": [self.item(n) for n in range(1, 25)], "access": "private"}
+        self.shots: dict[str, Any] = {"data": [self.item(n) for n in range(25, 37)], "access": "public"}
+        ru = ("Описание задачи", "Мотивация", "Создание датасета", "Human baseline", "Авторы")
+        en = ("Task description", "Motivation", "Dataset creation", "Human baseline", "Contributors")
+        self.ru = dict.fromkeys(ru, "Текст.")
+        self.en = dict.fromkeys(en, "Text.")
+        for n in range(1, 37):
+            (root / "samples" / f"image{n:03d}.png").write_bytes(b"\x89PNG" + bytes([n]))
+
+    @staticmethod
+    def item(number: int) -> dict[str, Any]:
+        return {
+            "instruction": number % 12,
+            "inputs": {
+                "question": f"Какой это город, № {number}?",
+                "option_a": "Тверь",
+                "option_b": "Омск",
+                "image": f"samples/image{number:03d}.png",
+            },
+            "outputs": "A",
+            "meta": {"id": number},
+        }
+
+    def write(self) -> Path:
+        files = {META: self.meta, "test.json": self.test, "shots.json": self.shots}
+        files |= {"raw_readme_ru.json": self.ru, "raw_readme_en.json": self.en}
+        for name, content in files.items():
+            if content is not None:
+                (self.root / name).write_text(
+                    json.dumps(content, ensure_ascii=False, indent=4), encoding="utf-8"
+                )
+        return self.root
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    (tmp_path / "cities").mkdir()
+    return Folder(tmp_path / "cities")
+
+
+def found(report: Report) -> list[tuple[str, str, str]]:
+    return [(problem.file, problem.path, problem.message) for problem in report.problems]
+
+
+def test_a_good_folder_is_valid_and_has_nothing_to_note(folder: Folder) -> None:
+    report = validate(folder.write())
+    assert found(report) == []
+    assert report.notes == []
+    assert report.items == {"shots": 12, "test": 24}
+    assert report.valid
+
+
+def spoil(path: str, value: Any) -> Callable[[Folder], None]:
+    """Set what a path such as `meta.prompts.3` names."""
+
+    def change(folder: Folder) -> None:
+        first, *steps = path.split(".")
+        target: Any = getattr(folder, first)
+        if not steps:
+            setattr(folder, first, value)
+            return
+        for step in steps[:-1]:
+            target = target[int(step)] if step.isdigit() else target[step]
+        last: Any = int(steps[-1]) if steps[-1].isdigit() else steps[-1]
+        if value is None:
+            del target[last]
+        else:
+            target[last] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "file", "path", "message"),
+    [
+        # The metadata.
+        (spoil("meta", None), META, "", "is missing"),
+        (spoil("meta.license", None), META, "license", "is missing"),
+        (spoil("meta.dataset_name", ""), META, "dataset_name", "must be a text"),
+        (spoil("meta.description", "д" * 201), META, "description", "has 201 characters; 200 are the most"),
+        (spoil("meta.dataset_size", True), META, "dataset_size", "must be the number"),
+        (spoil("meta.dataset_size", 25), META, "dataset_size", "says 25 items, and the files hold 24 or 36"),
+        (spoil("meta.modalities", ["text", "smell"]), META, "modalities", "'smell' is none of"),
+        (spoil("meta.modalities", ["text"]), META, "modalities", "must name 'image'"),
+        (spoil("meta.skills", []), META, "skills", "must name one at least"),
+        (spoil("meta.domains", "geography"), META, "domains", "must be a list of texts"),
+        (spoil("meta.data_example", []), META, "data_example", "must be an object"),
+        (spoil("meta.data_field_descriptions.image", {"en": "image"}), META, "data_field_descriptions.image.ru", "must"),
+        (spoil("meta.metrics.acc", {"en": "", "ru": "Доля"}), META, "metrics.acc.en", "must be a text"),
+        (spoil("meta.metrics.ACC ", {"en": "A", "ru": "Д"}), META, "metrics.ACC ", "named twice: also as 'acc'"),
+        (spoil("meta.human_benchmark.f1", 0.5), META, "human_benchmark.f1", "none of the metrics acc, em"),
+        (spoil("meta.human_benchmark.acc", "0.91"), META, "human_benchmark.acc", "must be a number"),
+        (spoil("meta.human_benchmark", [0.91]), META, "human_benchmark", "must be an object"),
+        # The prompts.
+        (spoil("meta.prompts", "?"), META, "prompts", "must be a list"),
+        (spoil("meta.prompts.3", ""), META, "prompts[3]", "must be a text"),
+        (spoil("meta.prompts.3", 5), META, "prompts[3]", "must be a text"),
+        (spoil("meta.prompts.3", "<image> {question} {option_a}"), META, "prompts[3]", "does not name {option_b}"),
+        (spoil("meta.prompts.3", "{question} {option_a} {option_b}"), META, "prompts[3]", "does not name {image}"),
+        (spoil("meta.prompts.3", "<image> {question} {option_a} {option_b} {hint}"), META, "prompts[3]", "names {hint}"),
+        (spoil("meta.prompts.11", "0. <image> {question} A. {option_a} B. {option_b} A или B?"), META, "prompts[11]",
+         "is the same as prompt 0"),
+        (lambda f: f.meta.update(prompts=f.meta["prompts"][:9]), META, "prompts", "has 9 prompts; 10 are the fewest"),
+        (lambda f: f.meta.update(prompts={"a": f.meta["prompts"], "b": f.meta["prompts"][:2]}), META, "prompts.b",
+         "has 2 prompts"),
+        (spoil("test.data.0.instruction", 12), "test.json", "data[0].instruction", "numbered from 0 to 11"),
+        (spoil("test.data.0.instruction", True), "test.json", "data[0].instruction", "must be a text, or the number"),
+        (spoil("test.data.0.instruction", "{question}"), "test.json", "data[0].instruction", "does not name"),
+        (spoil("test.data.0.instruction", 5), "shots.json", "data", "not spread evenly: '5' stands in 4 items, '1' in 2"),
+        # Items.
+        (spoil("test.data.1", 5), "test.json", "data[1]", "must be an item"),
+        (spoil("test.data.1.meta", None), "test.json", "data[1].meta", "must be an object with an id"),
+        (spoil("test.data.1.meta.id", None), "test.json", "data[1].meta.id", "must be a number"),
+        (spoil("test.data.1.outputs", None), "test.json", "data[1].outputs", "is missing"),
+        (spoil("test.data.1.inputs.option_b", None), "test.json", "data[1].inputs", "must be an object with"),
+        (spoil("test.data.1.inputs", "текст"), "test.json", "data[1].inputs", "and is a text"),
+        (spoil("test.data.1.meta.id", 36), "test.json", "data[1].meta.id", "36 is also the id of shots.json, data[11]"),
+        (spoil("test.data.1.meta.id", 99), "test.json", "data[1].meta.id", "2 is missing, 99 is there instead"),
+        (spoil("test.data.0.meta.id", 0), "test.json", "data[0].meta.id", "must run from 1 to 36"),
+        (spoil("test.data.0.meta.id", "1"), "test.json", "data[0].meta.id", "must be a whole number"),
+        (spoil("test.access", "secret"), "test.json", "access", "must be 'public' or 'private'"),
+        (spoil("test.data", {}), "test.json", "data", "holds no items"),
+        (spoil("test.data", []), "test.json", "data", "holds no items"),
+        (spoil("test", [1]), "test.json", "", "holds no items"),
+        # Shots that give the test away.
+        (spoil("shots.data.0.inputs.image", "samples/image003.png"), "shots.json", "data[0].inputs",
+         "repeats a medium of test.json, data[2]"),
+        # Media.
+        (spoil("test.data.4.inputs.image", "samples/none.png"), "test.json", "data[4].inputs.image", "not there"),
+        (spoil("test.data.4.inputs.image", "image005.png"), "test.json", "data[4].inputs.image", "below samples/"),
+        (spoil("test.data.4.inputs.image", "/etc/passwd"), "test.json", "data[4].inputs.image", "below samples/"),
+        (spoil("test.data.4.inputs.image", "samples/../test.json"), "test.json", "data[4].inputs.image", "below samples/"),
+        (spoil("test.data.4.inputs.image", "samples\\x.png"), "test.json", "data[4].inputs.image", "below samples/"),
+        (spoil("test.data.4.inputs.image", "samples/a\0.png"), "test.json", "data[4].inputs.image", "below samples/"),
+        (spoil("test.data.4.inputs.image", "samples/" + "x" * 5000), "test.json", "data[4].inputs.image", "names a file"),
+        (spoil("test.data.4.inputs.image", "samples"), "test.json", "data[4].inputs.image", "not there"),
+        # The card.
+        (spoil("en", None), "raw_readme_en.json", "", "is missing: a card is written in both languages"),
+        (spoil("ru.Human baseline", None), "raw_readme_ru.json", "Human baseline", "is missing"),
+        (spoil("en.Motivation", " "), "raw_readme_en.json", "Motivation", "must be a text"),
+        (spoil("en", ["Text"]), "raw_readme_en.json", "", "must be a JSON object"),
+    ],
+)  # fmt: skip
+def test_each_fault_is_found_at_its_place(
+    folder: Folder, change: Callable[[Folder], None], file: str, path: str, message: str
+) -> None:
+    change(folder)
+    report = validate(folder.write())
+    assert not report.valid
+    assert [p for p in report.problems if p.file == file and p.path == path and message in p.message], found(
+        report
+    )
+
+
+def test_all_faults_are_found_in_one_pass(folder: Folder) -> None:
+    changes = [
+        spoil("meta.license", None),
+        spoil("meta.human_benchmark.f1", 0.5),
+        spoil("test.data.1.inputs.image", "/etc/passwd"),
+        spoil("test.data.2.meta.id", 77),
+        spoil("test.data.3", None),
+        spoil("shots.data.0.instruction", "?"),
+        spoil("en.Motivation", None),
+    ]
+    for change in changes:
+        change(folder)
+    report = validate(folder.write())
+    assert {problem.file for problem in report.problems} == {
+        META,
+        "test.json",
+        "shots.json",
+        "raw_readme_en.json",
+    }
+    assert len(report.problems) >= len(changes)
+    assert report.problems == sorted(set(report.problems))
+
+
+def test_a_shot_that_repeats_a_question_of_the_test_is_found_through_case_and_space(tmp_path: Path) -> None:
+    data = {"test": [v1(1, "Который час?")], "shots": [v1(2, "который   ЧАС? ")]}
+    report = validate(written(tmp_path / "own.json", data))
+    assert found(report) == [
+        ("own.json", "data.shots[0].inputs", "repeats the question of own.json, data.test[0]")
+    ]
+
+
+def test_prompts_by_domain_are_counted_by_domain(folder: Folder) -> None:
+    folder.meta["prompts"] = dict.fromkeys(("rivers", "towns"), folder.meta["prompts"])
+    for entry in [*folder.test["data"], *folder.shots["data"]]:
+        entry["meta"]["domain"] = "rivers" if (entry["meta"]["id"] - 1) // 12 % 2 else "towns"
+    assert found(validate(folder.write())) == []
+    del folder.test["data"][0]["meta"]["domain"]
+    report = validate(folder.write())
+    assert ("test.json", "data[0].instruction") in {
+        (problem.file, problem.path) for problem in report.problems
+    }
+
+
+def test_numbers_of_prompts_without_prompts_are_wrong(folder: Folder) -> None:
+    del folder.meta["prompts"]
+    problems = found(validate(folder.write()))
+    assert (META, "prompts", "is missing") in problems
+    assert (
+        "test.json",
+        "data[0].instruction",
+        f"is the number of a prompt, and there are no prompts in {META}",
+    ) in problems
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ensure_ascii", "letters written as"),
+        ("indent", "must be indented by 4 spaces"),
+        ("flat", "must be indented by 4 spaces"),
+    ],
+)
+def test_the_metadata_are_written_for_readers(folder: Folder, text: str, message: str) -> None:
+    root = folder.write()
+    dumps = {
+        "ensure_ascii": json.dumps(folder.meta, indent=4),
+        "indent": json.dumps(folder.meta, indent=2, ensure_ascii=False),
+        "flat": json.dumps(folder.meta, ensure_ascii=False),
+    }
+    (root / META).write_text(dumps[text], encoding="utf-8")
+    assert [problem.file for problem in validate(root).problems if message in problem.message] == [META]
+
+
+def test_a_metric_written_twice_is_found(folder: Folder) -> None:
+    root = folder.write()
+    text = (root / META).read_text(encoding="utf-8").replace('"em": {', '"acc": {')
+    (root / META).write_text(text, encoding="utf-8")
+    assert (META, "", "is not JSON: the key 'acc' stands twice in one object") in found(validate(root))
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": NaN}', b"5"])
+@pytest.mark.parametrize("name", [META, "raw_readme_ru.json", "test.json"])
+def test_an_unreadable_file_is_a_problem_beside_the_others(folder: Folder, name: str, content: bytes) -> None:
+    folder.shots["access"] = "secret"
+    root = folder.write()
+    (root / name).write_bytes(content)
+    files = {problem.file for problem in validate(root).problems}
+    assert {name, "shots.json"} <= files
+
+
+def test_media_that_lead_out_of_the_folder_through_links_are_found(folder: Folder, tmp_path: Path) -> None:
+    root = folder.write()
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    (root / "samples" / "image007.png").unlink()
+    (root / "samples" / "image007.png").symlink_to(tmp_path / "secret.png")
+    (root / "samples" / "image008.png").unlink()
+    (root / "samples" / "image008.png").symlink_to("image008.png")
+    (root / "samples" / "image009.png").write_bytes(b"")
+    problems = {problem.path: problem.message for problem in validate(root).problems}
+    assert "leads out of the folder" in problems["data[6].inputs.image"]
+    assert "names a file" in problems["data[7].inputs.image"]
+    assert "names an empty file" in problems["data[8].inputs.image"]
+
+
+def test_a_samples_folder_that_is_a_link_outward_is_found(folder: Folder, tmp_path: Path) -> None:
+    root = folder.write()
+    (root / "samples").rename(tmp_path / "elsewhere")
+    (root / "samples").symlink_to(tmp_path / "elsewhere")
+    assert all("leads out" in problem.message for problem in validate(root).problems)
+
+
+def test_a_pipe_in_place_of_a_file_does_not_hang(folder: Folder) -> None:
+    root = folder.write()
+    (root / "samples" / "image001.png").unlink()
+    os.mkfifo(root / "samples" / "image001.png")
+    (root / "test.json").unlink()
+    os.mkfifo(root / "test.json")
+    assert ("test.json", "", "is not a file") in found(validate(root))
+
+
+def test_what_may_be_a_mistake_is_noted(folder: Folder) -> None:
+    folder.meta["colour"] = "red"
+    del folder.meta["data_field_descriptions"]["image"]
+    del folder.meta["human_benchmark"]["em"]
+    folder.en["Thanks"] = "To all."
+    folder.test["data"][0]["comment"] = "?"
+    root = folder.write()
+    (root / "samples" / "spare.png").write_bytes(b"spare")
+    report = validate(root)
+    assert report.valid
+    assert {(note.file, note.path) for note in report.notes} == {
+        (META, "colour"),
+        (META, "data_field_descriptions.image"),
+        (META, "human_benchmark.em"),
+        ("raw_readme_en.json", "Thanks"),
+        ("samples/spare.png", ""),
+        ("test.json", "data[0].comment"),
+    }
+
+
+def test_a_folder_without_items_is_invalid_and_no_folder_is_no_input(tmp_path: Path) -> None:
+    assert found(validate(tmp_path)) == [("", "", "holds no items: test.json was expected")]
+    with pytest.raises(InputError, match="no such file or folder"):
+        validate(tmp_path / "nowhere")
+
+
+# The first form, and what the catalogue knows.
+
+
+def v1(
+    number: int, inputs: Any, outputs: Any = "1", instruction: str = "{inputs}", **meta: Any
+) -> dict[str, Any]:
+    return {"instruction": instruction, "inputs": inputs, "outputs": outputs, "meta": {"id": number, **meta}}
+
+
+def written(file: Path, data: dict[str, Any]) -> Path:
+    file.write_text(json.dumps({"data": data}, ensure_ascii=False), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("name", sorted(GENERATORS))
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".parquet"])
+def test_generated_datasets_are_valid(tmp_path: Path, name: str, suffix: str) -> None:
+    file = tmp_path / f"{name}{suffix}"
+    write_splits(file, [Split("test", tuple(generate(name, 35, seed=1)))])
+    report = validate(file, CATALOGUE[name])
+    assert found(report) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "path", "message"),
+    [
+        ("bps", v1(1, "( )", "2"), "outputs", "must be one of 0, 1, not '2'"),
+        ("bps", v1(1, "( )", 1), "outputs", "must be a text"),
+        ("bps", v1(1, {"inputs": "( )"}), "inputs", "must be a text"),
+        ("bps", v1(1, "( )", instruction="{inputs} {more}"), "instruction", "names {more}"),
+        ("bps", v1(1, "( )", instruction="?"), "instruction", "does not name {inputs}"),
+        ("simplear", v1(1, "1 + 1 = ", "два"), "outputs", "must be a whole number"),
+        ("rcb", v1(1, {"premise": "а"}, instruction="{premise}"), "inputs", "must be an object with hypothesis, premise"),
+        ("ruethics", v1(1, {"text": "", "actant_1": "", "actant_2": ""}, {"law": "1"}, "", question="good"), "outputs",
+         "must be an object with virtue, law"),
+        ("ruethics", v1(1, {"text": "", "actant_1": "", "actant_2": ""},
+         dict.fromkeys(("virtue", "law", "moral", "justice", "utilitarianism"), "2"), ""), "outputs", "virtue must be one of"),
+        ("ruhumaneval", v1(1, {"function": "f", "tests": "[{'n': 1}]"}, ["1", "2"], "{function}"), "outputs",
+         "has 2 results for 1 tests"),
+        ("ruhumaneval", v1(1, {"function": "f", "tests": "open('x')"}, ["1"], "{function}"), "inputs.tests",
+         "is not a list of literals"),
+        ("ruhumaneval", v1(1, {"function": "f", "tests": "[]"}, 5, "{function}"), "outputs", "must be the list"),
+    ],
+)  # fmt: skip
+def test_items_of_a_known_dataset_are_as_it_declares(
+    tmp_path: Path, name: str, item: dict[str, Any], path: str, message: str
+) -> None:
+    report = validate(written(tmp_path / f"{name}.json", {"test": [item]}))
+    assert [p for p in report.problems if p.path == f"data.test[0].{path}" and message in p.message], found(
+        report
+    )
+
+
+def test_a_prompt_may_leave_out_the_tests_of_a_program_and_a_field_that_is_empty(tmp_path: Path) -> None:
+    program = v1(1, {"function": "f", "tests": "[{'n': 1}]"}, ["1"], "{function}")
+    assert validate(written(tmp_path / "rucodeeval.json", {"test": [program]})).valid
+    own = v1(1, {"text": "т", "extra": ""}, instruction="{text}")
+    assert validate(written(tmp_path / "own.json", {"test": [own]})).valid
+
+
+def test_a_declaration_beside_the_data_is_used(tmp_path: Path) -> None:
+    (tmp_path / "dataset.yaml").write_text(
+        "{name: own, title: Own, answer: {kind: choice, labels: [да, нет]}, metrics: [acc]}", encoding="utf-8"
+    )
+    written(tmp_path / "test.json", {"test": [v1(1, "?", "возможно")]})
+    assert found(validate(tmp_path)) == [
+        ("test.json", "data.test[0].outputs", "must be one of да, нет, not 'возможно'")
+    ]
+
+
+# The exam.
+
+TEXT_TASKS = {"2", "4", "5", "6", "7", "13", "14", "24"}
+
+
+def variant(number: int = 1, first_id: int = 1) -> list[dict[str, Any]]:
+    """A whole variant, with one prompt a type."""
+    made = []
+    for position, task in enumerate(TASKS):
+        kind = (
+            "text" if task in TEXT_TASKS else "matching" if task == "26" else "multiple_choice_based_on_text"
+        )
+        gold = "слово,слова" if task in TEXT_TASKS else "1,2,3,4" if task == "26" else "1,3"
+        inputs = {"task": f"{number}, {task}", "text": "", "choices": "", "additional_text": ""}
+        score = {"16": 2, "26": 4}.get(task, 1)
+        meta = {"id_task": task, "variant": number, "score": score, "type": kind}
+        made.append(v1(first_id + position, inputs, gold, f"{kind}: {{task}}", **meta))
+    return made
+
+
+def test_whole_variants_of_the_exam_are_valid(tmp_path: Path) -> None:
+    file = written(tmp_path / "use.json", {"test": [*variant(1), *variant(2, 31)]})
+    assert found(validate(file)) == []
+
+
+def test_variants_of_the_train_split_may_be_incomplete(tmp_path: Path) -> None:
+    file = written(tmp_path / "use.json", {"test": variant(1), "train": variant(2, 31)[:7]})
+    assert found(validate(file)) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "key", "value", "path", "message"),
+    [
+        ("16", "score", 1, "meta.score", "must be 2 in task 16"),
+        ("16", "score", 1, None, "variant 1 gives 33 points, not 34"),
+        ("3", "score", True, "meta.score", "must be 1"),
+        ("4", "type", "matching", "meta.type", "must be text in task 4"),
+        ("26", "type", "text", "meta.type", "must be matching in task 26"),
+        ("9", "type", "multiple_choice", "meta.type", "multiple_choice_based_on_text or"),
+        ("9", "id_task", "8", "meta.id_task", "8_0 to 8_4"),
+        ("9", "id_task", 9, "meta.id_task", "must be a text"),
+        ("9", "id_task", "10", None, "lacks task 9"),
+        ("9", "id_task", "10", None, "has task 10 more than once"),
+        ("9", "variant", "1", "meta.variant", "must be the number"),
+        ("9", "outputs", "1, 3", "outputs", "without spaces"),
+        ("26", "outputs", "1,2,3", "outputs", "must be four numbers"),
+        ("2", "outputs", "Слово", "outputs", "lower case"),
+    ],
+)
+def test_the_rules_of_the_exam(
+    tmp_path: Path, task: str, key: str, value: Any, path: str | None, message: str
+) -> None:
+    items = variant()
+    at = TASKS.index(task)
+    (items[at] if key == "outputs" else items[at]["meta"])[key] = value
+    report = validate(written(tmp_path / "use.json", {"test": items}))
+    where = "data.test" if path is None else f"data.test[{at}].{path}"
+    assert [p for p in report.problems if p.path == where and message in p.message], found(report)
+
+
+def test_a_variant_must_be_whole(tmp_path: Path) -> None:
+    report = validate(written(tmp_path / "own.json", {"test": variant()[:-1]}))
+    messages = {problem.message for problem in report.problems}
+    assert messages == {
+        "variant 1 has 29 items, not 30",
+        "variant 1 lacks task 26",
+        "variant 1 gives 30 points, not 34",
+    }
