@@ -284,12 +284,14 @@ def use_task_order(id_task: str) -> tuple[int, int]:
     return int(task), int(part or 0)
 
 
-def test_the_use_variant_is_complete() -> None:
-    metas = [item["meta"] for item in split_of("use", "test")]
+@pytest.mark.parametrize(("split", "variant"), [("test", 1), ("shots", 2)])
+def test_a_use_variant_is_complete(split: str, variant: int) -> None:
+    """The shots are a variant too: a shot is always of the task that is asked."""
+    metas = [item["meta"] for item in split_of("use", split)]
     assert len(metas) == 30
     assert sum(meta["score"] for meta in metas) == 34
     assert [meta["id_task"] for meta in metas] == sorted(USE_TYPES, key=use_task_order)
-    assert {meta["variant"] for meta in metas} == {1}
+    assert {meta["variant"] for meta in metas} == {variant}
 
 
 def test_use_items_have_the_type_and_the_points_of_their_task() -> None:
@@ -334,15 +336,35 @@ def test_numbers_inside_a_use_text_run_from_one() -> None:
         assert numbers == list(range(1, len(numbers) + 1)), item["meta"]
 
 
-def test_the_use_word_that_is_corrected_stands_in_the_text() -> None:
-    by_task = {item["meta"]["id_task"]: item for item in split_of("use", "test")}
-    for task in ("4", "6"):
-        assert by_task[task]["outputs"] in by_task[task]["inputs"]["text"].lower()
-    for task in ("5", "7"):
-        assert by_task[task]["outputs"] not in by_task[task]["inputs"]["text"].lower()
-    for task in ("13", "14"):
-        unbracketed = re.sub(r"[()\s]", "", by_task[task]["inputs"]["text"]).lower()
-        assert by_task[task]["outputs"].split(",")[0][:5] in unbracketed
+@pytest.mark.parametrize("split", ["test", "shots"])
+def test_use_words_stand_in_the_text_or_replace_what_stands_there(split: str) -> None:
+    by_task = {item["meta"]["id_task"]: item for item in split_of("use", split)}
+    texts = {task: item["inputs"]["text"].lower() for task, item in by_task.items()}
+    golds = {
+        task: item["outputs"].split(",") for task, item in by_task.items() if item["meta"]["type"] == "text"
+    }
+    assert golds["2"][0] in texts["2"].replace(" ", "")
+    assert golds["4"][0] in texts["4"].split("\n")
+    assert golds["6"][0] in re.findall(r"\w+", texts["6"])
+    assert golds["5"][0] not in texts["5"]
+    assert golds["7"][0] not in texts["7"]
+    assert f"(не){golds['13'][0].removeprefix('не')}" in texts["13"]
+
+
+@pytest.mark.parametrize(
+    ("split", "task"), [(split, task) for split in ("test", "shots") for task in ("14", "24")]
+)
+def test_a_use_answer_of_two_words_is_right_in_either_order(split: str, task: str) -> None:
+    """Both words stand in one sentence or two of the text, and both orders, with ё and with е, are gold."""
+    (item,) = (item for item in split_of("use", split) if item["meta"]["id_task"] == task)
+    golds = set(item["outputs"].split(","))
+    first = item["outputs"].split(",")[0]
+    words = set(re.findall(r"\w+", item["inputs"]["text"].replace("(", "").replace(")", "").lower()))
+    pairs = [
+        (first[:cut], first[cut:]) for cut in range(1, len(first)) if {first[:cut], first[cut:]} <= words
+    ]
+    assert any({one + other, other + one} <= golds for one, other in pairs)
+    assert {gold.replace("ё", "е") for gold in golds} <= golds
 
 
 # Programs: our own, so they may run here.
@@ -507,10 +529,8 @@ LABELS = {
     "ruworldtree": "ABCD",
     "ruopenbookqa": "ABCD",
 }
-SHOTS_WANTED = dict.fromkeys(NAMES, 1) | {"simplear": 2}
-SHOTS_WANTED |= dict.fromkeys(
-    ["ruethics", "ruhhh", "ruhumaneval", "rucodeeval", "rumodar", "multiq", "use"], 0
-)
+SHOTS_WANTED = dict.fromkeys(NAMES, 1) | {"simplear": 2, "use": 30}
+SHOTS_WANTED |= dict.fromkeys(["ruethics", "ruhhh", "ruhumaneval", "rucodeeval", "rumodar", "multiq"], 0)
 
 
 def test_every_dataset_has_items() -> None:
