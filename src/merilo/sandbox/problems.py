@@ -1,29 +1,28 @@
 """Problems that programs are asked to solve, and the files that hold them.
 
-Two kinds of file are read, each plain or compressed by gzip: ruHumanEval's items (a split `{"data": ...}`, a list, or
-JSON Lines), whose tests are a literal list of keyword arguments and whose gold is `str(result)` of every call; and
-HumanEval's own JSON Lines, whose test is a function `check(candidate)`.
+Two kinds of file are read: ruHumanEval's items in any form that `merilo.items` reads, whose tests are a literal list of
+keyword arguments and whose gold is `str(result)` of every call; and HumanEval's own JSON Lines, plain or compressed by
+gzip, whose test is a function `check(candidate)`.
 """
 
 from __future__ import annotations
 
-import ast
 import gzip
-import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
+from merilo.datasets.problems import program_golds, program_tests
 from merilo.errors import DataError, InputError
 from merilo.files import shortened
-from merilo.items import ItemId, Json
+from merilo.items import Item, ItemId, Json, parse_json, read_split
 from merilo.sandbox.extraction import Stub
 from merilo.sandbox.program import Call, Check, Program
 
-#: The longest file of problems that is read, in bytes, after decompression: an archive may unfold without end.
+#: The longest file of HumanEval's form that is read, in bytes, unpacked: an archive may unfold without end.
 LONGEST_FILE: Final = 1 << 28
 
 _GZIP: Final = b"\x1f\x8b"
@@ -72,230 +71,151 @@ def read_problems(path: Path) -> dict[str, Problem]:
             does not define, or the id of another.
     """
     problems: dict[str, Problem] = {}
-    for row in _rows(_text(path), path):
-        problem = _problem(row)
-        if str(problem.id) in problems:
-            raise row.error(
-                f"the id {json.dumps(problem.id, ensure_ascii=False)} is another problem's too", "id"
-            )
-        problems[str(problem.id)] = problem
+    if _is_human_eval(path):
+        for row, value in _json_lines(path):
+            problem = _with_check(_Place(path, row), value)
+            if str(problem.id) in problems:
+                raise _Place(path, row).error(f"another problem has the id {problem.id!r} too", "task_id")
+            problems[str(problem.id)] = problem
+    else:
+        for item in read_split(path):
+            place = _Place(path, prefix=f"item {item.id}, ")
+            if str(item.id) in problems:
+                raise place.error("another item has the same id", "meta.id")
+            problems[str(item.id)] = _with_calls(place, item)
     if not problems:
         raise InputError("holds no problems", file=path)
     return problems
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """One problem as it stands in its file."""
+class _Place:
+    """Where a problem stands."""
 
-    value: Mapping[str, Json]
     file: Path
-    line: int | None
-    path: str = ""
+    row: int | None = None
+    prefix: str = ""
 
     def error(self, message: str, field: str) -> DataError:
-        return DataError(message, file=self.file, row=self.line, field=f"{self.path}{field}")
+        return DataError(message, file=self.file, row=self.row, field=f"{self.prefix}{field}")
 
     def text(self, value: Json, field: str) -> str:
         if not isinstance(value, str) or not value.strip():
-            raise self.error(
-                "must be a text and is " + ("missing" if value is None else _shown(value)), field
-            )
+            what = "missing" if value is None else shortened(repr(value))
+            raise self.error(f"must be a text and is {what}", field)
         return value
 
 
-def _text(path: Path) -> str:
+def _is_human_eval(path: Path) -> bool:
+    """Whether a file is HumanEval's: packed, or its first line is an object with a prompt or a test."""
     try:
-        data = path.read_bytes() if path.stat().st_size <= LONGEST_FILE else None
-        if data is not None and data.startswith(_GZIP):
-            with gzip.open(path) as stream:
-                data = stream.read(LONGEST_FILE + 1)
-    except FileNotFoundError:
-        raise InputError("there is no such file", file=path) from None
-    except IsADirectoryError:
-        raise InputError("is a folder, not a file", file=path) from None
+        with path.open("rb") as stream:
+            if stream.read(len(_GZIP)) == _GZIP:
+                return True
+            stream.seek(0)
+            head = next((line for line in stream if line.strip()), b"")
+        if not head:
+            raise InputError("the file is empty", file=path)
+    except OSError:
+        return False  # the reader of items says what is wrong with it
+    try:
+        first = parse_json(head.decode("utf-8-sig"), file=path)
+    except (UnicodeDecodeError, InputError):
+        return False
+    return isinstance(first, dict) and not first.keys().isdisjoint({"prompt", "test", "task_id"})
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
+    data = _unpacked(path)
+    for row, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = parse_json(line.decode("utf-8-sig"), file=path, row=row)
+        except UnicodeDecodeError as error:
+            message = f"is not UTF-8 text (byte 0x{line[error.start]:02x})"
+            raise InputError(message, file=path, row=row) from None
+        if not isinstance(value, dict):
+            raise InputError(f"must be an object and is {shortened(repr(value))}", file=path, row=row)
+        yield row, value
+
+
+def _unpacked(path: Path) -> bytes:
+    """The bytes of a file, of what it holds if it is packed."""
+    try:
+        with path.open("rb") as stream:
+            packed = stream.read(len(_GZIP)) == _GZIP
+            stream.seek(0)
+            data = (
+                gzip.GzipFile(fileobj=stream).read(LONGEST_FILE + 1)
+                if packed
+                else stream.read(LONGEST_FILE + 1)
+            )
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"is not a whole gzip archive ({error})", file=path) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from error
-    if data is None or len(data) > LONGEST_FILE:
+    if len(data) > LONGEST_FILE:
         raise InputError(
             f"holds more than {LONGEST_FILE >> 20} MiB, which no set of problems does", file=path
         )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"is not UTF-8 text (byte 0x{data[error.start]:02x})", file=path, row=line) from None
-    if not text.strip():
-        raise InputError("the file is empty", file=path)
-    return text
+    return data
 
 
-def _rows(text: str, path: Path) -> Iterator[_Row]:
-    first = text.lstrip().split("\n", 1)[0]
-    try:
-        head: Json = json.loads(first)
-    except (ValueError, RecursionError):
-        head = None
-    if isinstance(head, dict) and "data" not in head:
-        yield from _json_lines(text, path)
-        return
-    try:
-        whole: Json = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"is neither JSON nor JSON Lines ({error.msg})", file=path, row=error.lineno
-        ) from None
-    except (ValueError, RecursionError):
-        raise InputError(
-            "is no JSON that can be read (nested too deeply, or a number too long)", file=path
-        ) from None
-    yield from _items(whole, path)
-
-
-def _json_lines(text: str, path: Path) -> Iterator[_Row]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value: Json = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            what = (
-                error.msg
-                if isinstance(error, json.JSONDecodeError)
-                else "nested too deeply, or a number too long"
-            )
-            raise InputError(
-                f"is not a row of JSON ({what}); is the file cut off?", file=path, row=number
-            ) from None
-        if not isinstance(value, dict):
-            raise InputError(f"must be an object and is {_shown(value)}", file=path, row=number)
-        yield _Row(value, path, number)
-
-
-def _items(whole: Json, path: Path) -> Iterator[_Row]:
-    """The items of a split: `{"data": {"test": [...]}}`, `{"data": [...]}` or a bare list."""
-    data = whole.get("data") if isinstance(whole, dict) else whole
-    prefix = "data" if isinstance(whole, dict) else ""
-    if isinstance(data, dict):
-        name = "test" if "test" in data else next(iter(data), "")
-        prefix, data = f"{prefix}.{name}", data.get(name)
-    if not isinstance(data, list):
-        raise InputError(
-            'holds no list of items where one is expected ({"data": {"test": [...]}})', file=path
-        )
-    for number, value in enumerate(data):
-        if not isinstance(value, dict):
-            raise InputError(
-                f"must be an object and is {_shown(value)}", file=path, field=f"{prefix}[{number}]"
-            )
-        yield _Row(value, path, None, f"{prefix}[{number}].")
-
-
-def _problem(row: _Row) -> Problem:
-    if "prompt" in row.value:
-        return _with_check(row)
-    if "inputs" in row.value:
-        return _with_calls(row)
-    raise row.error(
-        "is neither an item (inputs, outputs, meta) nor HumanEval's (prompt, test, entry_point)", "prompt"
-    )
-
-
-def _with_check(row: _Row) -> Problem:
-    field = "task_id" if "task_id" in row.value else "id"
-    prompt = row.text(row.value["prompt"], "prompt")
-    test = row.value.get("test")
+def _with_check(place: _Place, value: Mapping[str, Json]) -> Problem:
+    field = "task_id" if "task_id" in value else "id"
+    name = value.get(field)
+    if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
+        what = "missing" if name is None else shortened(repr(name))
+        raise place.error(f"must be a number or a text and is {what}", field)
+    prompt = place.text(value.get("prompt"), "prompt")
+    test = value.get("test")
     if not isinstance(test, str) or not re.search(r"^def[ \t]+check[ \t]*\(", test, re.MULTILINE):
-        raise row.error("has no tests: it must define check(candidate)", "test")
-    stub = _stub(row, prompt, row.value.get("entry_point"), "entry_point")
-    canonical = row.value.get("canonical_solution")
+        raise place.error("has no tests: it must define check(candidate)", "test")
+    stub = _stub(place, prompt, value.get("entry_point"), "entry_point")
+    canonical = value.get("canonical_solution")
     return Problem(
-        _id(row, row.value.get(field), field),
-        stub,
-        Check(test, context=prompt),
-        (),
-        canonical if isinstance(canonical, str) else None,
+        name, stub, Check(test, context=prompt), (), canonical if isinstance(canonical, str) else None
     )
 
 
-def _with_calls(row: _Row) -> Problem:
-    inputs, meta = row.value["inputs"], row.value.get("meta")
-    if not isinstance(inputs, dict):
-        raise row.error(f"must hold function and tests, and is {_shown(inputs)}", "inputs")
-    if not isinstance(meta, dict):
-        raise row.error("must hold id and entry_point, and is missing", "meta")
-    function = row.text(inputs.get("function"), "inputs.function")
-    tests = _calls(row, inputs.get("tests"))
-    canonical = meta.get("canonical_solution")
-    return Problem(
-        _id(row, meta.get("id"), "meta.id"),
-        _stub(row, function, meta.get("entry_point"), "meta.entry_point"),
-        tests,
-        _gold(row, row.value.get("outputs"), len(tests)),
-        canonical if isinstance(canonical, str) else None,
-    )
+def _with_calls(place: _Place, item: Item) -> Problem:
+    if isinstance(item.inputs, str):
+        raise place.error("must hold function and tests, and is a text", "inputs")
+    function = place.text(item.inputs.get("function"), "inputs.function")
+    if item.inputs.get("tests") in (None, "", []):
+        raise place.error("has no tests", "inputs.tests")
+    try:
+        tests = tuple(program_tests(item))
+        gold = None if item.outputs is None else tuple(program_golds(item))
+    except DataError as error:
+        raise place.error(error.message, error.place.field or "inputs") from None
+    if not tests:
+        raise place.error("has no tests", "inputs.tests")
+    if gold is not None and len(gold) != len(tests):
+        raise place.error(f"has {len(gold)} results for {len(tests)} tests", "outputs")
+    if isinstance(item.outputs, list) and _differ(item.outputs):
+        raise place.error("the lists of results differ, and every one should be the gold", "outputs")
+    stub = _stub(place, function, item.meta.get("entry_point"), "meta.entry_point")
+    canonical = item.meta.get("canonical_solution")
+    return Problem(item.id, stub, tests, gold, canonical if isinstance(canonical, str) else None)
 
 
-def _id(row: _Row, value: Json, field: str) -> ItemId:
-    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
-        raise row.error(
-            "must be a number or a text and is " + ("missing" if value is None else _shown(value)), field
-        )
-    return value
+def _differ(outputs: list[Json]) -> bool:
+    """Whether gold that stands once a generation is not the same everywhere."""
+    return any(isinstance(each, list) for each in outputs) and any(each != outputs[0] for each in outputs)
 
 
-def _stub(row: _Row, prompt: str, entry_point: Json, field: str) -> Stub:
+def _stub(place: _Place, prompt: str, entry_point: Json, field: str) -> Stub:
     if entry_point is None:
         defined = re.findall(r"^(?:async[ \t]+)?def[ \t]+(\w+)", prompt, re.MULTILINE)
         if not defined:
-            raise row.error("is missing, and the stub defines no function", field)
+            raise place.error("is missing, and the stub defines no function", field)
         entry_point = defined[-1]
-    name = row.text(entry_point, field)
+    name = place.text(entry_point, field)
     if not name.isidentifier():
-        raise row.error(f"is no name of a function: {shortened(name)}", field)
+        raise place.error(f"is no name of a function: {shortened(name)}", field)
     stub = Stub.read(prompt, name)
     if stub is None:
-        raise row.error(f"the function {name} is not defined in the stub", field)
+        raise place.error(f"the function {name} is not defined in the stub", field)
     return stub
-
-
-def _calls(row: _Row, tests: Json) -> tuple[Call, ...]:
-    """Each test's keyword arguments, from a literal or from JSON's own list."""
-    field = "inputs.tests"
-    value: object = tests
-    if isinstance(tests, str) and tests.strip():
-        try:
-            value = ast.literal_eval(tests.strip())
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            message = f"is no literal list of keyword arguments: {shortened(tests)}"
-            raise row.error(message, field) from None
-    if not value:
-        raise row.error("has no tests", field)
-    if not isinstance(value, list | tuple):
-        raise row.error(f"must be a list of keyword arguments and is {_shown(value)}", field)
-    for number, call in enumerate(value):
-        if not isinstance(call, dict) or not all(isinstance(name, str) for name in call):
-            message = f"must be keyword arguments ({{'name': value}}) and is {_shown(call)}"
-            raise row.error(message, f"{field}[{number}]")
-    return tuple(cast("list[Call]", value))
-
-
-def _gold(row: _Row, outputs: Json, tests: int) -> tuple[str, ...] | None:
-    """`str(result)` of every test; the list may stand once, or once a generation."""
-    if outputs is None or outputs in ("", [], {}):
-        return None
-    if not isinstance(outputs, list):
-        raise row.error(f"must be a list of results and is {_shown(outputs)}", "outputs")
-    if all(isinstance(each, list) for each in outputs):
-        if any(each != outputs[0] for each in outputs):
-            raise row.error("the lists of results differ, and all of them should be the gold", "outputs")
-        outputs = cast("list[Json]", outputs[0])
-    if len(outputs) != tests:
-        raise row.error(f"has {len(outputs)} results for {tests} tests", "outputs")
-    return tuple(map(str, outputs))
-
-
-def _shown(value: object) -> str:
-    return shortened(repr(value))

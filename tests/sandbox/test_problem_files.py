@@ -53,14 +53,13 @@ def lines(*rows) -> str:
     return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rows)
 
 
-@pytest.mark.parametrize("wrap", [
-    lambda items: {"data": {"test": items}},
-    lambda items: {"data": items},
-    lambda items: items,
-    lambda items: lines(*items),
+@pytest.mark.parametrize(("name", "wrap"), [
+    ("problems.json", lambda items: {"data": {"test": items}}),
+    ("test.json", lambda items: {"data": items}),
+    ("test.jsonl", lambda items: lines(*items)),
 ])  # fmt: skip
-def test_items_are_read_from_every_form_of_a_split(tmp_path, wrap):
-    problems = read_problems(written(tmp_path, wrap([item(6), item(7)])))
+def test_items_are_read_from_every_form_of_a_split(tmp_path, name, wrap):
+    problems = read_problems(written(tmp_path, wrap([item(6), item(7)]), name))
     assert list(problems) == ["6", "7"]
     problem = problems["6"]
     assert (problem.id, problem.tests, problem.gold) == (6, ({"x": 1}, {"x": "ab"}), ("2", "abab"))
@@ -80,62 +79,60 @@ def test_human_evals_own_lines_are_read_plain_and_compressed(tmp_path):
 
 
 def test_one_row_alone_is_json_lines_too(tmp_path):
-    assert list(read_problems(written(tmp_path, json.dumps(row())))) == ["HumanEval/0"]
+    assert list(read_problems(written(tmp_path, json.dumps(row()), "one.jsonl"))) == ["HumanEval/0"]
 
 
 def test_tests_may_be_a_list_of_json(tmp_path):
-    path = written(tmp_path, [item(tests=[{"x": 1}, {"x": [2]}], outputs=("2", "[2, 2]"))])
+    path = written(tmp_path, {"data": [item(tests=[{"x": 1}, {"x": [2]}], outputs=("2", "[2, 2]"))]})
     assert read_problems(path)["1"].tests == ({"x": 1}, {"x": [2]})
 
 
 def test_a_literal_may_hold_what_json_cannot(tmp_path):
-    path = written(tmp_path, [item(tests="[{'x': (1, 2)}, {'x': {3}}]")])
+    path = written(tmp_path, {"data": [item(tests="[{'x': (1, 2)}, {'x': {3}}]")]})
     assert read_problems(path)["1"].tests == ({"x": (1, 2)}, {"x": {3}})
 
 
 def test_gold_that_stands_once_a_generation_is_read_once(tmp_path):
-    path = written(tmp_path, [item(outputs=[["2", "abab"]] * 10)])
+    path = written(tmp_path, {"data": [item(outputs=[["2", "abab"]] * 10)]})
     assert read_problems(path)["1"].gold == ("2", "abab")
 
 
 def test_gold_that_is_no_text_is_compared_as_its_text(tmp_path):
-    path = written(tmp_path, [item(outputs=[2, None])])
+    path = written(tmp_path, {"data": [item(outputs=[2, None])]})
     assert read_problems(path)["1"].gold == ("2", "None")
 
 
 @pytest.mark.parametrize("outputs", [None, "", []])
 def test_a_problem_without_gold_is_closed(tmp_path, outputs):
-    problem = read_problems(written(tmp_path, [item(outputs=outputs)]))["1"]
+    problem = read_problems(written(tmp_path, {"data": [item(outputs=outputs)]}))["1"]
     assert problem.is_closed
 
 
 def test_the_last_function_of_the_stub_is_the_entry_point_where_none_is_named(tmp_path):
-    path = written(tmp_path, [item(function="def one():\n    return 1\n\n" + STUB, entry_point=None)])
+    path = written(
+        tmp_path, {"data": [item(function="def one():\n    return 1\n\n" + STUB, entry_point=None)]}
+    )
     assert read_problems(path)["1"].stub.entry_point == "double"
 
 
 @pytest.mark.parametrize(("problem", "message"), [
-    (item(tests=""), "data[0].inputs.tests: has no tests"),
-    (item(tests=None), "data[0].inputs.tests: has no tests"),
-    (item(tests="[]"), "data[0].inputs.tests: has no tests"),
-    (item(tests="[{'x': open('/etc/passwd')}]"), "data[0].inputs.tests: is no literal list of keyword arguments"),
-    (item(tests="[" * 5000), "is no literal"),
-    (item(tests="-" * 100_000 + "1"), "is no literal"),
-    (item(tests="'x'"), "must be a list of keyword arguments"),
-    (item(tests="[1, 2]"), "data[0].inputs.tests[0]: must be keyword arguments ({'name': value}) and is 1"),
-    (item(tests="[{1: 2}]"), "must be keyword arguments"),
-    (item(outputs=("2",)), "data[0].outputs: has 1 results for 2 tests"),
-    (item(outputs=[["2", "a"], ["2", "b"]]), "the lists of results differ"),
-    (item(outputs={"a": 1}), "must be a list of results"),
-    (item(entry_point="triple"), "data[0].meta.entry_point: the function triple is not defined in the stub"),
-    (item(entry_point="double()"), "is no name of a function"),
-    (item(function="x = 1", entry_point=None), "is missing, and the stub defines no function"),
-    (item(function=""), "data[0].inputs.function: must be a text"),
-    (item(None), "data[0].meta.id: must be a number or a text and is missing"),
-    (item(True), "data[0].meta.id: must be a number or a text and is True"),
-    ({"inputs": "text", "meta": {}}, "data[0].inputs: must hold function and tests"),
-    ({"inputs": {}}, "data[0].meta: must hold id and entry_point"),
-    ({"question": 1}, "is neither an item"),
+    (item(tests=""), "item 1, inputs.tests: has no tests"),
+    (item(tests=None), "item 1, inputs.tests: has no tests"),
+    (item(tests="[]"), "item 1, inputs.tests: has no tests"),
+    (item(tests="[{'x': open('/etc/passwd')}]"), "item 1, inputs.tests: is not a list of literals"),
+    (item(tests="[" * 5000), "item 1, inputs.tests: is not a list of literals"),
+    (item(tests="-" * 100_000 + "1"), "item 1, inputs.tests: is not a list of literals"),
+    (item(tests="'x'"), "item 1, inputs.tests: is a literal, but not a list"),
+    (item(tests="[1, 2]"), "item 1, inputs.tests: must be a list of dictionaries"),
+    (item(tests="[{1: 2}]"), "item 1, inputs.tests: must be a list of dictionaries"),
+    (item(outputs=("2",)), "item 1, outputs: has 1 results for 2 tests"),
+    (item(outputs=[["2", "a"], ["2", "b"]]), "item 1, outputs: the lists of results differ"),
+    (item(outputs={"a": 1}), "item 1, outputs: must be a list"),
+    (item(entry_point="triple"), "item 1, meta.entry_point: the function triple is not defined in the stub"),
+    (item(entry_point="double()"), "item 1, meta.entry_point: is no name of a function"),
+    (item(function="x = 1", entry_point=None), "item 1, meta.entry_point: is missing, and the stub defines no function"),
+    (item(function=""), "item 1, inputs.function: must be a text"),
+    (item() | {"inputs": "text"}, "item 1, inputs: must hold function and tests, and is a text"),
 ])  # fmt: skip
 def test_a_problem_that_cannot_be_judged_is_named(tmp_path, problem, message):
     with pytest.raises(DataError) as caught:
@@ -149,7 +146,7 @@ def test_a_problem_that_cannot_be_judged_is_named(tmp_path, problem, message):
     (row(test="x = 1"), "row 2, test: has no tests: it must define check(candidate)"),
     (row(entry_point="triple"), "row 2, entry_point: the function triple is not defined in the stub"),
     (row(prompt=None), "row 2, prompt: must be a text and is missing"),
-    (row("HumanEval/0"), 'row 2, id: the id "HumanEval/0" is another problem\'s too'),
+    (row("HumanEval/0"), 'row 2, task_id: another problem has the id \'HumanEval/0\' too'),
 ])  # fmt: skip
 def test_a_row_that_cannot_be_judged_is_named(tmp_path, problem, message):
     path = written(tmp_path, lines(row(), {"task_id": "HumanEval/1"} | problem), "rows.jsonl")
@@ -159,42 +156,42 @@ def test_a_row_that_cannot_be_judged_is_named(tmp_path, problem, message):
 
 
 def test_an_id_is_the_same_as_a_number_and_as_a_text(tmp_path):
-    with pytest.raises(DataError, match="another problem's too"):
-        read_problems(written(tmp_path, [item(1), item("1")]))
+    with pytest.raises(DataError, match="another item has the same id"):
+        read_problems(written(tmp_path, {"data": [item(1), item("1")]}))
 
 
-@pytest.mark.parametrize(("data", "message"), [
-    (b"", "the file is empty"),
-    (b" \n", "the file is empty"),
-    (b"[]", "holds no problems"),
-    (b'{"data": {}}', "holds no list of items"),
-    (b'{"data": 5}', "holds no list of items"),
-    (b"5", "holds no list of items"),
-    (b"{", "is neither JSON nor JSON Lines"),
-    (b"id,prompt\n1,x\n", "is neither JSON nor JSON Lines"),
-    (b'[{"inputs": ', "is neither JSON nor JSON Lines"),
-    (lines(row()).encode() + b'{"task_id": "Hum', "row 2: is not a row of JSON"),
-    (lines(row()).encode() + b"7\n", "row 2: must be an object and is 7"),
-    ("[\n\"кот\"]".encode("cp1251"), "row 2: is not UTF-8 text (byte 0xea)"),
-    (b"\x1f\x8b\x08\x00broken", "is not a whole gzip archive"),
-    (gzip.compress(lines(row()).encode())[:-12], "is not a whole gzip archive"),
-    (b"[" * 200_000, "is no JSON that can be read"),
+@pytest.mark.parametrize(("name", "data", "message"), [
+    ("a.json", b"", "the file is empty"),
+    ("a.jsonl", b" \n", "the file is empty"),
+    ("a.json", b"[]", "holds no items"),
+    ("a.json", b'{"data": {"test": []}}', "holds no problems"),
+    ("a.json", b"{", "is not JSON"),
+    ("a.csv", b"id,prompt\n1,x\n", "is not one of the files that hold items"),
+    ("a.json", b'[{"inputs": ', "is not JSON"),
+    ("a.json", b"[" * 200_000, "is not JSON that can be read"),
+    ("a.jsonl", lines(row()).encode() + b'{"task_id": "Hum', "row 2: is not JSON"),
+    ("a.jsonl", lines(row()).encode() + b"7\n", "row 2: must be an object and is 7"),
+    ("a.jsonl", lines(row()).encode() + '"кот"'.encode("cp1251"), "row 2: is not UTF-8 text (byte 0xea)"),
+    ("a.json", "[\n\"кот\"]".encode("cp1251"), "is not UTF-8 text"),
+    ("a.gz", b"\x1f\x8b\x08\x00broken", "is not a whole gzip archive"),
+    ("a.jsonl.gz", gzip.compress(lines(row()).encode())[:-12], "is not a whole gzip archive"),
 ])  # fmt: skip
-def test_a_file_that_holds_no_problems_is_refused(tmp_path, data, message):
-    path = tmp_path / "problems.json"
+def test_a_file_that_holds_no_problems_is_refused(tmp_path, name, data, message):
+    path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(InputError) as caught:
         read_problems(path)
     assert message in str(caught.value)
-    assert "problems.json" in str(caught.value)
+    assert name in str(caught.value)
     assert caught.value.exit_status == 2
 
 
 def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no such file"):
         read_problems(tmp_path / "none.json")
-    with pytest.raises(InputError, match="is a folder"):
-        read_problems(tmp_path)
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(InputError, match=r"folder\.json"):
+        read_problems(tmp_path / "folder.json")
 
 
 json_values = st.recursive(
