@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from merilo.cli.code_score import score
+
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Run and score generated programs, jailed."
 )
@@ -12,3 +14,6 @@ app = typer.Typer(
 @app.callback()
 def code() -> None:
     """Run and score generated programs, jailed."""
+
+
+app.command("score")(score)

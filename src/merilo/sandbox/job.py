@@ -31,6 +31,15 @@ class Executor(Protocol):
 
     def run(self, programs: Iterable[Program]) -> Iterator[Execution]:
         """Run programs as they come; give one execution for each, in any order."""
+        ...
+
+
+class OpenExecutor(Protocol):
+    """What opens an executor for the length of a block: `merilo.sandbox.executors.Jails.open`."""
+
+    def __call__(self, workers: int | None, *, quiet: bool) -> AbstractContextManager[Executor]:
+        """Open an executor with so many workers, with fewer where quiet is wanted."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +51,14 @@ class Job:
         completions: the file.
         census: what a first reading of the file found.
         retries: how often a program that failed is tried again; a time-out always is once.
-        workers: how many run at a time; half as many (one at least) when the failed ones are tried again.
+        workers: how many run at a time, on each machine; as many as it has processors when not given.
     """
 
     problems: Mapping[str, Problem]
     completions: Path
     census: Census
-    retries: int
-    workers: int
-
-    @property
-    def quiet_workers(self) -> int:
-        """How many work when a program shall not suffer from its neighbours."""
-        return max(1, self.workers // 2)
+    retries: int = 0
+    workers: int | None = None
 
     def is_due(self, standing: Standing) -> bool:
         """Whether a program is to be tried again."""
@@ -169,7 +173,7 @@ def program_key(problem: str, source: str) -> str:
 def run_job(
     job: Job,
     ledger: Ledger,
-    executor: Callable[[int], AbstractContextManager[Executor]],
+    open_executor: OpenExecutor,
     tell: Callable[[Step], None] = lambda _: None,
 ) -> list[Entry]:
     """Judge every generation of a file.
@@ -177,7 +181,7 @@ def run_job(
     Args:
         job: what is to be judged.
         ledger: where the verdicts go, and what it already holds is not judged again.
-        executor: opens an executor with so many workers.
+        open_executor: opens what runs the programs.
         tell: called as the job goes on.
 
     Returns:
@@ -187,11 +191,11 @@ def run_job(
         MeriloError: what reading, running and writing raise.
     """
     run = _Run(job, ledger, tell)
-    with executor(job.workers) as pool:
+    with open_executor(job.workers, quiet=False) as pool:
         run.take(pool.run(run.first_programs()), job.census.generations, quiet=False)
     ledger.sync()
     while due := run.due():
-        with executor(job.quiet_workers) as pool:
+        with open_executor(job.workers, quiet=True) as pool:
             run.take(pool.run(run.due_programs(due)), len(due), quiet=True)
         ledger.sync()
     return run.entries

@@ -1,0 +1,215 @@
+"""`merilo code score`: pass@k of the programs that a model wrote."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from merilo.cli.output import emit_json, say
+from merilo.errors import DataError, UsageError
+from merilo.files import listed
+from merilo.items import Json
+from merilo.people.provenance import provenance
+from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_completions
+from merilo.sandbox.executors import Jails
+from merilo.sandbox.export import write_generations, write_outputs
+from merilo.sandbox.job import Entry, Job, Step, run_job
+from merilo.sandbox.ledger import Ledger, open_ledger
+from merilo.sandbox.problems import Problem, read_problems
+from merilo.sandbox.program import Check, Limits
+from merilo.sandbox.tally import Tally, tally_job, unanswered
+
+if TYPE_CHECKING:
+    from merilo.cli.code_table import Report
+
+_INPUT: Final = "Input"
+_JAIL: Final = "How programs run"
+_OUTPUT: Final = "Output"
+
+#: The k that are answered where the completions allow it and nothing else is asked for.
+USUAL_KS: Final = (1, 5, 10)
+
+
+def score(
+    completions: Annotated[Path, typer.Argument(help="JSON Lines with task_id (or id) and completion, many rows a problem; may be packed by gzip.")],
+    *,
+    data: Annotated[Path, typer.Option(help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.", rich_help_panel=_INPUT)],
+    k: Annotated[str | None, typer.Option("-k", metavar="1,5,10", help="For which k; 1, 5 and 10, as far as there are that many generations, when not given.", rich_help_panel=_INPUT)] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Score the problems that have completions, though others have none.", rich_help_panel=_INPUT)] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="How many programs run at a time; with --ray, on each node. All processors when not given.", rich_help_panel=_JAIL)] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that one program may take, all its tests together.", rich_help_panel=_JAIL)] = 3.0,
+    memory: Annotated[int, typer.Option(min=16, help="MiB that one program may use.", rich_help_panel=_JAIL)] = 512,
+    retries: Annotated[int, typer.Option(min=0, help="How often a program that failed is tried again. A time-out always is once, on a quiet machine.", rich_help_panel=_JAIL)] = 0,
+    python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14; Merilo's own when not given.", rich_help_panel=_JAIL)] = None,
+    packages: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.", rich_help_panel=_JAIL)] = None,
+    backend: Annotated[str, typer.Option(help="The jail: bubblewrap, docker, or auto for the first that is here.", rich_help_panel=_JAIL)] = "auto",
+    ray: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Spread the work over a Ray cluster: its address, auto, or local.", rich_help_panel=_JAIL)] = None,
+    unsafe_no_sandbox: Annotated[bool, typer.Option("--unsafe-no-sandbox", help="Run without a jail. Strangers' programs can then do anything that you can.", rich_help_panel=_JAIL)] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder for verdicts, generations and the score. A killed run goes on from it.", rich_help_panel=_OUTPUT)] = None,
+    outputs: Annotated[Path | None, typer.Option(metavar="FILE", help="What the programs answered, in the form of a submission.", rich_help_panel=_OUTPUT)] = None,
+    per_problem: Annotated[bool, typer.Option("--per-problem", help="Print a line a problem.", rich_help_panel=_OUTPUT)] = False,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
+) -> int:  # fmt: skip
+    """Score generated programs by pass@k.
+
+    Every distinct program runs once, in a jail of its own, and its answers are compared outside of it.
+
+    Exit status 1: a k that was asked for was refused, because a problem has fewer generations.
+    """
+    asked = _ks(k)
+    jails = Jails(
+        limits=Limits(wall_seconds=timeout, memory_bytes=memory << 20),
+        backend=backend,
+        python=python,
+        packages=packages,
+        unsafe_no_sandbox=unsafe_no_sandbox,
+        ray=ray,
+    )
+    problems = read_problems(data)
+    census = count_completions(completions, problems)
+    _refuse_gaps(problems, census, completions, data, partial=partial, outputs=outputs)
+    job = Job(problems, completions, census, retries, workers)
+    header: dict[str, Json] = {
+        "completions": census.sha256,
+        "data": provenance("", [data], {}).inputs[0]["sha256"],
+        **jails.described(),
+        "retries": retries,
+    }
+    begun = time.monotonic()
+    with open_ledger(out / "verdicts.jsonl" if out else None, header) as ledger:
+        if ledger.resumed:
+            say(f"going on: {ledger.resumed} programs have their verdicts already")
+        with _progress(census) as tell:
+            entries = run_job(job, ledger, jails.open, tell)
+        seconds = time.monotonic() - begun
+        tally = tally_job(problems, entries, ledger.standings)
+        options: dict[str, Json] = {
+            "data": str(data), "k": k, "partial": partial, "workers": workers, "timeout": timeout, "memory": memory,
+            "retries": retries, "python": python, "packages": _name(packages), "backend": backend, "ray": ray,
+            "unsafe_no_sandbox": unsafe_no_sandbox, "out": _name(out), "outputs": _name(outputs),
+        }  # fmt: skip
+        report = _report(tally, census, asked, seconds, ledger)
+        content = report.content() | {
+            "provenance": provenance(
+                _command(completions, options), [completions, data], options | {"jail": dict(jails.described())}
+            ).to_json()
+        }
+        _write(out, outputs, content, problems, entries, ledger)
+    for sentence in report.remarks:
+        say(sentence)
+    if json_to:
+        emit_json(content, json_to)
+    if json_to != "-":
+        from merilo.cli.code_table import show  # noqa: PLC0415 - the JSON needs no tables
+
+        show(report, per_problem=per_problem)
+    return 1 if asked and report.refused else 0
+
+
+def _ks(text: str | None) -> tuple[int, ...]:
+    """The k that were asked for; none where none were."""
+    if text is None:
+        return ()
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise UsageError(f"must be whole numbers from 1 on with commas between, not '{text}'", field="-k")
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def _refuse_gaps(
+    problems: dict[str, Problem],
+    census: Census,
+    completions: Path,
+    data: Path,
+    *,
+    partial: bool,
+    outputs: Path | None,
+) -> None:
+    """Refuse before anything runs what could not be scored after it."""
+    gaps = unanswered(census.counts)
+    if gaps and not partial:
+        raise DataError(f"{gaps}; --partial scores the others", file=completions)
+    closed = [name for name, problem in problems.items() if problem.is_closed]
+    if closed and not outputs:
+        raise DataError(
+            f"{len(closed)} of {len(problems)} problems have no outputs to compare with ({listed(closed, 5)}); "
+            "--outputs FILE runs them and writes what they answer",
+            file=data,
+        )
+    checked = [name for name, problem in problems.items() if isinstance(problem.tests, Check)]
+    if checked and outputs:
+        raise UsageError(
+            "the problems are tested by check(candidate), which has no outputs", field="--outputs"
+        )
+
+
+def _report(
+    tally: Tally, census: Census, asked: tuple[int, ...], seconds: float, ledger: Ledger
+) -> Report:
+    from merilo.cli.code_table import Report  # noqa: PLC0415 - see TYPE_CHECKING
+
+    fewest = tally.fewest().generations
+    remarks = []
+    if census.too_long:
+        rows = listed([str(row) for row in census.too_long], 5)
+        remarks.append(
+            f"{len(census.too_long)} completions are longer than {LONGEST_COMPLETION} characters and count as failed (row {rows})"
+        )
+    if gaps := unanswered(census.counts):
+        remarks.append(f"{gaps} and are left out")
+    closed = any(one.problem.is_closed for one in tally.problems)
+    if closed:
+        remarks.append("some problems have no outputs to compare with, so that there is no pass@k")
+    ks = () if closed else asked or tuple(k for k in USUAL_KS if k <= fewest)
+    refused = {k: sentence for k in ks if (sentence := tally.refusal(k))}
+    scores = [tally.score(k) for k in ks if k not in refused]
+    return Report(tally, scores, refused, [*refused.values(), *remarks], seconds, ledger.resumed)
+
+
+def _write(
+    out: Path | None,
+    outputs: Path | None,
+    content: dict[str, Json],
+    problems: dict[str, Problem],
+    entries: list[Entry],
+    ledger: Ledger,
+) -> None:
+    if outputs:
+        write_outputs(outputs, problems, entries, ledger)
+    if out:
+        write_generations(out / "generations.jsonl", entries, ledger)
+        emit_json(content, str(out / "score.json"))
+
+
+@contextmanager
+def _progress(census: Census) -> Iterator[Callable[[Step], None]]:
+    """A bar on standard error with a rate and a time left; nothing where nobody looks."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from merilo.cli.code_table import bars  # noqa: PLC0415 - only who looks pays for the drawing
+
+    with bars(census.generations) as tell:
+        yield tell
+
+
+def _command(completions: Path, options: dict[str, Json]) -> str:
+    words = ["merilo", "code", "score", str(completions)]
+    for name, value in options.items():
+        flag = "-k" if name == "k" else f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        elif value not in (None, False):
+            words += [flag, str(value)]
+    return shlex.join(words)
+
+
+def _name(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,257 @@
+"""The same jails on many machines: one-worker pools, spread over a Ray cluster.
+
+Every machine of the cluster has Merilo and a jail. The process that scores keeps the queue: it gives a worker a few
+programs at a time, and what a worker had not answered when it was lost goes to another. A program's execution is
+taken once, from the one worker that returned it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from merilo.errors import MissingPartError, UsageError
+from merilo.sandbox.program import Execution, Program
+
+if TYPE_CHECKING:
+    from merilo.sandbox.executors import Jails
+
+#: Programs that travel together: a few milliseconds of work against one of travel.
+BATCH: Final = 8
+
+#: Batches that a worker has: one to be at and one to go on with.
+AHEAD: Final = 2
+
+#: How often programs go to another worker when theirs is lost.
+LOSSES: Final = 8
+
+#: Seconds without a single worker after which the cluster counts as gone.
+PATIENCE: Final = 120.0
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """A one-worker pool somewhere on the cluster.
+
+    Attributes:
+        actor: Ray's handle; Ray publishes no types.
+        greeted: whether it is up.
+        batches: how many it has.
+    """
+
+    actor: Any
+    greeted: bool = False
+    batches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Programs on their way, and how often their worker was lost; a worker's greeting has none."""
+
+    worker: _Worker
+    programs: list[Program] = field(default_factory=list)
+    losses: int = 0
+
+
+class _Queue:
+    """The programs that no worker has: first those whose worker was lost, then new ones as they are wanted."""
+
+    def __init__(self, programs: Iterable[Program]) -> None:
+        self._source = iter(programs)
+        self._lost: deque[_Batch] = deque()
+        self._exhausted = False
+
+    def __bool__(self) -> bool:
+        return bool(self._lost) or not self._exhausted
+
+    def take(self, worker: _Worker) -> _Batch:
+        """A batch for a worker; one without programs when there are none left."""
+        if self._lost:
+            lost = self._lost.popleft()
+            return _Batch(worker, lost.programs, lost.losses)
+        programs = list(islice(self._source, BATCH))
+        self._exhausted = len(programs) < BATCH
+        return _Batch(worker, programs)
+
+    def give_back(self, batch: _Batch) -> None:
+        """Take what a lost worker had.
+
+        Raises:
+            MissingPartError: these programs have been lost too often.
+        """
+        if batch.losses >= LOSSES:
+            raise MissingPartError(
+                f"the Ray cluster lost {LOSSES} workers in a row under the same programs", field="--ray"
+            )
+        self._lost.append(_Batch(batch.worker, batch.programs, batch.losses + 1))
+
+
+class Node:
+    """What runs on the cluster: a pool of one jailed worker. Ray makes an actor of it."""
+
+    def __init__(self, jails: Jails) -> None:
+        self._pool = jails.pool(1)
+
+    def greet(self) -> None:
+        """Answer, once the actor is up."""
+
+    def run(self, programs: list[Program]) -> list[Execution]:
+        """Run programs one after another."""
+        return list(self._pool.run(programs))
+
+
+class Cluster:
+    """Jailed workers on all machines of a Ray cluster, for the length of a `with` block.
+
+    Args:
+        jails: how programs are run; its `ray` is the cluster's address, "auto", or "local" for one made here.
+        workers: how many on each machine; one a processor when not given.
+        quiet: half as many.
+
+    Raises:
+        MissingPartError: Ray is not installed.
+        UsageError: no cluster answers at the address.
+    """
+
+    def __init__(self, jails: Jails, workers: int | None, *, quiet: bool = False) -> None:
+        self._jails = jails
+        self._workers = workers
+        self._quiet = quiet
+        self._ray = _ray()
+        self._made_here = False
+        self._pool: list[_Worker] = []
+
+    def __enter__(self) -> Self:
+        if not self._ray.is_initialized():
+            _connect(self._ray, str(self._jails.ray))
+            self._made_here = True
+        self._actors = self._ray.remote(num_cpus=1, max_restarts=0)(Node)
+        for node in self._ray.nodes():
+            count = self._count(node)
+            for _ in range(count):
+                self._pool.append(self._start(node["NodeID"]))
+        if not self._pool:
+            self.__exit__(None, None, None)
+            raise MissingPartError("the Ray cluster has no processors", field="--ray")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self._pool:
+            with contextlib.suppress(Exception):  # a worker that is gone already
+                self._ray.kill(worker.actor)
+        self._pool.clear()
+        if self._made_here:
+            self._ray.shutdown()
+
+    def run(self, programs: Iterable[Program]) -> Iterator[Execution]:
+        """Run programs; each gets exactly one execution, whatever machines are lost on the way.
+
+        Args:
+            programs: taken from the iterable only as fast as workers take them.
+
+        Yields:
+            Executions, as they come.
+
+        Raises:
+            MissingPartError: no jail works on a machine of the cluster, or the cluster is gone.
+        """
+        queue = _Queue(programs)
+        under_way: dict[Any, _Batch] = {worker.actor.greet.remote(): _Batch(worker) for worker in self._pool}
+        while queue or any(batch.programs for batch in under_way.values()):
+            self._feed(queue, under_way)
+            ready, _ = self._ray.wait(list(under_way), num_returns=1, timeout=PATIENCE)
+            if not ready and not any(worker.greeted for worker in self._pool):
+                raise MissingPartError(
+                    f"the Ray cluster gave no worker in {PATIENCE:.0f} seconds", field="--ray"
+                )
+            for reference in ready:
+                batch = under_way.pop(reference)
+                executions = self._answer(reference, batch)
+                if executions is None:
+                    self._lose(batch, queue, under_way)
+                else:
+                    yield from executions
+
+    def _feed(self, queue: _Queue, under_way: dict[Any, _Batch]) -> None:
+        """Give every worker that is up what it can take."""
+        for worker in self._pool:
+            while queue and worker.greeted and worker.batches < AHEAD:
+                batch = queue.take(worker)
+                if batch.programs:
+                    under_way[worker.actor.run.remote(batch.programs)] = batch
+                    worker.batches += 1
+
+    def _answer(self, reference: object, batch: _Batch) -> list[Execution] | None:
+        """What a worker returned; `None` where it was lost. What its pool raised is raised."""
+        try:
+            executions = self._ray.get(reference)
+        except (
+            self._ray.exceptions.RayActorError,
+            self._ray.exceptions.WorkerCrashedError,
+            self._ray.exceptions.ObjectLostError,
+            self._ray.exceptions.NodeDiedError,
+        ):
+            return None
+        if batch.programs:
+            batch.worker.batches -= 1
+        batch.worker.greeted = True
+        return executions or []
+
+    def _lose(self, batch: _Batch, queue: _Queue, under_way: dict[Any, _Batch]) -> None:
+        """A worker is lost: its programs go to another, and a new one is asked for wherever there is room."""
+        if batch.programs:
+            queue.give_back(batch)
+        if batch.worker in self._pool:
+            self._pool.remove(batch.worker)
+            replacement = self._start(None)
+            self._pool.append(replacement)
+            under_way[replacement.actor.greet.remote()] = _Batch(replacement)
+
+    def _count(self, node: dict[str, Any]) -> int:
+        """How many workers a machine gets."""
+        if not node["Alive"]:
+            return 0
+        processors = int(node["Resources"].get("CPU", 0))
+        count = min(processors, self._workers or processors)
+        return max(1, count // 2) if self._quiet and count else count
+
+    def _start(self, node: str | None) -> _Worker:
+        """Ask for a worker, on one machine or on any."""
+        if node is None:
+            return _Worker(self._actors.options(scheduling_strategy="SPREAD").remote(self._jails))
+        from ray.util.scheduling_strategies import (  # noqa: PLC0415 - Ray is an extra
+            NodeAffinitySchedulingStrategy,
+        )
+
+        strategy = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
+        return _Worker(self._actors.options(scheduling_strategy=strategy).remote(self._jails))
+
+
+def _ray() -> ModuleType:
+    try:
+        import ray  # noqa: PLC0415 - an extra, and seconds of importing
+    except ImportError:
+        raise MissingPartError(
+            "spreading work over a cluster needs Ray: pip install 'merilo[ray]'", field="--ray"
+        ) from None
+    return ray
+
+
+def _connect(ray: ModuleType, address: str) -> None:
+    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+    try:
+        if address == "local":
+            ray.init(address="local", include_dashboard=False, **quiet)
+        else:
+            ray.init(address=address, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UsageError(f"no Ray cluster answers at '{address}' ({reason})", field="--ray") from None

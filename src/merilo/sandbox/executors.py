@@ -1,0 +1,87 @@
+"""Where a job's programs run: in a pool on this machine, or spread over a cluster."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from merilo.errors import UsageError
+from merilo.items import Json
+from merilo.sandbox.job import Executor
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Jails:
+    """How programs are run, whatever number of workers runs them.
+
+    Attributes:
+        limits: what one program may use.
+        backend: the kind of jail: "bubblewrap", "docker", "auto".
+        python: the Python for the programs: a version, a path, or Merilo's own.
+        packages: a folder of packages that programs may import.
+        unsafe_no_sandbox: run without a jail.
+        ray: the address of a Ray cluster, "auto" or "local"; this machine alone when not given.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+
+    limits: Limits
+    backend: str = "auto"
+    python: str | None = None
+    packages: Path | None = None
+    unsafe_no_sandbox: bool = False
+    ray: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.ray is not None and not self.ray.strip():
+            raise UsageError("must be an address, auto or local", field="--ray")
+
+    def described(self) -> dict[str, Json]:
+        """All that may change a verdict."""
+        return {
+            "wall_seconds": self.limits.wall_seconds,
+            "memory_bytes": self.limits.memory_bytes,
+            "python": self.python or platform.python_version(),
+            "packages": None if self.packages is None else str(self.packages.resolve()),
+            "jailed": not self.unsafe_no_sandbox,
+        }
+
+    def pool(self, workers: int) -> Pool:
+        """A pool on this machine."""
+        return Pool.open(
+            workers,
+            limits=self.limits,
+            name=self.backend,
+            python=self.python,
+            packages=self.packages,
+            unsafe_no_sandbox=self.unsafe_no_sandbox,
+        )
+
+    @contextmanager
+    def open(self, workers: int | None = None, *, quiet: bool = False) -> Iterator[Executor]:
+        """An executor, for the length of a block.
+
+        Args:
+            workers: how many programs run at a time (on a cluster: on each node); one a processor when not given.
+            quiet: half as many, so that no program suffers from its neighbours.
+
+        Raises:
+            MissingPartError: no jail works here, or Ray is not installed.
+            UsageError: no cluster answers at the address.
+        """
+        if self.ray is None:
+            count = workers or len(os.sched_getaffinity(0))
+            with self.pool(max(1, count // 2) if quiet else count) as pool:
+                yield pool
+        else:
+            from merilo.sandbox.cluster import Cluster  # noqa: PLC0415 - Ray is an extra, and takes seconds
+
+            with Cluster(self, workers, quiet=quiet) as cluster:
+                yield cluster
