@@ -98,7 +98,9 @@ def score(
         report = _report(tally, census, asked, seconds, ledger)
         content = report.content() | {
             "provenance": provenance(
-                _command(completions, options), [completions, data], options | {"jail": dict(jails.described())}
+                _command(completions, options),
+                [completions, data],
+                options | {"jail": dict(jails.described())},
             ).to_json()
         }
         _write(out, outputs, content, problems, entries, ledger)
@@ -150,9 +152,7 @@ def _refuse_gaps(
         )
 
 
-def _report(
-    tally: Tally, census: Census, asked: tuple[int, ...], seconds: float, ledger: Ledger
-) -> Report:
+def _report(tally: Tally, census: Census, asked: tuple[int, ...], seconds: float, ledger: Ledger) -> Report:
     from merilo.cli.code_table import Report  # noqa: PLC0415 - see TYPE_CHECKING
 
     fewest = tally.fewest().generations

@@ -93,9 +93,13 @@ def show(report: Report, *, per_problem: bool) -> None:
         table.add_row(f"  {result.words}", _with_exceptions(count, result, tally.exceptions))
     retries = tally.retries
     if retries.timeouts:
-        table.add_row("time-outs tried again", f"{retries.timeouts}, of which {retries.timeouts_passed} passed")
+        table.add_row(
+            "time-outs tried again", f"{retries.timeouts}, of which {retries.timeouts_passed} passed"
+        )
     if retries.failures:
-        table.add_row("failures tried again", f"{retries.failures}, of which {retries.failures_passed} passed")
+        table.add_row(
+            "failures tried again", f"{retries.failures}, of which {retries.failures_passed} passed"
+        )
     console.print(table)
     if per_problem:
         console.print(_problems(report))
@@ -104,11 +108,20 @@ def show(report: Report, *, per_problem: bool) -> None:
 def _problems(report: Report) -> object:
     from rich.table import Table  # noqa: PLC0415 - see show
 
-    table = Table(*["problem", "generations", "passed", *[score.name for score in report.scores], "how the others ended"])
+    table = Table(
+        *[
+            "problem",
+            "generations",
+            "passed",
+            *[score.name for score in report.scores],
+            "how the others ended",
+        ]
+    )
     for tally in report.tally.problems:
         others = Counter({result: n for result, n in tally.results.items() if result is not Result.PASSED})
         ended = ", ".join(
-            f"{result.words} {_with_exceptions(n, result, tally.exceptions)}" for result, n in others.most_common()
+            f"{result.words} {_with_exceptions(n, result, tally.exceptions)}"
+            for result, n in others.most_common()
         )
         shares = [f"{score.per_item[tally.problem.id]:.3f}" for score in report.scores]
         table.add_row(str(tally.problem.id), str(tally.generations), str(tally.passed), *shares, ended)
@@ -158,7 +171,9 @@ def bars(generations: int) -> Iterator[Callable[[Step], None]]:
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=20) as progress:
+    with Progress(
+        *columns, console=Console(stderr=True), transient=True, speed_estimate_period=20
+    ) as progress:
         first = progress.add_task("programs", total=generations, rate="")
         again = progress.add_task("tried again", total=None, visible=False, rate="")
 

