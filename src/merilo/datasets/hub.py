@@ -41,7 +41,7 @@ def pull(
     try:
         found = hub.load_dataset(source, declared.name, revision=revision, cache_dir=cache)
     except (OSError, ValueError, RuntimeError, hub.exceptions.DatasetsError) as error:
-        reason = " ".join(str(error).split())[:300]
+        reason = " ".join(str(error.__cause__ or error).split())[:300]
         raise InputError(f"'{declared.name}' cannot be loaded: {reason}", file=source) from error
     splits = [split_of(str(name), rows, file=source) for name, rows in found.items()]
     return sorted(splits, key=lambda split: split.name != "test")

@@ -1,0 +1,28 @@
+"""The examples that come with Merilo: items of our own for every dataset of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+
+from merilo.datasets.declaration import Dataset
+from merilo.errors import UsageError
+from merilo.items import Split, read_splits
+
+
+def examples(declared: Dataset) -> Mapping[str, Split]:
+    """Read the bundled examples of a dataset: a test, and shots where the dataset has them.
+
+    Raises:
+        UsageError: the dataset is not one of the catalogue.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> len(examples(dataset("use"))["test"])
+        30
+    """
+    resource = files("merilo.datasets") / "examples" / f"{declared.name}.json"
+    if not resource.is_file():
+        raise UsageError(f"no examples of '{declared.name}' come with Merilo")
+    with as_file(resource) as path:
+        return read_splits(path)
