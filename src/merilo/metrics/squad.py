@@ -32,14 +32,14 @@ def normalised(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-def alternatives(gold: str) -> list[str]:
-    """The gold answer's alternatives.
+def alternatives(gold: str, separator: str | None = ALTERNATIVES) -> list[str]:
+    """The gold answer's alternatives; the whole of it where nothing separates them.
 
     Example:
         >>> alternatives("Пушкин;А. С. Пушкин")
         ['Пушкин', 'А. С. Пушкин']
     """
-    return gold.split(ALTERNATIVES)
+    return [gold] if separator is None else gold.split(separator)
 
 
 def token_f1(answer: str, alternative: str) -> float:
@@ -62,15 +62,17 @@ def f1(
     ids: Sequence[ItemId] | None = None,
     clusters: Sequence[Hashable] | None = None,
     *,
+    separator: str | None = ALTERNATIVES,
     seed: int = 0,
 ) -> Score:
     """Mean over items of the best `token_f1` over the gold's alternatives.
 
     Args:
         answers: shape (n,).
-        gold: shape (n,), alternatives split by `;`.
+        gold: shape (n,), alternatives and all.
         ids: shape (n,), the items' ids; 0 .. n-1 when not given.
         clusters: shape (n,), equal where items share a text.
+        separator: what stands between alternatives; `None` where each gold is one answer.
         seed: of the interval's resampling.
 
     Raises:
@@ -84,7 +86,7 @@ def f1(
         >>> f1(["Лев Толстой", "не знаю"], ["Толстой; Л. Н. Толстой", "Чехов"]).value
         0.3333333333333333
     """
-    best = [_best_f1(answer, true) for answer, true in zip(answers, gold, strict=True)]
+    best = [_best_f1(answer, true, separator) for answer, true in zip(answers, gold, strict=True)]
     return _mean("f1", best, ids, clusters, seed)
 
 
@@ -94,6 +96,7 @@ def em(
     ids: Sequence[ItemId] | None = None,
     clusters: Sequence[Hashable] | None = None,
     *,
+    separator: str | None = ALTERNATIVES,
     seed: int = 0,
 ) -> Score:
     """Share of items whose answer equals one of the gold's alternatives, both normalised.
@@ -104,11 +107,11 @@ def em(
         >>> em(["толстой!"], ["Толстой;Лев Толстой"]).value
         1.0
     """
-    hits = [float(_matches(answer, true)) for answer, true in zip(answers, gold, strict=True)]
+    hits = [float(_matches(answer, true, separator)) for answer, true in zip(answers, gold, strict=True)]
     return _mean("em", hits, ids, clusters, seed)
 
 
-def judge(answer: str, gold: str) -> tuple[Judgement, Judgement]:
+def judge(answer: str, gold: str, separator: str | None = ALTERNATIVES) -> tuple[Judgement, Judgement]:
     """How `f1` and `em` judge one answer: every alternative tried, and the best.
 
     Example:
@@ -118,13 +121,13 @@ def judge(answer: str, gold: str) -> tuple[Judgement, Judgement]:
     """
     given = normalised(answer)
     steps = [f"answer {answer!r} normalised to {given!r} (lower-case, no punctuation, no English articles)"]
-    for text in alternatives(gold):
+    for text in alternatives(gold, separator):
         shape = normalised(text)
         equal = ", equal" if shape == given else ""
         steps.append(
             f"alternative {text!r} normalised to {shape!r}: token F1 {token_f1(answer, text):.4g}{equal}"
         )
-    f1_points, em_points = _best_f1(answer, gold), float(_matches(answer, gold))
+    f1_points, em_points = _best_f1(answer, gold, separator), float(_matches(answer, gold, separator))
     return (
         Judgement("f1", f1_points, 1.0, (*steps, f"the best alternative gives {f1_points:.4g} of 1")),
         Judgement(
@@ -136,14 +139,14 @@ def judge(answer: str, gold: str) -> tuple[Judgement, Judgement]:
     )
 
 
-def _best_f1(answer: str, gold: str) -> float:
+def _best_f1(answer: str, gold: str, separator: str | None) -> float:
     tokens = normalised(answer).split()
-    return max(_token_f1(tokens, normalised(text).split()) for text in alternatives(gold))
+    return max(_token_f1(tokens, normalised(text).split()) for text in alternatives(gold, separator))
 
 
-def _matches(answer: str, gold: str) -> bool:
+def _matches(answer: str, gold: str, separator: str | None) -> bool:
     given = normalised(answer)
-    return any(normalised(text) == given for text in alternatives(gold))
+    return any(normalised(text) == given for text in alternatives(gold, separator))
 
 
 def _token_f1(given: list[str], true: list[str]) -> float:

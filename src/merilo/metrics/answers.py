@@ -1,0 +1,121 @@
+"""What an answer is, read from JSON into a type that cannot be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias, TypeGuard
+
+from merilo.items import Json
+
+#: The results of each generated program: `str(result)` for every test, `None` where it failed.
+Generations: TypeAlias = "tuple[tuple[str | None, ...], ...]"
+
+#: An answer to one item: a text; one label a criterion; or the results of generated programs.
+Given: TypeAlias = "str | Mapping[str, str] | Generations"
+
+
+class AnswerForm(Protocol):
+    """What an answer looks like: `merilo.datasets.Answer`, seen from the metrics."""
+
+    @property
+    def kind(self) -> str:
+        """One of "choice", "integer", "text", "program", "criteria"."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of a choice, or of each criterion."""
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """The keys of an answer of criteria."""
+
+    @property
+    def alternatives(self) -> str | None:
+        """What divides several right answers inside a gold text."""
+
+
+class AnswerTypeError(ValueError):
+    """The answer is not of the dataset's type: a number in place of a text, a text in place of a list."""
+
+
+class AnswerContentError(ValueError):
+    """The answer is of the right type, and what it holds cannot be read."""
+
+
+def read_answer(form: AnswerForm, value: Json) -> Given:
+    """Read one answer strictly.
+
+    Args:
+        form: what an answer to this dataset looks like.
+        value: the JSON: a text; a dictionary of criteria; or a list of generations, each the list of results, which
+            some published tools wrap in one more list.
+
+    Raises:
+        AnswerTypeError: the JSON is of another type than the dataset's answers.
+        AnswerContentError: criteria are missing, unknown or no label; a generation is no list of texts and nulls.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> read_answer(dataset("LCS").answer, "7")
+        '7'
+        >>> read_answer(dataset("ruCodeEval").answer, [[["1", None], ["1", "2"]]])
+        (('1', None), ('1', '2'))
+    """
+    if form.kind == "criteria":
+        return _criteria(form, value)
+    if form.kind == "program":
+        return _generations(value)
+    if not isinstance(value, str):
+        raise AnswerTypeError(f"a text was expected, not {kind_of(value)}")
+    return value
+
+
+def kind_of(value: Json) -> str:
+    """What a JSON value is, for a message.
+
+    Example:
+        >>> kind_of(None), kind_of(True), kind_of([])
+        ('null', 'true or false', 'a list')
+    """
+    kinds: Sequence[tuple[type | tuple[type, ...], str]] = (
+        (bool, "true or false"),
+        ((int, float), "a number"),
+        (str, "a text"),
+        (list, "a list"),
+        (dict, "a dictionary"),
+    )
+    return next((name for kind, name in kinds if isinstance(value, kind)), "null")
+
+
+def _criteria(form: AnswerForm, value: Json) -> Mapping[str, str]:
+    if not isinstance(value, dict):
+        raise AnswerTypeError(f"a dictionary of criteria was expected, not {kind_of(value)}")
+    if missing := [name for name in form.criteria if name not in value]:
+        raise AnswerContentError(f"lacks {', '.join(missing)}")
+    found = {}
+    for name in form.criteria:
+        label = value[name]
+        text = str(label) if isinstance(label, int) and not isinstance(label, bool) else label
+        if not isinstance(text, str) or text not in form.labels:
+            raise AnswerContentError(f"'{name}' must be {' or '.join(form.labels)}")
+        found[name] = text
+    return found
+
+
+def _generations(value: Json) -> Generations:
+    if not isinstance(value, list):
+        raise AnswerTypeError(f"a list of generations was expected, not {kind_of(value)}")
+    (inner,) = value if len(value) == 1 else (None,)
+    generations = inner if isinstance(inner, list) and any(isinstance(one, list) for one in inner) else value
+    if not generations:
+        raise AnswerContentError("holds no generation")
+    found = []
+    for number, results in enumerate(generations, start=1):
+        if not _are_results(results):
+            raise AnswerContentError(f"generation {number} must be a list of texts and nulls, one a test")
+        found.append(tuple(results))
+    return tuple(found)
+
+
+def _are_results(value: Json) -> TypeGuard[list[str | None]]:
+    return isinstance(value, list) and all(result is None or isinstance(result, str) for result in value)

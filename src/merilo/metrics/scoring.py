@@ -1,0 +1,322 @@
+"""One scorer for people and models: a dataset's declaration, its items, and what anybody answered.
+
+Nothing here knows who answered. The declaration is taken by what it looks like (`Declared`), so that the metrics stay
+independent of the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, cast
+
+from merilo.errors import DataError
+from merilo.items import Item, ItemId
+from merilo.metrics import classification, exam, pass_at_k, squad
+from merilo.metrics.answers import AnswerForm, Generations, Given
+from merilo.metrics.detox import Rater, j_scores
+from merilo.metrics.detox import judge as judge_detox
+from merilo.metrics.judgement import Judgement
+from merilo.metrics.score import Score
+
+#: The metrics that the three classifiers of ruDetox make; their gold is the toxic sentence itself.
+RATED: Final = ("j", "sta", "sim", "fl")
+
+NO_RATER: Final = (
+    "needs the classifiers of ruDetox: install merilo[hf], and name their folder or let them be downloaded"
+)
+
+
+class Declared(Protocol):
+    """What the scorer needs of a dataset's declaration; `merilo.datasets.Dataset` has it."""
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of metrics, the main one first."""
+
+    @property
+    def extra(self) -> str | None:
+        """The name of the metric by group, fields in braces: `acc.{domain}`."""
+
+    @property
+    def answer(self) -> AnswerForm:
+        """What an answer looks like."""
+
+    def group(self, item: Item) -> str | None:
+        """The name of the metric of the item's own group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """All that a dataset's metrics say of a set of answers.
+
+    Attributes:
+        main: the dataset's metrics that could be computed, in the order of its declaration.
+        extra: the metrics by group: "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
+        missing: metric -> why it could not be computed.
+    """
+
+    main: Mapping[str, Score]
+    extra: Mapping[str, Score] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def all(self) -> dict[str, Score]:
+        """Main and extra metrics together, main first."""
+        return {**self.main, **self.extra}
+
+
+def score(
+    dataset: Declared,
+    items: Sequence[Item],
+    answers: Mapping[ItemId, Given],
+    *,
+    rater: Rater | None = None,
+    seed: int = 0,
+) -> Scores:
+    """Score answers to a dataset's items, whoever gave them.
+
+    Items without an answer are left out, and `n` of each score says how many are behind it; only the exam counts a
+    question left blank in a variant that was sat (`exam.grade_norm`). Answers to no item of these are ignored: who reads
+    answers from a file tells of both.
+
+    Args:
+        dataset: the declaration.
+        items: the items with their gold answers, in the order of the file.
+        answers: item id -> answer (`merilo.metrics.answers.read_answer`).
+        rater: rates rewritten sentences; without it J and its parts are missing.
+        seed: of the intervals' resampling.
+
+    Raises:
+        DataError: an answered item has no gold answer (a closed test), or lacks what its metric needs.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> items = [Item(1, "{inputs}", "()", "1"), Item(2, "{inputs}", "(", "0")]
+        >>> score(dataset("BPS"), items, {1: "1", 2: "1"}).main["acc"].value
+        0.5
+    """
+    sheet = _Sheet.of(dataset, items, answers)
+    if dataset.answer.kind == "criteria":
+        return Scores({}, _criteria_scores(dataset, sheet, seed))
+    main: dict[str, Score] = {}
+    missing: dict[str, str] = {}
+    rated = _rated(dataset, sheet, rater, seed)
+    for metric in dataset.metrics:
+        if metric in rated:
+            main[metric] = rated[metric]
+        elif metric in RATED:
+            missing[metric] = NO_RATER
+        elif metric == "grade_norm":
+            main[metric] = exam.grade_norm(
+                _exam_items(dataset, items), cast("Mapping[ItemId, str]", answers), seed=seed
+            )
+            if not main[metric].n:
+                del main[metric]
+                missing[metric] = (
+                    f"no complete variant ({exam.VARIANT_ITEMS} items, {exam.VARIANT_POINTS} points) was answered"
+                )
+        elif metric.startswith("pass@") and (shortage := _shortage(sheet, int(metric[5:]))):
+            missing[metric] = shortage
+        else:
+            main[metric] = _score(dataset, metric, sheet, seed)
+    return Scores(main, _group_scores(dataset, sheet, items, answers, seed), missing)
+
+
+def explain(dataset: Declared, item: Item, answer: Given, *, rater: Rater | None = None) -> list[Judgement]:
+    """How one item's answer is judged, by each metric that judges items one by one.
+
+    Macro F1 and MCC are made of all items together; what they see of one is told by the comparison.
+
+    Raises:
+        DataError: as `score`.
+    """
+    sheet = _Sheet.of(dataset, [item], {item.id: answer})
+    if isinstance(answer, Mapping):
+        gold = cast("Mapping[str, str]", item.outputs)
+        return [
+            classification.judge_equal(answer[name], gold[name], f"mcc, {name}")
+            for name in dataset.answer.criteria
+        ]
+    if not isinstance(answer, str):
+        ks = [int(metric[5:]) for metric in dataset.metrics]
+        gold_results = cast("Sequence[str]", item.outputs)
+        return [pass_at_k.judge(answer, gold_results, k) for k in ks if k <= len(answer)]
+    if "grade_norm" in dataset.metrics:
+        return [exam.judge(_exam_items(dataset, [item])[0], answer)]
+    if any(metric in RATED for metric in dataset.metrics):
+        if rater is None:
+            raise DataError(f"J {NO_RATER}")
+        return [judge_detox(str(item.inputs), answer, rater)]
+    if dataset.answer.kind == "text" and {"f1", "em"} & set(dataset.metrics):
+        return list(squad.judge(answer, sheet.gold_texts[0], dataset.answer.alternatives))
+    metrics = [metric for metric in dataset.metrics if metric in {"acc", "em"}]
+    return [classification.judge_equal(answer, sheet.gold_texts[0], ", ".join(metrics) or dataset.metrics[0])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """The answered items and their answers, side by side in the order of the items."""
+
+    items: Sequence[Item]
+    answers: Sequence[Given]
+    clusters: Sequence[Hashable] | None
+
+    @classmethod
+    def of(cls, dataset: Declared, items: Sequence[Item], answers: Mapping[ItemId, Given]) -> _Sheet:
+        answered = [item for item in items if item.id in answers]
+        if not set(dataset.metrics) <= set(RATED):
+            _require_gold(dataset, answered)
+        return cls(answered, [answers[item.id] for item in answered], _clusters(answered))
+
+    @property
+    def ids(self) -> list[ItemId]:
+        return [item.id for item in self.items]
+
+    @property
+    def texts(self) -> list[str]:
+        return cast("list[str]", self.answers)
+
+    @property
+    def gold_texts(self) -> list[str]:
+        return [item.outputs if isinstance(item.outputs, str) else str(item.outputs) for item in self.items]
+
+    def part(self, rows: Sequence[int]) -> _Sheet:
+        clusters = None if self.clusters is None else [self.clusters[row] for row in rows]
+        return _Sheet([self.items[row] for row in rows], [self.answers[row] for row in rows], clusters)
+
+
+def _require_gold(dataset: Declared, items: Sequence[Item]) -> None:
+    kind = {"criteria": dict, "program": list}.get(dataset.answer.kind, str | int)
+    for item in items:
+        if item.outputs is None:
+            raise DataError(
+                f"item {item.id!r} of {dataset.name} has no gold answer: the test is closed, and only its owner can score it"
+            )
+        if not isinstance(item.outputs, kind):
+            raise DataError(
+                f"the gold answer of item {item.id!r} of {dataset.name} is not of the dataset's type"
+            )
+
+
+def _clusters(items: Sequence[Item]) -> Sequence[Hashable] | None:
+    """What items share: their dialogue, or their text; `None` where they are independent by their form."""
+    if items and all("dialog_id" in item.meta for item in items):
+        return [str(item.meta["dialog_id"]) for item in items]
+    if items and all(isinstance(item.inputs, Mapping) and "text" in item.inputs for item in items):
+        return [str(cast("Mapping[str, object]", item.inputs)["text"]) for item in items]
+    return None
+
+
+def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str | None = None) -> Score:
+    """One metric on a sheet, under another name where it is a group's."""
+    if metric.startswith("pass@"):
+        counts = [
+            (
+                len(given),
+                sum(pass_at_k.is_right(results, cast("Sequence[str]", item.outputs)) for results in given),
+            )
+            for item, given in zip(sheet.items, cast("list[Generations]", sheet.answers), strict=True)
+        ]
+        found = pass_at_k.pass_score(counts, int(metric[5:]), sheet.ids, seed=seed)
+    elif metric in {"f1", "em"} and dataset.answer.kind == "text":
+        rule = squad.f1 if metric == "f1" else squad.em
+        separator = dataset.answer.alternatives
+        found = rule(sheet.texts, sheet.gold_texts, sheet.ids, sheet.clusters, separator=separator, seed=seed)
+    elif metric in {"acc", "em"}:
+        rule_of = classification.acc if metric == "acc" else classification.em
+        found = rule_of(sheet.texts, sheet.gold_texts, sheet.ids, sheet.clusters, seed=seed)
+    elif metric == "f1_macro":
+        found = classification.f1_macro(sheet.texts, sheet.gold_texts, sheet.clusters, seed=seed)
+    elif metric == "mcc":
+        found = classification.mcc(sheet.texts, sheet.gold_texts, sheet.clusters, seed=seed)
+    else:
+        raise DataError(f"the metric '{metric}' does not score answers of kind '{dataset.answer.kind}'")
+    return found if name is None else Score(name, found.value, found.n, found.interval, found.per_item)
+
+
+def _rated(dataset: Declared, sheet: _Sheet, rater: Rater | None, seed: int) -> dict[str, Score]:
+    if rater is None or not set(dataset.metrics) & set(RATED):
+        return {}
+    ratings = rater.rate([str(item.inputs) for item in sheet.items], sheet.texts)
+    return j_scores(ratings, sheet.ids, seed=seed)
+
+
+def _shortage(sheet: _Sheet, k: int) -> str | None:
+    few = [
+        (item.id, len(given))
+        for item, given in zip(sheet.items, sheet.answers, strict=True)
+        if len(given) < k
+    ]
+    if not few:
+        return None
+    return f"needs {k} generations for every problem; item {few[0][0]!r} has {few[0][1]}"
+
+
+def _criteria_scores(dataset: Declared, sheet: _Sheet, seed: int) -> dict[str, Score]:
+    """MCC by question and criterion: each answer against the gold of the same criterion."""
+    scores: dict[str, Score] = {}
+    for group, rows in _groups(dataset, sheet).items():
+        part = sheet.part(rows)
+        for criterion in dataset.answer.criteria:
+            name = group.replace("{criterion}", criterion)
+            given = [cast("Mapping[str, str]", answer)[criterion] for answer in part.answers]
+            gold = [_gold_label(item, criterion) for item in part.items]
+            scores[name] = classification.mcc(given, gold, part.clusters, name=name, seed=seed)
+    return scores
+
+
+def _gold_label(item: Item, criterion: str) -> str:
+    label = cast("Mapping[str, object]", item.outputs).get(criterion)
+    if label is None or label == "":
+        raise DataError(f"the gold answer of item {item.id!r} lacks '{criterion}'")
+    return str(label)
+
+
+def _groups(dataset: Declared, sheet: _Sheet) -> dict[str, list[int]]:
+    """Rows of the sheet by the name of their group's metric, in the order of names."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, item in enumerate(sheet.items):
+        rows[dataset.group(item) or "{criterion}"].append(row)
+    return dict(sorted(rows.items()))
+
+
+def _group_scores(
+    dataset: Declared,
+    sheet: _Sheet,
+    items: Sequence[Item],
+    answers: Mapping[ItemId, Given],
+    seed: int,
+) -> dict[str, Score]:
+    if dataset.extra is None:
+        return {}
+    metric = dataset.extra.partition(".")[0]
+    if metric == "grade_norm":
+        grades = exam.task_grades(
+            _exam_items(dataset, items), cast("Mapping[ItemId, str]", answers), seed=seed
+        )
+        return {grade.name: grade for grade in grades}
+    return {
+        name: _score(dataset, metric, sheet.part(rows), seed, name)
+        for name, rows in _groups(dataset, sheet).items()
+    }
+
+
+def _exam_items(dataset: Declared, items: Sequence[Item]) -> list[exam.ExamItem]:
+    return [_exam_item(dataset, item) for item in items]
+
+
+def _exam_item(dataset: Declared, item: Item) -> exam.ExamItem:
+    task, variant, most, kind = (item.meta.get(key) for key in ("id_task", "variant", "score", "type"))
+    if not (
+        isinstance(task, str | int) and isinstance(variant, str | int) and isinstance(most, int) and most > 0
+    ):
+        raise DataError(f"item {item.id!r} of {dataset.name} needs id_task, variant and score in its meta")
+    try:
+        return exam.ExamItem(item.id, str(task), variant, most, str(kind), str(item.outputs or ""))
+    except ValueError as error:
+        raise DataError(f"item {item.id!r} of {dataset.name}: {error}") from error
