@@ -161,6 +161,12 @@ def task_grades(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, see
     return scores
 
 
+def task_names(items: Iterable[ExamItem]) -> list[str]:
+    """The names of the scores that `task_grades` gives for a sheet with an answer in every complete variant."""
+    tasks = {item.task for members in complete_variants(items).values() for item in members}
+    return [f"grade_norm.task{task}" for task in sorted(tasks, key=_task_order)]
+
+
 def judge(item: ExamItem, answer: str | None) -> Judgement:
     """How the exam's rules judge one answer.
 

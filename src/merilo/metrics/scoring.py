@@ -320,3 +320,24 @@ def _exam_item(dataset: Declared, item: Item) -> exam.ExamItem:
         return exam.ExamItem(item.id, str(task), variant, most, str(kind), str(item.outputs or ""))
     except ValueError as error:
         raise DataError(f"item {item.id!r} of {dataset.name}: {error}") from error
+
+
+def metric_names(dataset: Declared, items: Sequence[Item]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the main and the extra metrics that a full set of answers to these items gets.
+
+    Raises:
+        DataError: an item lacks what its metric needs.
+    """
+    sheet = _Sheet(items, [], None)
+    if dataset.answer.kind == "criteria":
+        groups = _groups(dataset, sheet)
+        return (), tuple(
+            group.replace("{criterion}", criterion)
+            for group in groups
+            for criterion in dataset.answer.criteria
+        )
+    if dataset.extra is None:
+        return dataset.metrics, ()
+    if dataset.extra.startswith("grade_norm."):
+        return dataset.metrics, tuple(exam.task_names(_exam_items(dataset, items)))
+    return dataset.metrics, tuple(_groups(dataset, sheet))

@@ -1,1 +1,20 @@
 """Packing and scoring submission archives."""
+
+from __future__ import annotations
+
+from merilo.submissions.scoring import Gold, Result, read_gold, score_submission
+from merilo.submissions.sheets import Matched, Sheet, match, read_sheet
+from merilo.submissions.writing import pack, sample
+
+__all__ = [
+    "Gold",
+    "Matched",
+    "Result",
+    "Sheet",
+    "match",
+    "pack",
+    "read_gold",
+    "read_sheet",
+    "sample",
+    "score_submission",
+]

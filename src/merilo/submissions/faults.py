@@ -1,0 +1,139 @@
+"""What can be wrong with a submission: the benchmark's twelve errors, each with its place and a sentence in two languages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from merilo.items import ItemId, Json
+
+Language: TypeAlias = Literal["ru", "en"]
+
+Kind: TypeAlias = Literal[
+    "unreadable_zip",
+    "no_task",
+    "extension",
+    "unreadable_file",
+    "no_data_field",
+    "no_split",
+    "no_outputs_field_for_doc",
+    "no_meta_field_for_doc",
+    "no_id_field_for_doc",
+    "no_id",
+    "doc_output_type_error",
+    "doc_parse_output_error",
+]
+
+#: Kind -> what it means, in Russian and English. `{what}` is filled by the fault.
+_SENTENCES: Final[dict[Kind, tuple[str, str]]] = {
+    "unreadable_zip": ("архив не принят: {what}", "the archive is refused: {what}"),
+    "no_task": (
+        "в архиве нет файла {what} с ответами на этот датасет",
+        "the archive has no file {what} with answers to this dataset",
+    ),
+    "extension": (
+        "у файла {what} не то расширение: нужно .json",
+        "the file {what} has the wrong extension: it must end in .json",
+    ),
+    "unreadable_file": ("файл не читается: {what}", "the file cannot be read: {what}"),
+    "no_data_field": (
+        "в файле нет поля «data» со словарём сплитов",
+        "the file has no field 'data' with a dictionary of splits",
+    ),
+    "no_split": ("в поле «data» нет списка «test»", "the field 'data' has no list 'test'"),
+    "no_outputs_field_for_doc": ("у ответа нет поля «outputs»", "the answer has no field 'outputs'"),
+    "no_meta_field_for_doc": ("у ответа нет словаря «meta»", "the answer has no dictionary 'meta'"),
+    "no_id_field_for_doc": (
+        "в «meta» нет идентификатора вопроса: {what}",
+        "'meta' does not tell the item: {what}",
+    ),
+    "no_id": ("нет ответа на вопрос {what}", "there is no answer to item {what}"),
+    "doc_output_type_error": ("ответ не того типа: {what}", "the answer is of the wrong type: {what}"),
+    "doc_parse_output_error": ("ответ не удалось разобрать: {what}", "the answer cannot be read: {what}"),
+}
+
+#: All kinds, in the order in which they can be found.
+KINDS: Final = tuple(_SENTENCES)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A sentence in both languages.
+
+    Attributes:
+        ru: in Russian.
+        en: in English.
+    """
+
+    ru: str
+    en: str
+
+    def told(self, language: Language) -> str:
+        """The sentence in one of the languages."""
+        return self.ru if language == "ru" else self.en
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One error of a submission.
+
+    Attributes:
+        kind: its name in the benchmark.
+        message: what is wrong, a sentence.
+        position: the place of the answer in `data.test`, from 0.
+        turn: the place in its dialogue, from 0, where the answers come in dialogues.
+        id: the item, where it is known.
+    """
+
+    kind: Kind
+    message: Message
+    position: int | None = None
+    turn: int | None = None
+    id: ItemId | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The JSON path of the answer: `data.test[3]`, `data.test[0][17]`."""
+        if self.position is None:
+            return None
+        turn = "" if self.turn is None else f"[{self.turn}]"
+        return f"data.test[{self.position}]{turn}"
+
+    def told(self, language: Language) -> str:
+        """One line for a person."""
+        where = f"{self.path}: " if self.path else ""
+        return f"{self.kind}: {where}{self.message.told(language)}"
+
+    def content(self) -> dict[str, Json]:
+        """What the JSON answer says of it."""
+        message: dict[str, Json] = {"ru": self.message.ru, "en": self.message.en}
+        content: dict[str, Json] = {
+            "type": self.kind,
+            "position": self.position,
+            "turn": self.turn,
+            "id": self.id,
+            "path": self.path,
+            "message": message,
+        }
+        return {key: value for key, value in content.items() if value is not None}
+
+
+def fault(
+    kind: Kind,
+    ru: str = "",
+    en: str = "",
+    *,
+    position: int | None = None,
+    turn: int | None = None,
+    id: ItemId | None = None,  # noqa: A002 - the benchmark's own word
+) -> Fault:
+    """Make a fault; the texts fill the place that the kind's sentence leaves open.
+
+    Example:
+        >>> fault("no_id", "17", "17", id=17).told("en")
+        'no_id: there is no answer to item 17'
+    """
+    russian, english = _SENTENCES[kind]
+    return Fault(
+        kind, Message(russian.replace("{what}", ru), english.replace("{what}", en)), position, turn, id
+    )

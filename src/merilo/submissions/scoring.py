@@ -1,0 +1,268 @@
+"""Scoring a whole submission as the benchmark does: every dataset, every error, the total, ready for the public table or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from merilo.datasets import Dataset, dataset, names
+from merilo.errors import InputError
+from merilo.items import Item, Json, Split, read_split, split_file
+from merilo.metrics.detox import Rater
+from merilo.metrics.score import Score
+from merilo.metrics.scoring import Scores, metric_names, score
+from merilo.metrics.total import total_score
+from merilo.submissions.answers import Answers, parse_file, read_answers
+from merilo.submissions.archive import Archive, ArchiveError, open_archive, shown
+from merilo.submissions.faults import Fault, fault
+
+#: Of more errors in a dataset than this only the count is kept.
+MAX_LISTED: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A dataset's declaration and its items with the right answers.
+
+    Attributes:
+        dataset: the declaration.
+        split: the items of the test.
+    """
+
+    dataset: Dataset
+    split: Split
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetResult:
+    """What a submission earned on one dataset.
+
+    Attributes:
+        dataset: the declaration.
+        scores: the metrics; every one 0 where there are faults.
+        faults: what is wrong, at most `MAX_LISTED`.
+        fault_count: how many faults there are.
+        unknown: answers to no item of the test.
+    """
+
+    dataset: Dataset
+    scores: Scores
+    faults: tuple[Fault, ...] = ()
+    fault_count: int = 0
+    unknown: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every metric was computed from faultless answers."""
+        return not self.fault_count and not self.scores.missing
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a submission earned.
+
+    Attributes:
+        datasets: by title, in the order of the catalogue.
+        total: the total score over the datasets in `counted`; `None` where there are none.
+        counted: the titles of the datasets that the total is made of.
+        ready_for_public: whether no dataset that counts in the total has errors or lacks a metric.
+        ignored: files of the archive that belong to no dataset.
+        without_gold: titles of datasets that count in the benchmark's total and were not scored for want of gold.
+        faults: what is wrong with the archive as a whole.
+    """
+
+    datasets: Mapping[str, DatasetResult]
+    total: float | None
+    counted: tuple[str, ...]
+    ready_for_public: bool
+    ignored: tuple[str, ...] = ()
+    without_gold: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = field(default=())
+
+
+def read_gold(folder: Path) -> dict[str, Gold]:
+    """Find the tests of all datasets in a folder.
+
+    Args:
+        folder: holds `<name>.json` or `<name>/test.json` (JSONL and Parquet too), in any letter case; a folder with a
+            `dataset.yaml` holds a dataset of one's own.
+
+    Returns:
+        Title -> gold, in the order of the catalogue, one's own after it. A closed test, without a single gold answer, is
+        left out.
+
+    Raises:
+        InputError: there is no such folder, no test in it, or a file in it cannot be read.
+    """
+    if not folder.is_dir():
+        raise InputError("there is no such folder of tests", file=folder)
+    declared = [dataset(name) for name in names()]
+    own = [dataset(str(entry.parent)) for entry in sorted(folder.glob("*/dataset.yaml"))]
+    found = {}
+    for one in [*declared, *own]:
+        file = split_file(folder, one.name)
+        if file is not None:
+            found[one.title] = Gold(one, read_split(file))
+    if not found:
+        raise InputError(
+            "holds no test: <name>.json or <name>/test.json was expected for each dataset", file=folder
+        )
+    return found
+
+
+def _has_gold(item: Item) -> bool:
+    outputs = item.outputs
+    return any(outputs.values()) if isinstance(outputs, dict) else outputs is not None
+
+
+def score_submission(
+    path: Path, gold: Mapping[str, Gold], *, rater: Rater | None = None, seed: int = 0
+) -> Result:
+    """Score a submission.
+
+    A dataset with any error scores 0 on all its metrics. A metric that cannot be computed here (J without its
+    classifiers, pass@k of fewer than k generations) is missing with a reason: it is no 0, but adds nothing to the total.
+
+    Args:
+        path: the ZIP archive, one `<DatasetName>.json` a dataset, names in any letter case.
+        gold: what to score, from `read_gold`.
+        rater: rates the sentences of ruDetox.
+        seed: of the intervals' resampling.
+
+    Raises:
+        InputError: there is no such file.
+        ArchiveError: the archive is broken or hostile.
+        DataError: a gold answer is missing or not what its metric needs.
+    """
+    with open_archive(path) as archive:
+        files = _files(archive)
+        datasets = {
+            title: _score_dataset(archive, files.get(one.dataset.name.casefold(), []), one, rater, seed)
+            for title, one in gold.items()
+        }
+        known = {one.dataset.name.casefold() for one in gold.values()}
+        ignored = tuple(name for stem, members in files.items() if stem not in known for name in members)
+    return _result(datasets, ignored)
+
+
+def refused(error: ArchiveError, gold: Mapping[str, Gold]) -> Result:
+    """The result of an archive that cannot be scored at all."""
+    return Result(
+        {},
+        None,
+        tuple(title for title, one in gold.items() if one.dataset.in_total),
+        ready_for_public=False,
+        faults=(error.fault,),
+    )
+
+
+def content_of(result: Result) -> dict[str, Json]:
+    """What `--json` answers with."""
+    return {
+        "results": {title: _dataset_content(one) for title, one in result.datasets.items()},
+        "total": result.total,
+        "ready_for_public": result.ready_for_public,
+        "counted_in_total": list(result.counted),
+        "without_gold": list(result.without_gold),
+        "ignored_files": [shown(name).strip("'") for name in result.ignored],
+        "errors": [one.content() for one in result.faults],
+    }
+
+
+def score_content(one: Score) -> dict[str, Json]:
+    """What JSON says of a score: value, count, interval and how it was made."""
+    interval = one.interval
+    return {
+        "value": one.value,
+        "n": one.n,
+        "ci95": None if interval is None else [interval.low, interval.high],
+        "interval": None if interval is None else interval.method,
+    }
+
+
+def scores_content(scores: Scores) -> dict[str, Json]:
+    """What JSON says of a dataset's scores, those that could not be computed among them."""
+    missing: dict[str, Json] = {
+        name: {"value": None, "n": 0, "ci95": None, "reason": reason}
+        for name, reason in scores.missing.items()
+    }
+    return {**missing, **{name: score_content(one) for name, one in scores.all().items()}}
+
+
+def _files(archive: Archive) -> dict[str, list[str]]:
+    """The archive's files by the stem of their names, in lower case."""
+    files: dict[str, list[str]] = {}
+    for name in archive.entries:
+        files.setdefault(PurePosixPath(name).stem.casefold(), []).append(name)
+    return files
+
+
+def _score_dataset(
+    archive: Archive, members: Sequence[str], gold: Gold, rater: Rater | None, seed: int
+) -> DatasetResult:
+    answers = _answers(archive, members, gold)
+    items = gold.split.items
+    if answers.faults:
+        return DatasetResult(
+            gold.dataset,
+            _zeros(gold.dataset, items),
+            answers.faults[:MAX_LISTED],
+            len(answers.faults),
+            answers.unknown,
+        )
+    scores = score(gold.dataset, items, answers.given, rater=rater, seed=seed)
+    return DatasetResult(gold.dataset, scores, unknown=answers.unknown)
+
+
+def _answers(archive: Archive, members: Sequence[str], gold: Gold) -> Answers:
+    wanted = f"{gold.dataset.title}.json"
+    readable = [name for name in members if PurePosixPath(name).suffix.lower() == ".json"]
+    if not members:
+        return Answers({}, (fault("no_task", wanted, wanted),))
+    if not readable:
+        return Answers({}, (fault("extension", shown(members[0]), shown(members[0])),))
+    if len(readable) > 1:
+        both = ", ".join(map(shown, readable))
+        return Answers({}, (fault("unreadable_file", f"их несколько: {both}", f"there are several: {both}"),))
+    content, unreadable = parse_file(archive.read(readable[0]), readable[0])
+    if unreadable is not None:
+        return Answers({}, (unreadable,))
+    return read_answers(content, gold.dataset, gold.split.items)
+
+
+def _zeros(declared: Dataset, items: Sequence[Item]) -> Scores:
+    main, extra = metric_names(declared, items)
+    return Scores(
+        {name: Score(name, 0.0, len(items)) for name in main},
+        {name: Score(name, 0.0, len(items)) for name in extra},
+    )
+
+
+def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> Result:
+    counted = {title: one for title, one in datasets.items() if one.dataset.in_total}
+    total = (
+        total_score({title: list(_main_values(one)) for title, one in counted.items()}) if counted else None
+    )
+    scored = {one.dataset.name for one in datasets.values()}
+    without = tuple(one.title for one in map(dataset, names()) if one.in_total and one.name not in scored)
+    ready = all(one.complete for one in counted.values())
+    return Result(datasets, total, tuple(counted), ready, ignored, without)
+
+
+def _main_values(one: DatasetResult) -> Iterator[float]:
+    """The values that count in the total: a metric that is missing counts as 0."""
+    values = {**one.scores.main} or {**one.scores.extra}
+    yield from (score.value for score in values.values())
+    yield from (0.0 for _ in one.scores.missing)
+
+
+def _dataset_content(one: DatasetResult) -> dict[str, Json]:
+    return {
+        "metrics": scores_content(one.scores),
+        "errors": [found.content() for found in one.faults],
+        "errors_total": one.fault_count,
+        "unknown_ids": one.unknown,
+        "in_total": one.dataset.in_total,
+    }
