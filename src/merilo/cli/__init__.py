@@ -21,6 +21,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
     "audit": ("merilo.cli.audit", "list the items whose gold is probably wrong"),
     "code": ("merilo.cli.code", "run and score generated programs, jailed"),
+    "score": ("merilo.cli.score", "score anybody's answers to a dataset"),
+    "submission": ("merilo.cli.submission", "pack and score submissions to the benchmark"),
 }
 
 INTERRUPTED: Final = 130

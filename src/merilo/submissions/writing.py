@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets import Dataset, dataset, names
+from merilo.datasets import __file__ as datasets_package
 from merilo.errors import InputError, OutputError
 from merilo.items import Item, Json, Split
-from merilo.submissions.scoring import Gold
+from merilo.submissions.scoring import Gold, read_gold
 from merilo.submissions.sheets import read_sheet
 
 #: The date that archives bear, so that the same answers give the same bytes.
+_LONGEST_NUMBER: Final = 19
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv")
-#: How many generations a sample holds: as many as the largest k of the metrics.
+#: How many words a random free answer has.
 _WORDS: Final = 2
+_EXAMPLES: Final = Path(datasets_package).parent / "examples"
 
 
 def pack(run: Path, out: Path) -> list[str]:
@@ -79,6 +82,11 @@ def sample(gold: Mapping[str, Gold], out: Path, seed: int) -> list[str]:
     return list(members)
 
 
+def examples() -> dict[str, Gold]:
+    """The bundled examples of every dataset, with their gold answers."""
+    return read_gold(_EXAMPLES)
+
+
 def write_archive(out: Path, members: Mapping[str, Json]) -> None:
     """Write a submission: `<title>.json` a dataset, `{"data": {"test": documents}}`; the same content, the same bytes.
 
@@ -118,7 +126,8 @@ def _document(declared: Dataset, name: str, answer: Json) -> dict[str, Json]:
 
 def _number(name: str) -> Json:
     """An id as the benchmark writes it: an integer where it is one."""
-    return int(name) if name.isascii() and name.isdecimal() and str(int(name)) == name else name
+    plain = name.isascii() and name.isdecimal() and len(name) < _LONGEST_NUMBER and not name.startswith("0")
+    return int(name) if plain or name == "0" else name
 
 
 def _dialogue(document: Mapping[str, Json]) -> str:

@@ -1,0 +1,47 @@
+"""The options of J's classifiers, which several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from merilo.errors import UsageError
+from merilo.metrics.detox import Rater
+
+#: What stands for the published models, downloaded from the hub.
+HUB: Final = "hub"
+
+ModelsOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rudetox-models",
+        metavar="DIR|hub",
+        help="J's classifiers: a folder with sta, sim and fl, or 'hub' for the published ones; without it J is not computed.",
+    ),
+]
+CurvesOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--rudetox-curves", help="J's calibration curves; the identity, named as such, when not given."
+    ),
+]
+
+
+def rater_of(models: str | None, curves: Path | None) -> Rater | None:
+    """The rater that the options ask for, if they ask for one.
+
+    Raises:
+        UsageError: curves without models.
+        MissingPartError: the extra `hf` or a model is missing.
+        InputError: the folder or the curves are not what they should be.
+    """
+    if models is None:
+        if curves is not None:
+            raise UsageError("--rudetox-curves needs --rudetox-models")
+        return None
+    from merilo.metrics.calibration import IDENTITY  # noqa: PLC0415 - only J needs it
+    from merilo.metrics.classifiers import Classifiers  # noqa: PLC0415 - only J needs it
+
+    return Classifiers(None if models == HUB else Path(models), curves or IDENTITY)

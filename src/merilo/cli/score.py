@@ -1,0 +1,120 @@
+"""`merilo score`: anybody's answers to a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from merilo.cli.output import emit_json, say
+from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
+from merilo.cli.score_table import show_scores
+from merilo.datasets import Dataset, dataset
+from merilo.errors import DataError, UsageError
+from merilo.files import listed
+from merilo.items import Item, ItemId, Json, read_split
+from merilo.metrics.detox import Rater
+from merilo.metrics.judgement import Judgement
+from merilo.metrics.scoring import Scores, explain, score
+from merilo.submissions.scoring import scores_content
+from merilo.submissions.sheets import Matched, match, read_sheet
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def score_responses(
+    responses: Annotated[Path, typer.Argument(help="Answers by item id: JSON, JSONL, CSV or TSV of id and answer, or a submission's file.")],
+    *,
+    dataset_name: Annotated[str, typer.Option("--dataset", help="The dataset: a name, or the YAML declaration of one's own.")],
+    data: Annotated[Path, typer.Option(help="The items with their right answers: JSON, JSONL or Parquet.")],
+    split: Annotated[str | None, typer.Option(help="Which split of the file; 'test', or the only one, when not given.")] = None,
+    explain_id: Annotated[list[str] | None, typer.Option("--explain", metavar="ID", help="Show how this item's answer was judged; may be given several times.")] = None,
+    rudetox_models: ModelsOption = None,
+    rudetox_curves: CurvesOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the intervals' resampling.")] = 0,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
+) -> int:  # fmt: skip
+    """Score answers to a dataset, whoever gave them: people and models go through the same metrics."""
+    declared = dataset(dataset_name)
+    items = read_split(data, split).items
+    matched = match(read_sheet(responses), items, declared.answer)
+    _tell_unmatched(matched, len(items))
+    if not matched.given:
+        raise DataError(
+            f"not one of {len(matched.unknown)} answers belongs to an item of {data}", file=responses
+        )
+    rater = rater_of(rudetox_models, rudetox_curves)
+    scores = score(declared, items, matched.given, rater=rater, seed=seed)
+    judgements = _judgements(declared, items, matched, explain_id or (), rater)
+    if json_to:
+        emit_json(_content(declared, scores, matched, len(items), judgements, seed), json_to)
+    if json_to == "-":
+        return 0
+    if judgements:
+        typer.echo("\n".join(_told(name, steps) for name, steps in judgements.items()))
+    else:
+        show_scores(declared.title, scores)
+    return 0
+
+
+def _tell_unmatched(matched: Matched, total: int) -> None:
+    if matched.unanswered:
+        names = listed([str(name) for name in matched.unanswered])
+        say(f"{len(matched.unanswered)} of {total} items have no answer and are left out: {names}")
+    if matched.unknown:
+        names = listed([ascii(name)[1:-1] if not name.isprintable() else name for name in matched.unknown])
+        say(f"{len(matched.unknown)} answers belong to no item and are left out: {names}")
+
+
+def _judgements(
+    declared: Dataset, items: Sequence[Item], matched: Matched, asked: Sequence[str], rater: Rater | None
+) -> dict[str, list[Judgement]]:
+    by_name = {str(item.id): item for item in items}
+    found = {}
+    for name in asked:
+        item = by_name.get(name)
+        if item is None:
+            raise UsageError(f"there is no item '{name}' to explain")
+        if item.id not in matched.given:
+            raise UsageError(f"item '{name}' has no answer to explain")
+        found[name] = explain(declared, item, matched.given[item.id], rater=rater)
+    return found
+
+
+def _told(name: str, judgements: list[Judgement]) -> str:
+    lines = []
+    for judgement in judgements:
+        lines.append(f"item {name}, {judgement.metric}: {judgement.points:g} of {judgement.most:g}")
+        lines += [f"  - {step}" for step in judgement.steps]
+    return "\n".join(lines)
+
+
+def _content(
+    declared: Dataset,
+    scores: Scores,
+    matched: Matched,
+    total: int,
+    judgements: dict[str, list[Judgement]],
+    seed: int,
+) -> dict[str, Json]:
+    unanswered: list[ItemId] = list(matched.unanswered)
+    content: dict[str, Json] = {
+        "dataset": declared.name,
+        "items": {"total": total, "answered": len(matched.given)},
+        "unanswered": [*unanswered],
+        "unknown": [*matched.unknown],
+        "metrics": scores_content(scores),
+        "seed": seed,
+    }
+    if judgements:
+        content["explained"] = {
+            name: [
+                {"metric": one.metric, "points": one.points, "most": one.most, "steps": [*one.steps]}
+                for one in told
+            ]
+            for name, told in judgements.items()
+        }
+    return content

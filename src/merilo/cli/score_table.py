@@ -1,0 +1,111 @@
+"""Tables of scores for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from merilo.metrics.score import Score
+from merilo.metrics.scoring import Scores
+from merilo.submissions.faults import Language
+from merilo.submissions.scoring import DatasetResult, Result
+
+#: Faults shown of one dataset; the JSON holds more.
+_SHOWN_FAULTS: Final = 5
+
+_WORDS: Final = {
+    "dataset": ("датасет", "dataset"),
+    "metric": ("метрика", "metric"),
+    "value": ("значение", "value"),
+    "ci95": ("95 % интервал", "95 % interval"),
+    "n": ("заданий", "items"),
+    "how": ("как получен интервал", "how the interval was made"),
+    "errors": ("ошибки", "errors"),
+    "missing": ("не вычислена", "not computed"),
+    "more": ("и ещё", "and more:"),
+    "total": ("Итоговый балл", "Total score"),
+    "over": ("датасетов", "datasets"),
+    "ready": ("Готово к публичной таблице", "Ready for the public table"),
+    "not_ready": ("Не готово к публичной таблице", "Not ready for the public table"),
+    "so_far": (" — в том, что удалось оценить", ", as far as it could be scored"),
+    "without_gold": ("Нет правильных ответов, не оценены", "No gold answers, not scored"),
+    "ignored": ("Файлы вне датасетов, не читались", "Files of no dataset, not read"),
+    "unknown": ("ответов на неизвестные вопросы", "answers to unknown items"),
+}
+
+
+def word(key: str, language: Language) -> str:
+    """A word of the tables in one of the languages."""
+    return _WORDS[key][0 if language == "ru" else 1]
+
+
+def show_scores(title: str, scores: Scores, language: Language = "en") -> None:
+    """Print a dataset's scores."""
+    table = Table(title=title, title_justify="left")
+    table.add_column(word("metric", language))
+    for key in ("value", "ci95", "n"):
+        table.add_column(word(key, language), justify="right")
+    table.add_column(word("how", language), overflow="fold")
+    for one in scores.all().values():
+        table.add_row(*_cells(one))
+    for name, reason in scores.missing.items():
+        table.add_row(name, "—", "—", "—", f"{word('missing', language)}: {reason}")
+    Console().print(table)
+
+
+def show_result(result: Result, language: Language) -> None:
+    """Print a submission's result: metrics by dataset, errors, total."""
+    console = Console()
+    table = Table()
+    table.add_column(word("dataset", language))
+    table.add_column(word("metric", language))
+    for key in ("value", "ci95", "n", "errors"):
+        table.add_column(word(key, language), justify="right")
+    for title, one in result.datasets.items():
+        for place, cells in enumerate(_rows(one)):
+            table.add_row("" if place else title, *cells, str(one.fault_count or "") if not place else "")
+    if result.datasets:
+        console.print(table)
+    for line in _remarks(result, language):
+        # What a submission says is never read as markup.
+        console.print(Text(line))
+
+
+def _rows(one: DatasetResult) -> Iterable[tuple[str, ...]]:
+    for found in (one.scores.main or one.scores.extra).values():
+        yield _cells(found)[:4]
+    for name in one.scores.missing:
+        yield name, "—", "—", "—"
+
+
+def _remarks(result: Result, language: Language) -> Iterable[str]:
+    yield from (found.told(language) for found in result.faults)
+    for title, one in result.datasets.items():
+        for name, reason in one.scores.missing.items():
+            yield f"{title}: {name} {word('missing', language)}: {reason}"
+        yield from (f"{title}: {found.told(language)}" for found in one.faults[:_SHOWN_FAULTS])
+        if one.fault_count > _SHOWN_FAULTS:
+            yield f"{title}: {word('more', language)} {one.fault_count - _SHOWN_FAULTS}"
+        if one.unknown:
+            yield f"{title}: {word('unknown', language)}: {one.unknown}"
+    if result.ignored:
+        names = [name if name.isprintable() else ascii(name)[1:-1] for name in result.ignored[:12]]
+        yield f"{word('ignored', language)}: {', '.join(names)}"
+    if result.without_gold:
+        yield f"{word('without_gold', language)}: {', '.join(result.without_gold)}"
+    if result.total is not None:
+        count = f"({word('over', language)}: {len(result.counted)})"
+        yield f"{word('total', language)} {count}: {result.total:.4f}"
+    verdict = word("ready" if result.ready_for_public else "not_ready", language)
+    # Nobody but the owner of the closed tests can say it of the whole benchmark.
+    yield f"{verdict}{word('so_far', language) if result.ready_for_public and result.without_gold else ''}."
+
+
+def _cells(one: Score) -> tuple[str, str, str, str, str]:
+    interval = one.interval
+    bounds = "—" if interval is None else f"{interval.low:.3f} … {interval.high:.3f}"
+    return one.name, f"{one.value:.4f}", bounds, str(one.n), "" if interval is None else interval.method

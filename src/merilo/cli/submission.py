@@ -1,0 +1,81 @@
+"""`merilo submission`: packing, sampling and scoring submission archives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from merilo.cli.output import emit_json, say
+from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
+from merilo.files import refuse_existing
+from merilo.submissions.archive import ArchiveError
+from merilo.submissions.faults import Language
+from merilo.submissions.scoring import content_of, read_gold, refused, score_submission
+from merilo.submissions.writing import examples, pack, sample
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Pack and score submissions to the benchmark."
+)
+
+
+@app.command("score")
+def score_archive(
+    archive: Annotated[Path, typer.Argument(metavar="ZIP", help="The submission: one <DatasetName>.json a dataset.")],
+    *,
+    gold: Annotated[Path, typer.Option(help="The tests with their right answers: <name>.json or <name>/test.json each.")],
+    lang: Annotated[Language, typer.Option(help="The language of messages.")] = "en",
+    rudetox_models: ModelsOption = None,
+    rudetox_curves: CurvesOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the intervals' resampling.")] = 0,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
+) -> int:  # fmt: skip
+    """Score a submission as the benchmark does: metrics, errors, total score.
+
+    Exit status 1: the submission was scored and is not ready for the public table.
+    """
+    tests = read_gold(gold)
+    rater = rater_of(rudetox_models, rudetox_curves)
+    try:
+        result = score_submission(archive, tests, rater=rater, seed=seed)
+    except ArchiveError as error:
+        if json_to:
+            emit_json(content_of(refused(error, tests)), json_to)
+        raise error.told(lang) from error
+    if json_to:
+        emit_json(content_of(result), json_to)
+    if json_to != "-":
+        from merilo.cli.score_table import show_result  # noqa: PLC0415 - the JSON needs no tables
+
+        show_result(result, lang)
+    return 0 if result.ready_for_public else 1
+
+
+@app.command("sample")
+def write_sample(
+    *,
+    out: Annotated[Path, typer.Option(metavar="ZIP", help="The archive to write.")],
+    gold: Annotated[Path | None, typer.Option(help="The tests to answer; the bundled examples when not given.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same archive.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing archive.")] = False,
+) -> int:  # fmt: skip
+    """Write a random submission that is valid: the form to follow, and the score of guessing."""
+    refuse_existing(out, force=force)
+    titles = sample(read_gold(gold) if gold else examples(), out, seed)
+    say(f"{out}: random answers to {len(titles)} datasets, seed {seed}")
+    return 0
+
+
+@app.command("pack")
+def write_pack(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with a file of answers each dataset: <name>.jsonl with id and answer.")],
+    *,
+    out: Annotated[Path, typer.Option(metavar="ZIP", help="The archive to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing archive.")] = False,
+) -> int:  # fmt: skip
+    """Pack answers into a submission."""
+    refuse_existing(out, force=force)
+    titles = pack(run, out)
+    say(f"{out}: answers to {', '.join(titles)}")
+    return 0
