@@ -98,3 +98,8 @@ def test_every_interval_stays_in_the_range_of_the_scores(values: list[float], da
 
 def test_of_no_items_there_is_no_interval() -> None:
     assert mean_interval([]) is None
+
+
+def test_clusters_that_all_score_alike_are_not_called_certain() -> None:
+    values, dialogues = [0.0, 1.0] * 30, [number // 10 for number in range(60)]
+    assert mean_interval(values, dialogues) == wilson(30, 60)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from merilo.items import ItemId
 from merilo.metrics.intervals import (
+    ALIKE,
     DRAWS_AT_ONCE,
     RESAMPLES,
     FloatArray,
@@ -278,7 +279,7 @@ def _resampled(
             # Drawing n items and drawing how many fall into each cell are the same experiment.
             counts = rng.multinomial(table.n, table.counts / table.n, size=rows)
         estimates[start : start + rows] = metric(table, counts)
-    if estimates.min() == estimates.max():
+    if np.ptp(estimates) < ALIKE:
         return None
     return percentile_interval(estimates, "clusters" if shared else "items", level=0.95, seed=seed)
 

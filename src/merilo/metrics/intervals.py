@@ -16,6 +16,8 @@ FloatArray = NDArray[np.float64]
 
 #: How many times the bootstrap draws.
 RESAMPLES: Final = 2000
+#: Resamples that differ by less are one and the same, up to rounding.
+ALIKE: Final = 1e-12
 #: Bounds the memory of the draws: 4 million 4-byte indices and as many gathered doubles.
 DRAWS_AT_ONCE: Final = 4_000_000
 
@@ -80,7 +82,8 @@ def mean_interval(
     - One cluster alone (a single dialogue): circular block bootstrap over its items in their order, blocks of
       ceil(n^(1/3)), because neighbours depend on each other and there is no second cluster to draw.
     - All items scored 0, or all scored 1: `wilson`, because resamples of equal scores never differ and would
-      claim a certainty that n items cannot give.
+      claim a certainty that n items cannot give. For the same reason clusters that all score alike are not drawn, but
+      their items.
 
     Args:
         values: shape (n,), one score an item, in the order of the dataset.
@@ -112,15 +115,17 @@ def mean_interval(
     if binary and (independent or scores.min() == scores.max()):
         return wilson(int(scores.sum()), n, level)
     if independent or codes is None:
-        sums, sizes, draws = scores, np.ones(n), n
+        sums, sizes, draws, drawn = scores, np.ones(n), n, over
     elif int(codes.max()) == 0:
-        sums, sizes, draws, over = _blocks(scores)
+        sums, sizes, draws, drawn = _blocks(scores)
     else:
         sums = np.bincount(codes, weights=scores).astype(np.float64)
         sizes = np.bincount(codes).astype(np.float64)
-        draws, over = len(sums), "clusters"
+        draws, drawn = len(sums), "clusters"
     means = _resampled_ratios(sums, sizes, draws, np.random.default_rng(seed), resamples)
-    return percentile_interval(means, over, level=level, seed=seed)
+    if not independent and np.ptp(means) < ALIKE:
+        return mean_interval(scores, over=over, level=level, seed=seed, resamples=resamples)
+    return percentile_interval(means, drawn, level=level, seed=seed)
 
 
 def percentile_interval(estimates: FloatArray, over: str, *, level: float, seed: int) -> Interval:

@@ -12,7 +12,7 @@ from merilo.errors import InputError
 from merilo.items import Item, Json, Split, read_split, split_file
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
-from merilo.metrics.scoring import Scores, metric_names, score
+from merilo.metrics.scoring import RATED, Scores, metric_names, score
 from merilo.metrics.total import total_score
 from merilo.submissions.answers import Answers, parse_file, read_answers
 from merilo.submissions.archive import Archive, ArchiveError, open_archive, shown
@@ -103,11 +103,13 @@ def read_gold(folder: Path) -> dict[str, Gold]:
     found = {}
     for one in [*declared, *own]:
         file = split_file(folder, one.name)
-        if file is not None:
-            found[one.title] = Gold(one, read_split(file))
+        split = None if file is None else read_split(file)
+        if split is not None and (set(one.metrics) <= set(RATED) or any(map(_has_gold, split))):
+            found[one.title] = Gold(one, split)
     if not found:
         raise InputError(
-            "holds no test: <name>.json or <name>/test.json was expected for each dataset", file=folder
+            "holds no test with gold answers: <name>.json or <name>/test.json was expected for each dataset",
+            file=folder,
         )
     return found
 

@@ -1,0 +1,255 @@
+"""The benchmark's errors: each with its exact name, its place and a sentence in two languages, all of them at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import merilo
+from gold_sets import TITLES, documents, gold_split, right_answer, write_gold, write_zip
+
+from merilo.datasets import dataset
+from merilo.submissions.answers import parse_file, read_answers
+from merilo.submissions.faults import KINDS, fault
+
+BENCHMARK_NAMES = (
+    "unreadable_zip, no_task, extension, unreadable_file, no_data_field, no_split, no_outputs_field_for_doc, "
+    "no_meta_field_for_doc, no_id_field_for_doc, no_id, doc_output_type_error, doc_parse_output_error"
+)
+
+
+def read(title: str, content, n: int = 10):
+    declared = dataset(title)
+    return read_answers(content, declared, gold_split(declared, n).items)
+
+
+def perfect(title: str, n: int = 10):
+    declared = dataset(title)
+    return documents(declared, gold_split(declared, n), right_answer)
+
+
+def kinds(title: str, test, n: int = 10) -> list[str]:
+    return [found.kind for found in read(title, {"data": {"test": test}}, n).faults]
+
+
+def test_the_names_are_the_benchmarks() -> None:
+    assert ", ".join(KINDS) == BENCHMARK_NAMES
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_error_speaks_both_languages(kind) -> None:
+    one = fault(kind, "что-то", "something", position=3, id=17)
+    assert one.message.ru != one.message.en
+    assert any("а" <= sign <= "я" for sign in one.message.ru)
+    assert one.message.en.isascii()
+    assert "{" not in one.message.ru + one.message.en
+    assert one.told("en").startswith(f"{kind}: data.test[3]: ")
+    assert one.content()["type"] == kind
+
+
+@pytest.mark.parametrize(
+    "content", [[], {}, None, 1, "data", {"data": []}, {"data": None}, {"Data": {"test": []}}]
+)
+def test_no_data_field(content) -> None:
+    assert [found.kind for found in read("BPS", content).faults] == ["no_data_field"]
+
+
+@pytest.mark.parametrize("data", [{}, {"train": []}, {"test": None}, {"test": {}}])
+def test_no_split(data) -> None:
+    assert [found.kind for found in read("BPS", {"data": data}).faults] == ["no_split"]
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_what_is_missing_in_an_answer_is_told_once_with_its_place(title: str) -> None:
+    flat = not dataset(title).shots.earlier_turns
+    for spoil, kind in (
+        (lambda document: document.pop("outputs"), "no_outputs_field_for_doc"),
+        (lambda document: document.pop("meta"), "no_meta_field_for_doc"),
+        (lambda document: document["meta"].clear(), "no_id_field_for_doc"),
+    ):
+        test = perfect(title)
+        spoil(test[2] if flat else test[0][2])
+        n = 30 if title == "USE" else 10
+        (found,) = read(title, {"data": {"test": test}}, n).faults
+        assert found.kind == kind
+        assert (found.position, found.turn) == ((2, None) if flat else (0, 2))
+        assert found.path == ("data.test[2]" if flat else "data.test[0][2]")
+
+
+def test_missing_items_are_told_one_by_one() -> None:
+    test = perfect("BPS")
+    found = read("BPS", {"data": {"test": test[:7]}}).faults
+    assert [(one.kind, one.id) for one in found] == [("no_id", 8), ("no_id", 9), ("no_id", 10)]
+
+
+@pytest.mark.parametrize(
+    ("title", "outputs"),
+    [(title, wrong) for title in ("BPS", "ruModAr", "CheGeKa", "USE", "ruDetox", "ruTiE") for wrong in (1, 0.5, True, None, ["1"], {"a": "1"})]
+    + [("ruEthics", wrong) for wrong in ("1", 1, ["1"] * 5, None)]
+    + [("ruCodeEval", wrong) for wrong in ("[]", {"1": []}, 3, None)],
+)  # fmt: skip
+def test_an_answer_of_the_wrong_type(title: str, outputs) -> None:
+    test = perfect(title)
+    (test[0][4] if title == "ruTiE" else test[4])["outputs"] = outputs
+    n = 30 if title == "USE" else 10
+    assert kinds(title, test, n) == ["doc_output_type_error"]
+
+
+@pytest.mark.parametrize(
+    ("title", "outputs"),
+    [
+        ("ruEthics", {"virtue": "1"}),
+        ("ruEthics", dict.fromkeys(("virtue", "law", "moral", "justice", "utilitarianism"), "да")),
+        ("ruEthics", dict.fromkeys(("virtue", "law", "moral", "justice", "utilitarianism"), 2)),
+        ("ruEthics", dict.fromkeys(("virtue", "law", "moral", "justice", "utilitarianism"), None)),
+        ("ruEthics", {}),
+        ("ruCodeEval", []),
+        ("ruCodeEval", ["1", "2"]),
+        ("ruCodeEval", [["1"], "2"]),
+        ("ruCodeEval", [["1", 2]]),
+        ("ruCodeEval", [[["1", ["2"]]]]),
+    ],
+)
+def test_an_answer_that_cannot_be_read(title: str, outputs) -> None:
+    test = perfect(title)
+    test[4]["outputs"] = outputs
+    found = read(title, {"data": {"test": test}}).faults
+    assert [(one.kind, one.position, one.id) for one in found] == [("doc_parse_output_error", 4, 5)]
+
+
+def test_an_item_answered_twice_is_no_choice_of_the_better() -> None:
+    test = perfect("BPS")
+    assert kinds("BPS", [*test, {"outputs": "0", "meta": {"id": 3}}]) == ["doc_parse_output_error"]
+    assert kinds("BPS", [*test, {"outputs": "0", "meta": {"id": "3"}}]) == ["doc_parse_output_error"]
+
+
+def test_answers_to_no_item_are_counted_and_left_out() -> None:
+    found = read("BPS", {"data": {"test": [*perfect("BPS"), {"outputs": "0", "meta": {"id": 999}}]}})
+    assert (found.faults, found.unknown) == ((), 1)
+
+
+@pytest.mark.parametrize("id_", [True, 1.0, [1], {"a": 1}, "", "٣"])
+def test_ids_of_other_types_are_no_ids_of_items(id_) -> None:
+    test = perfect("BPS")
+    test[0]["meta"]["id"] = id_
+    assert kinds("BPS", test) == ["no_id"]
+
+
+def test_documents_that_are_none() -> None:
+    assert kinds("BPS", [*perfect("BPS"), 1, None, "x", [], {}]) == [
+        "no_outputs_field_for_doc",
+        "no_outputs_field_for_doc",
+        "no_outputs_field_for_doc",
+        "no_outputs_field_for_doc",
+        "no_outputs_field_for_doc",
+        "no_meta_field_for_doc",
+    ]
+
+
+def test_one_error_hides_no_other() -> None:
+    test = perfect("BPS")
+    del test[0]["outputs"]
+    del test[1]["meta"]
+    del test[2]["meta"]["id"]
+    test[3]["outputs"] = 1
+    test[4]["meta"]["id"] = 4
+    del test[5:]
+    found = [(one.kind, one.position, one.id) for one in read("BPS", {"data": {"test": test}}).faults]
+    assert found == [
+        ("no_outputs_field_for_doc", 0, None),
+        ("no_meta_field_for_doc", 1, None),
+        ("no_id_field_for_doc", 2, None),
+        ("doc_output_type_error", 3, 4),
+        ("doc_parse_output_error", 4, 4),
+        *[("no_id", None, missing) for missing in (2, 3, 5, 6, 7, 8, 9, 10)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b'{"data": NaN}', "NaN"),
+        (b'{"data": -Infinity}', "Infinity"),
+        (b'{"data": 1, "data": 2}', "stands twice"),
+        (b"[" * 200_000, "too deep"),
+        (b'{"a":' * 200_000, "too deep"),
+        (b'"\xff\xfe"', "not UTF-8"),
+        (b'"\\ud800"', "surrogate"),
+        (b"\x00" * 100, "not JSON"),
+        (b"1" * 10_000, "not JSON"),
+        (b"[" + b"0," * 3_000_001 + b"0]", "too many values"),
+    ],
+)
+def test_an_unreadable_file_is_one_error(content: bytes, told: str) -> None:
+    value, found = parse_file(content, "BPS.json")
+    assert value is None
+    assert found is not None
+    assert found.kind == "unreadable_file"
+    assert told in found.message.en
+    assert "\n" not in found.message.en + found.message.ru
+
+
+def test_a_byte_order_mark_is_no_error() -> None:
+    assert parse_file(b'\xef\xbb\xbf{"data": {}}', "BPS.json") == ({"data": {}}, None)
+
+
+def test_all_files_of_a_submission_are_looked_at(tmp_path: Path) -> None:
+    splits = {title: gold_split(dataset(title), 10) for title in TITLES}
+    gold = write_gold(tmp_path / "gold", splits)
+    members = {title: documents(dataset(title), split, right_answer) for title, split in splits.items()}
+    del members["LCS"], members["RCB"], members["BPS"], members["RWSD"], members["PARus"]
+    members["RCB.txt"] = b"{}"
+    members["BPS.json"] = b"\xff"
+    members["RWSD.json"] = b"{}"
+    members["PARus.json"] = b'{"data": {"train": []}}'
+    outcome = merilo(
+        "submission", "score", write_zip(tmp_path / "s.zip", members), "--gold", gold, "--json", "-"
+    )
+    assert outcome.status == 1
+    found = {
+        title: [error["type"] for error in one["errors"]] for title, one in outcome.json["results"].items()
+    }
+    assert {title: errors for title, errors in found.items() if errors} == {
+        "LCS": ["no_task"],
+        "RCB": ["extension"],
+        "BPS": ["unreadable_file"],
+        "RWSD": ["no_data_field"],
+        "PARus": ["no_split"],
+    }
+
+
+def test_the_json_tells_the_place_and_both_sentences(tmp_path: Path) -> None:
+    gold = write_gold(tmp_path / "gold", {"BPS": gold_split(dataset("BPS"), 10)})
+    test = perfect("BPS")
+    test[3]["outputs"] = 1
+    outcome = merilo(
+        "submission", "score", write_zip(tmp_path / "s.zip", {"BPS": test}), "--gold", gold, "--json", "-"
+    )
+    (error,) = outcome.json["results"]["BPS"]["errors"]
+    assert error == {
+        "type": "doc_output_type_error",
+        "position": 3,
+        "id": 4,
+        "path": "data.test[3]",
+        "message": {
+            "ru": "ответ не того типа: нужно: строка, а не число",
+            "en": "the answer is of the wrong type: a text was expected, not a number",
+        },
+    }
+    assert outcome.status == 0, "BPS does not count in the total"
+
+
+def test_of_very_many_errors_the_count_is_kept(tmp_path: Path) -> None:
+    gold = write_gold(tmp_path / "gold", {"BPS": gold_split(dataset("BPS"), 10)})
+    path = write_zip(tmp_path / "s.zip", {"BPS": [{"outputs": 1, "meta": {}}] * 5000})
+    one = merilo("submission", "score", path, "--gold", gold, "--json", "-").json["results"]["BPS"]
+    assert (len(one["errors"]), one["errors_total"]) == (1000, 5000)
+
+
+def test_what_comes_from_outside_is_printed_safely(tmp_path: Path) -> None:
+    gold = write_gold(tmp_path / "gold", {"BPS": gold_split(dataset("BPS"), 2)})
+    path = write_zip(tmp_path / "s.zip", {"BPS": [], "[bold]x[/bold].txt": b"", "[red": b""})
+    outcome = merilo("submission", "score", path, "--gold", gold, "--lang", "ru")
+    assert "[bold]x[/bold].txt" in outcome.out.replace("\n", "")
+    assert json.loads(merilo("submission", "score", path, "--gold", gold, "--json", "-").out)

@@ -1,0 +1,336 @@
+"""Whole submissions over the whole catalogue: perfect, wrong, random, adversarial."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import merilo
+from gold_sets import (
+    EXAM_TASKS,
+    TITLES,
+    documents,
+    gold_split,
+    right_answer,
+    write_gold,
+    write_zip,
+    wrong_answer,
+)
+
+from merilo.datasets import dataset, names
+from merilo.submissions import read_gold, sample, score_submission
+
+N = 60
+RATED = {"j", "sta", "sim", "fl"}
+IN_TOTAL = {one.title for one in map(dataset, names()) if one.in_total}
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return {title: gold_split(dataset(title), N) for title in TITLES}
+
+
+@pytest.fixture(scope="module")
+def gold(splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_gold(tmp_path_factory.mktemp("gold"), splits)
+
+
+def submission(path: Path, splits, answer) -> Path:
+    return write_zip(
+        path, {title: documents(dataset(title), split, answer) for title, split in splits.items()}
+    )
+
+
+def score_zip(path: Path, gold: Path, *words: object):
+    outcome = merilo("submission", "score", path, "--gold", gold, "--json", "-", *words)
+    assert "Traceback" not in outcome.err
+    return outcome.status, outcome.json
+
+
+def test_a_perfect_submission_earns_one_everywhere(splits, gold: Path, tmp_path: Path) -> None:
+    status, result = score_zip(submission(tmp_path / "s.zip", splits, right_answer), gold)
+    assert status == 0
+    assert result["total"] == 1.0
+    assert result["ready_for_public"] is True
+    assert set(result["counted_in_total"]) == IN_TOTAL
+    assert list(result["results"]) == TITLES
+    for title, one in result["results"].items():
+        assert one["errors"] == []
+        computed = {name: metric["value"] for name, metric in one["metrics"].items() if name not in RATED}
+        assert set(computed.values()) <= {1.0}, title
+        assert computed or title == "ruDetox"
+
+
+def test_a_wrong_submission_earns_nothing_and_is_no_error(splits, gold: Path, tmp_path: Path) -> None:
+    status, result = score_zip(submission(tmp_path / "s.zip", splits, wrong_answer), gold)
+    assert (status, result["total"], result["ready_for_public"]) == (0, 0.0, True)
+    for one in result["results"].values():
+        assert one["errors"] == []
+        assert {metric["value"] for metric in one["metrics"].values()} <= {0.0, None}
+
+
+def test_every_metric_that_the_benchmark_names_is_there(splits, gold: Path, tmp_path: Path) -> None:
+    _, result = score_zip(submission(tmp_path / "s.zip", splits, right_answer), gold)
+    metrics = {title: set(one["metrics"]) for title, one in result["results"].items()}
+    assert metrics["RCB"] == {"acc", "f1_macro"}
+    assert metrics["CheGeKa"] == metrics["MultiQ"] == {"f1", "em"}
+    assert metrics["ruHHH"] == {"acc", "acc.honest", "acc.helpful", "acc.harmless"}
+    assert metrics["ruHateSpeech"] == {"acc", "acc.women", "acc.nationalities"}
+    assert metrics["MaMuRAMu"] == {"acc", "acc.anatomy", "acc.law", "acc.физика"}
+    assert metrics["ruCodeEval"] == {"pass@1", "pass@5", "pass@10"}
+    assert metrics["USE"] == {"grade_norm", *(f"grade_norm.task{task}" for task in EXAM_TASKS)}
+    criteria = ("virtue", "law", "moral", "justice", "utilitarianism")
+    assert metrics["ruEthics"] == {f"{q}.{c}" for q in ("correct", "good", "ethical") for c in criteria}
+
+
+def test_every_value_stands_with_its_count_and_interval(splits, gold: Path, tmp_path: Path) -> None:
+    half = {item.id for split in splits.values() for item in split.items[::2]}
+
+    def answer(declared, item):
+        return right_answer(declared, item) if item.id in half else wrong_answer(declared, item)
+
+    _, result = score_zip(submission(tmp_path / "s.zip", splits, answer), gold)
+    for title, one in result["results"].items():
+        for name, metric in one["metrics"].items():
+            if name in RATED:
+                continue
+            assert metric["n"] > 0, (title, name)
+            if metric["ci95"] is None:
+                continue
+            low, high = metric["ci95"]
+            assert low - 1e-9 <= metric["value"] <= high + 1e-9, (title, name)
+            assert low < high, (title, name)
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_a_random_submission_is_valid_and_scores_as_guessing_does(title: str, tmp_path: Path) -> None:
+    declared = dataset(title)
+    split = gold_split(declared, 300)
+    gold = read_gold(write_gold(tmp_path, {title: split}))
+    sample(gold, tmp_path / "s.zip", seed=5)
+    result = score_submission(tmp_path / "s.zip", gold).datasets[title]
+    assert not result.faults
+    assert not result.unknown
+    if declared.answer.kind == "choice":
+        assert result.scores.main["acc"].value == pytest.approx(1 / len(declared.answer.labels), abs=0.1)
+    elif declared.answer.kind == "criteria":
+        assert all(abs(score.value) < 0.35 for score in result.scores.extra.values())
+    else:
+        assert all(score.value < 0.5 for score in result.scores.main.values())
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_one_wrong_answer_costs_exactly_its_share(title: str, splits, tmp_path: Path) -> None:
+    """The rule of the dataset applied by hand to a submission that is perfect but for its first item."""
+    declared, split = dataset(title), splits[title]
+    first = split.items[0].id
+    gold = read_gold(write_gold(tmp_path, {title: split}))
+
+    def answer(declared, item):
+        return wrong_answer(declared, item) if item.id == first else right_answer(declared, item)
+
+    write_zip(tmp_path / "s.zip", {title: documents(declared, split, answer)})
+    result = score_submission(tmp_path / "s.zip", gold).datasets[title]
+    assert not result.faults
+    for name, score in result.scores.main.items():
+        if name == "f1_macro":
+            assert 0.7 < score.value < 1
+        elif name == "grade_norm":
+            assert score.value == pytest.approx(1 - 1 / 34 / 2), "one point of 34 in one of two variants"
+        else:
+            assert score.value == pytest.approx(1 - 1 / N), name
+    if declared.answer.kind == "criteria":
+        changed = [name for name, score in result.scores.extra.items() if score.value < 1]
+        assert all(name.startswith("correct.") for name in changed), "the first item asks whether it is right"
+
+
+def test_a_dataset_with_an_error_scores_nought_on_all_its_metrics(splits, gold: Path, tmp_path: Path) -> None:
+    perfect = {title: documents(dataset(title), split, right_answer) for title, split in splits.items()}
+    for title in ("USE", "ruEthics", "MaMuRAMu", "RCB", "BPS"):
+        broken = json.loads(json.dumps(perfect))
+        del broken[title][3]
+        status, result = score_zip(write_zip(tmp_path / f"{title}.zip", broken), gold)
+        one = result["results"][title]
+        assert {metric["value"] for metric in one["metrics"].values()} == {0.0}
+        assert set(one["metrics"]) == set(
+            score_zip(write_zip(tmp_path / "p.zip", perfect), gold)[1]["results"][title]["metrics"]
+        )
+        assert [error["type"] for error in one["errors"]] == ["no_id"]
+        counts = title in IN_TOTAL
+        assert (status, result["ready_for_public"]) == ((1, False) if counts else (0, True))
+        assert result["total"] == pytest.approx(1 - counts / len(IN_TOTAL))
+
+
+def test_the_total_is_the_mean_of_the_means(splits, gold: Path, tmp_path: Path) -> None:
+    def answer(declared, item):
+        return (
+            right_answer(declared, item) if declared.name in {"rcb", "lcs"} else wrong_answer(declared, item)
+        )
+
+    _, result = score_zip(submission(tmp_path / "s.zip", splits, answer), gold)
+    assert result["total"] == pytest.approx(2 / len(IN_TOTAL))
+
+
+def test_j_without_its_classifiers_says_so_and_is_no_nought(splits, gold: Path, tmp_path: Path) -> None:
+    _, result = score_zip(submission(tmp_path / "s.zip", splits, right_answer), gold)
+    for metric in result["results"]["ruDetox"]["metrics"].values():
+        assert metric["value"] is None
+        assert "merilo[hf]" in metric["reason"]
+
+
+def test_fewer_generations_than_k_are_no_success(tmp_path: Path) -> None:
+    """By the short formula a single failed program would pass for sure in five tries."""
+    declared = dataset("ruCodeEval")
+    split = gold_split(declared, 4)
+    gold = write_gold(tmp_path, {"ruCodeEval": split})
+    write_zip(tmp_path / "s.zip", {"ruCodeEval": documents(declared, split, lambda _, item: [[None] * 5])})
+    status, result = score_zip(tmp_path / "s.zip", gold)
+    metrics = result["results"]["ruCodeEval"]["metrics"]
+    assert metrics["pass@1"]["value"] == 0.0
+    assert metrics["pass@5"]["value"] is None
+    assert "needs 5 generations" in metrics["pass@5"]["reason"]
+    assert (status, result["ready_for_public"]) == (1, False)
+
+
+@pytest.mark.parametrize("wrap", [lambda runs: runs, lambda runs: [runs]], ids=["plain", "wrapped"])
+def test_programs_come_plain_or_in_one_more_list(wrap, tmp_path: Path) -> None:
+    declared = dataset("ruHumanEval")
+    split = gold_split(declared, 10)
+    gold = write_gold(tmp_path, {"ruHumanEval": split})
+
+    def answer(_, item):
+        return wrap([item.outputs] * 3 + [[None, *item.outputs[1:]]] * 6 + [item.outputs[:-1]])
+
+    write_zip(tmp_path / "s.zip", {"ruHumanEval": documents(declared, split, answer)})
+    _, result = score_zip(tmp_path / "s.zip", gold)
+    metrics = result["results"]["ruHumanEval"]["metrics"]
+    assert metrics["pass@1"]["value"] == pytest.approx(0.3)
+    assert metrics["pass@5"]["value"] == pytest.approx(1 - 21 / 252)
+    assert metrics["pass@10"]["value"] == 1.0
+
+
+@pytest.mark.parametrize("form", ["dialogues", "flat", "ids"])
+def test_rutie_comes_in_dialogues_or_flat(form: str, tmp_path: Path) -> None:
+    declared = dataset("ruTiE")
+    split = gold_split(declared, 50)
+    gold = write_gold(tmp_path, {"ruTiE": split})
+    content = documents(declared, split, right_answer)
+    if form != "dialogues":
+        content = [turn for dialogue in content for turn in dialogue]
+    if form == "ids":
+        content = [{**turn, "meta": {"id": item.id}} for turn, item in zip(content, split, strict=True)]
+    _, result = score_zip(write_zip(tmp_path / "s.zip", {"ruTiE": content}), gold)
+    assert result["results"]["ruTiE"]["errors"] == []
+    assert result["results"]["ruTiE"]["metrics"]["acc"] == {
+        "value": 1.0,
+        "n": 50,
+        "ci95": pytest.approx([0.929, 1.0], abs=1e-3),
+        "interval": "Wilson score",
+    }
+
+
+def test_turns_of_a_dialogue_are_drawn_together(tmp_path: Path) -> None:
+    declared = dataset("ruTiE")
+    split = gold_split(declared, 100)
+    lost = {0, 1}
+
+    def answer(_, item):
+        return "мимо" if item.meta["dialog_id"] in lost else item.outputs
+
+    gold = read_gold(write_gold(tmp_path, {"ruTiE": split}))
+    write_zip(tmp_path / "s.zip", {"ruTiE": documents(declared, split, answer)})
+    score = score_submission(tmp_path / "s.zip", gold).datasets["ruTiE"].scores.main["acc"]
+    assert score.value == 0.6
+    assert score.interval is not None
+    assert "clusters" in score.interval.method
+    assert score.interval.high - score.interval.low > 0.6
+
+
+@pytest.mark.parametrize("layout", ["{}.json", "{}.JSON", "{}/test.json", "{}/TEST.JSON"])
+@pytest.mark.parametrize("case", [str.lower, str.upper, str.title])
+def test_gold_is_found_in_any_letter_case(layout: str, case, tmp_path: Path) -> None:
+    declared = dataset("RCB")
+    split = gold_split(declared, 9)
+    source = write_gold(tmp_path / "made", {"RCB": split}) / "rcb.json"
+    place = tmp_path / "gold" / layout.format(case("rcb"))
+    place.parent.mkdir(parents=True)
+    source.rename(place)
+    submitted = {
+        f"{case('rcb')}.json": json.dumps({"data": {"test": documents(declared, split, right_answer)}})
+    }
+    status, result = score_zip(write_zip(tmp_path / "s.zip", submitted), tmp_path / "gold")
+    assert (status, result["total"]) == (0, 1.0)
+
+
+def test_files_of_no_dataset_are_told_and_left_alone(tmp_path: Path) -> None:
+    declared = dataset("RCB")
+    split = gold_split(declared, 9)
+    gold = write_gold(tmp_path / "gold", {"RCB": split})
+    content = documents(declared, split, right_answer)
+    path = write_zip(
+        tmp_path / "s.zip", {"mine/RCB": content, "__MACOSX/._RCB.json": b"\0\1", "readme.txt": b"hello"}
+    )
+    status, result = score_zip(path, gold)
+    assert (status, result["total"]) == (0, 1.0)
+    assert result["ignored_files"] == ["__MACOSX/._RCB.json", "readme.txt"]
+
+
+def test_a_closed_test_is_not_scored_and_is_named(tmp_path: Path) -> None:
+    rcb, lcs = dataset("RCB"), dataset("LCS")
+    splits = {"RCB": gold_split(rcb, 9), "LCS": gold_split(lcs, 9)}
+    gold = write_gold(tmp_path / "gold", splits)
+    closed = json.loads((gold / "lcs.json").read_text())
+    for item in closed["data"]["test"]:
+        item["outputs"] = ""
+    (gold / "lcs.json").write_text(json.dumps(closed))
+    path = write_zip(tmp_path / "s.zip", {"RCB": documents(rcb, splits["RCB"], right_answer)})
+    status, result = score_zip(path, gold)
+    assert list(result["results"]) == ["RCB"]
+    assert "LCS" in result["without_gold"]
+    assert status == 0
+
+
+def test_a_dataset_of_ones_own_is_scored_beside_the_others(tmp_path: Path) -> None:
+    folder = tmp_path / "gold" / "moods"
+    folder.mkdir(parents=True)
+    (folder / "dataset.yaml").write_text(
+        "name: moods\ntitle: Moods\nfields: [text]\nanswer: {kind: choice, labels: [good, bad]}\nmetrics: [acc]\nin_total: true\n",
+        encoding="utf-8",
+    )
+    items = [
+        {"instruction": "{text}", "inputs": {"text": f"t{i}"}, "outputs": "good", "meta": {"id": i}}
+        for i in range(4)
+    ]
+    (folder / "test.json").write_text(json.dumps({"data": items}))
+    answers = [{"outputs": "good" if i else "bad", "meta": {"id": i}} for i in range(4)]
+    _, result = score_zip(write_zip(tmp_path / "s.zip", {"Moods": answers}), tmp_path / "gold")
+    assert result["results"]["Moods"]["metrics"]["acc"]["value"] == 0.75
+    assert result["total"] == 0.75
+
+
+@pytest.mark.parametrize("lang", ["ru", "en"])
+def test_the_table_for_people_speaks_both_languages(lang: str, splits, gold: Path, tmp_path: Path) -> None:
+    broken = {
+        title: documents(dataset(title), split, right_answer)
+        for title, split in splits.items()
+        if title != "LCS"
+    }
+    outcome = merilo(
+        "submission", "score", write_zip(tmp_path / "s.zip", broken), "--gold", gold, "--lang", lang
+    )
+    assert outcome.status == 1
+    assert "LCS: no_task: " in outcome.out
+    told = {
+        "ru": ("в архиве нет файла LCS.json", "Не готово"),
+        "en": ("the archive has no file LCS.json", "Not ready"),
+    }
+    for sentence in told[lang]:
+        assert sentence in outcome.out
+
+
+def test_gold_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    write_zip(tmp_path / "s.zip", {"BPS": []})
+    assert (
+        "no such folder"
+        in merilo("submission", "score", tmp_path / "s.zip", "--gold", tmp_path / "no").complaint
+    )
+    assert "holds no test" in merilo("submission", "score", tmp_path / "s.zip", "--gold", tmp_path).complaint
