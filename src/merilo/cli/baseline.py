@@ -12,8 +12,9 @@ from merilo.cli.study import command_line, gold_of, reading
 from merilo.datasets import dataset
 from merilo.items import Json
 from merilo.people import platforms
-from merilo.people.baseline import Resolve, Settings, baseline
+from merilo.people.baseline import Settings, baseline
 from merilo.people.controls import read_skills
+from merilo.people.decision import Aggregator, Resolve
 from merilo.people.platforms import Columns, Platform
 from merilo.people.provenance import provenance
 from merilo.people.repeats import Repeats
@@ -44,7 +45,9 @@ def make(
     min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
     min_votes: Annotated[int, typer.Option(help="How many equal votes make a majority.", rich_help_panel=_PROCEDURE)] = 3,
     max_low_agreement: Annotated[float, typer.Option(help="The share of items without a majority above which the baseline is rejected.", rich_help_panel=_PROCEDURE)] = 0.3,
-    resolve: Annotated[Resolve, typer.Option(help="Items without a majority: left out (the published procedure), or decided by most votes and then skill.", rich_help_panel=_PROCEDURE)] = "none",
+    aggregator: Annotated[Aggregator, typer.Option(help="What turns votes into labels: most votes, or a model of the annotators.", rich_help_panel=_PROCEDURE)] = "majority",
+    resolve: Annotated[Resolve, typer.Option(help="Items left open: left out (the published procedure); decided by most votes and then skill; and then GLAD; or by all of these in turn.", rich_help_panel=_PROCEDURE)] = "cascade",
+    anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Let the models know the right answers of control items.", rich_help_panel=_PROCEDURE)] = False,
     repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
     item: Annotated[list[str] | None, typer.Option(help="A column that makes an item; may be given several times.", rich_help_panel=_COLUMNS)] = None,
     annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids.", rich_help_panel=_COLUMNS)] = None,
@@ -72,7 +75,9 @@ def make(
         min_controls=min_controls,
         min_votes=min_votes,
         max_low_agreement=max_low_agreement,
+        aggregator=aggregator,
         resolve=resolve,
+        anchor_controls=anchor_controls,
         repeats=repeats,
         currency=currency,
     )
@@ -104,7 +109,8 @@ def make(
         "platform": platform, "dataset": dataset_name, "gold": _name(gold), "gold_column": gold_column,
         "answer": answer, "skills": _name(skills), "encoding": encoding, "currency": currency, "metric": metric,
         "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": min_votes,
-        "max_low_agreement": max_low_agreement, "resolve": resolve, "repeats": repeats, "item": list(item or []),
+        "max_low_agreement": max_low_agreement, "aggregator": aggregator, "resolve": resolve,
+        "anchor_controls": anchor_controls, "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page, "started": started, "submitted": submitted,
         "seconds": seconds, "reward": reward,
     }  # fmt: skip
@@ -133,7 +139,9 @@ _DEFAULTS: dict[str, Json] = {
     "min_controls": 1,
     "min_votes": 3,
     "max_low_agreement": 0.3,
-    "resolve": "none",
+    "aggregator": "majority",
+    "resolve": "cascade",
+    "anchor_controls": False,
     "repeats": "refuse",
 }
 

@@ -47,6 +47,14 @@ def _figures(baseline: Baseline) -> list[tuple[str, str]]:
         interval = score.interval
         sure = f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
         rows.append((name, f"{score.value:.3f}{sure.replace('[', chr(92) + '[')}  on {score.n} items"))
+    if baseline.published:
+        published = baseline.published
+        rows.append(
+            (
+                "  by majorities alone",
+                f"{published.value:.3f}  on {published.n} items (the published procedure)",
+            )
+        )
     if baseline.bounds:
         bounds = baseline.bounds
         rows += [

@@ -54,6 +54,9 @@ def command_line(
     for name, value in options.items():
         if value is None or value == [] or value == defaults.get(name):
             continue
+        if value is True:
+            words.append(f"--{name.replace('_', '-')}")
+            continue
         for one in value if isinstance(value, list) else [value]:
             words += [f"--{name.replace('_', '-')}", str(one)]
     return shlex.join(words)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
@@ -19,14 +19,12 @@ from merilo.files import shortened
 from merilo.metrics.intervals import wilson
 from merilo.metrics.score import Score
 from merilo.people import aggregation, agreement, controls, cost, repeats
-from merilo.people.aggregation import Consensus, Resolution
+from merilo.people.aggregation import Consensus, Fit, Resolution
+from merilo.people.decision import Aggregator, PoolVotes, Resolve, decide, pool_votes
 from merilo.people.gold import Gold
 from merilo.people.remarks import Remark, counted
 from merilo.people.simulation import SIMULATED_PREFIX
-from merilo.people.votes import Encoding, encode
 from merilo.responses import Responses
-
-Resolve: TypeAlias = Literal["none", "skill"]
 
 #: Metrics that are exact equality of the consensus and the gold answer.
 EXACT: Final = ("acc", "em")
@@ -44,7 +42,9 @@ class Settings:
         min_controls: with fewer control answers an annotator cannot be judged.
         min_votes: how many equal votes make a majority.
         max_low_agreement: the share of items without a majority above which the baseline is rejected.
-        resolve: what happens to items without a majority: left out, or decided by most votes and then skill.
+        aggregator: what turns votes into labels.
+        resolve: what happens to items that it leaves open; see `decision.decide`.
+        anchor_controls: whether models know the labels of control items.
         repeats: what happens to an annotator's second answer to an item.
         currency: the currency of rewards, where the platform does not say it.
     """
@@ -56,7 +56,9 @@ class Settings:
     min_controls: int = 1
     min_votes: int = 3
     max_low_agreement: float = 0.3
-    resolve: Resolve = "none"
+    aggregator: Aggregator = "majority"
+    resolve: Resolve = "cascade"
+    anchor_controls: bool = False
     repeats: repeats.Repeats = "refuse"
     currency: str | None = None
 
@@ -101,8 +103,11 @@ class Baseline:
         used: the responses that the consensus rests on: those to test items by annotators who were not excluded.
         annotators: a row an annotator, as `controls.annotators` makes it.
         consensus: a row an item: `item`, `id`, the input fields, `answers`, `votes`, `label`, `resolved_by`,
-            `confidence`, `gold`, `correct`.
+            `confidence`, `difficulty` (GLAD's, where it was fitted), `gold`, `correct`.
+        model: the model of annotators that was fitted on the way, if any.
         scores: the metrics, by name; empty without gold.
+        published: the metric by the published procedure (majority of `min_votes`, other items left out), where the settings ask
+            for another one and there is gold.
         bounds: what the metric would be had no item been left out; `None` without gold, or when none was.
         resolved_by: how many items were resolved in each way.
         low_agreement: how many items have no majority.
@@ -119,8 +124,10 @@ class Baseline:
     used: pl.DataFrame
     annotators: pl.DataFrame
     consensus: pl.DataFrame
+    model: Fit | None
     scores: dict[str, Score]
     bounds: Bounds | None
+    published: Score | None
     resolved_by: dict[Resolution, int]
     low_agreement: int
     alpha: float
@@ -180,27 +187,36 @@ def baseline(
     tests = responses.table.filter(~pl.col("is_control"))
     out = annotators.filter("excluded").select(pl.col("annotator").alias("respondent"))
     used = tests.join(out, on="respondent", how="anti", maintain_order="left")
-    encoding = encode(used["item"], used["respondent"], used["answer"])
-    decided = _decide(encoding, settings, annotators)
-    majority = aggregation.majority(encoding.votes, settings.min_votes)
-    consensus = _table(items, encoding, decided, gold)
+    pool = pool_votes(responses, annotators)
+    decided = decide(
+        pool,
+        aggregator=settings.aggregator,
+        resolve=settings.resolve,
+        anchor_controls=settings.anchor_controls,
+        min_votes=settings.min_votes,
+    )
+    majority = aggregation.majority(pool.votes, settings.min_votes)
+    consensus = _table(items, pool, decided, gold)
     low = items.height - int((majority.label >= 0).sum())
-    scores, bounds = _score(consensus, encoding, settings) if gold else ({}, None)
+    scores, bounds = _score(consensus, pool, settings) if gold else ({}, None)
+    published = _published(items, pool, majority, settings, gold)
     reasons = _reasons(low, items.height, settings)
     return Baseline(
         settings=settings,
         status="rejected" if reasons else "accepted",
         reasons=reasons,
-        remarks=_remarks(responses, annotators, settings, gold, skills),
+        remarks=(*_remarks(responses, annotators, settings, gold, skills), *_remarks_on_model(decided.fit)),
         responses=responses,
         used=used,
-        annotators=annotators,
+        annotators=_with_quality(annotators, pool, decided.fit),
         consensus=consensus,
+        model=decided.fit,
         scores=scores,
         bounds=bounds,
-        resolved_by=_ways(decided, items.height),
+        published=published,
+        resolved_by=_ways(consensus),
         low_agreement=low,
-        alpha=agreement.krippendorff_alpha(encoding.votes),
+        alpha=agreement.krippendorff_alpha(pool.votes),
         cost=cost.cost(responses, settings.currency),
         gold=gold,
         overlap_before=_overlap(items, tests),
@@ -208,27 +224,39 @@ def baseline(
     )
 
 
-def _decide(encoding: Encoding, settings: Settings, annotators: pl.DataFrame) -> Consensus:
-    if settings.resolve == "none":
-        return aggregation.majority(encoding.votes, settings.min_votes)
-    skill = annotators.join(
-        encoding.annotators.to_frame("annotator"), on="annotator", how="semi", maintain_order="left"
-    ).sort("annotator")
-    column = "skill" if skill["skill"].null_count() < skill.height else "control_accuracy"
-    values = skill[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    return aggregation.resolve_by_skill(encoding.votes, values, settings.min_votes)
+def _ways(consensus: pl.DataFrame) -> dict[Resolution, int]:
+    """How many items were resolved in each way; ways that never happened stand with 0."""
+    found = dict(consensus["resolved_by"].value_counts().iter_rows())
+    return {way: int(found.get(way.name.lower(), 0)) for way in Resolution}
 
 
-def _ways(decided: Consensus, items: int) -> dict[Resolution, int]:
-    """How many items were resolved in each way; items that lost all their answers are unresolved."""
-    ways = decided.resolved_by()
-    ways[Resolution.UNRESOLVED] += items - decided.label.shape[0]
-    return ways
+def _with_quality(annotators: pl.DataFrame, pool: PoolVotes, fit: Fit | None) -> pl.DataFrame:
+    """The annotators with what the model thinks of them: GLAD's `ability`, Dawid and Skene's `expected_accuracy`."""
+    columns = {"glad": "ability", "dawid-skene": "expected_accuracy"}
+    found = pl.DataFrame({"annotator": pool.everyone.annotators})
+    for model, name in columns.items():
+        quality = fit.quality if fit and fit.model == model else np.full(found.height, np.nan)
+        found = found.with_columns(pl.Series(name, quality).fill_nan(None))
+    return annotators.join(found, on="annotator", how="left", maintain_order="left")
 
 
-def _table(items: pl.DataFrame, encoding: Encoding, decided: Consensus, gold: Gold | None) -> pl.DataFrame:
+def _published(
+    items: pl.DataFrame, pool: PoolVotes, majority: Consensus, settings: Settings, gold: Gold | None
+) -> Score | None:
+    """The metric by the published procedure (majority, the rest left out), where the settings are others."""
+    if gold is None or (settings.aggregator, settings.resolve) == ("majority", "none"):
+        return None
+    scores, _ = _score(_table(items, pool, majority, gold), pool, settings)
+    return scores[settings.metric]
+
+
+def _table(items: pl.DataFrame, pool: PoolVotes, decided: Consensus, gold: Gold | None) -> pl.DataFrame:
     """The consensus, a row an item."""
-    tally = encoding.votes.tally()
+    encoding, tally = pool.everyone, pool.votes.tally()
+    fit = decided.fit
+    difficulty = (
+        fit.difficulty if fit and fit.difficulty is not None else np.full(len(encoding.items), np.nan)
+    )
     labels = encoding.labels.cast(pl.String)
     answers = (
         pl.DataFrame({"code": tally.item, "label": labels.gather(tally.label), "count": tally.votes})
@@ -248,8 +276,10 @@ def _table(items: pl.DataFrame, encoding: Encoding, decided: Consensus, gold: Go
             "has_label": decided.label >= 0,
             "resolved_by": ways[decided.how],
             "confidence": decided.confidence,
+            "difficulty": difficulty,
         }
     ).with_columns(
+        pl.col("difficulty").fill_nan(None),
         pl.when("has_label").then("label").alias("label"),
         pl.when("has_label").then("confidence").alias("confidence"),
     )
@@ -274,6 +304,7 @@ def _table(items: pl.DataFrame, encoding: Encoding, decided: Consensus, gold: Go
             "label",
             "resolved_by",
             "confidence",
+            "difficulty",
             "gold",
             "correct",
         )
@@ -281,12 +312,13 @@ def _table(items: pl.DataFrame, encoding: Encoding, decided: Consensus, gold: Go
 
 
 _CONSENSUS_COLUMNS: Final = frozenset({
-    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "gold", "correct", "code", "has_label",
+    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
+    "code", "has_label",
 })  # fmt: skip
 
 
 def _score(
-    consensus: pl.DataFrame, encoding: Encoding, settings: Settings
+    consensus: pl.DataFrame, pool: PoolVotes, settings: Settings
 ) -> tuple[dict[str, Score], Bounds | None]:
     """The metric on the items that have a label and gold, and what it would be on all that have gold."""
     asked = consensus.filter(pl.col("gold").is_not_null())
@@ -302,14 +334,14 @@ def _score(
         n=asked.height,
         dropped=dropped,
         dropped_wrong=right / asked.height,
-        plurality=(right + _plurality_share(asked, encoding)) / asked.height,
+        plurality=(right + _plurality_share(asked, pool)) / asked.height,
     )
     return {settings.metric: score}, bounds
 
 
-def _plurality_share(asked: pl.DataFrame, encoding: Encoding) -> float:
+def _plurality_share(asked: pl.DataFrame, pool: PoolVotes) -> float:
     """How many of the dropped items most votes would get right; labels that tie share an item equally."""
-    tally = encoding.votes.tally()
+    encoding, tally = pool.everyone, pool.votes.tally()
     votes = pl.DataFrame(
         {
             "item": encoding.items.cast(pl.UInt32).gather(tally.item),
@@ -410,7 +442,7 @@ def _remarks_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Rem
 def _remarks_on_skills(
     annotators: pl.DataFrame, settings: Settings, skills: pl.DataFrame | None
 ) -> tuple[Remark, ...]:
-    if settings.resolve == "none" or skills is None:
+    if settings.resolve not in {"skill", "cascade"} or skills is None:
         return ()
     kept = annotators.filter(~pl.col("excluded"))
     unknown = kept["skill"].null_count()
@@ -422,6 +454,20 @@ def _remarks_on_skills(
             f"{unknown} of {kept.height} annotators have no skill in the file: each counts with the mean of the others",
             f"{counted(unknown, 'разметчик', 'разметчика', 'разметчиков')} из {kept.height} без навыка в файле: каждому "
             "приписано среднее остальных",
+        ),
+    )
+
+
+def _remarks_on_model(fit: Fit | None) -> tuple[Remark, ...]:
+    if fit is None or fit.converged:
+        return ()
+    name = {"glad": "GLAD", "dawid-skene": "Dawid-Skene"}[fit.model]
+    return (
+        Remark(
+            "not_converged",
+            f"{name} did not converge in {fit.iterations} iterations: its labels and qualities may still move",
+            f"{name} не сошёлся за {counted(fit.iterations, 'итерацию', 'итерации', 'итераций')}: его метки и оценки людей "
+            "могут ещё измениться",
         ),
     )
 

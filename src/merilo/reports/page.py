@@ -91,7 +91,7 @@ def page(baseline: Baseline, content: dict[str, Json]) -> str:
 
 
 _OWN_COLUMNS: Final = frozenset({
-    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "gold", "correct",
+    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
 })  # fmt: skip
 
 

@@ -31,6 +31,7 @@ def summary(baseline: Baseline, provenance: Provenance) -> dict[str, Json]:
         "items": _items(baseline),
         "resolved_by": resolved_by(baseline.resolved_by),
         "metrics": {name: _metric(score, baseline) for name, score in baseline.scores.items()},
+        "model": _model(baseline),
         "agreement": {
             "krippendorff_alpha": _number(baseline.alpha),
             "low_agreement": baseline.low_agreement,
@@ -118,6 +119,12 @@ def _metric(score: Score, baseline: Baseline) -> dict[str, Json]:
         "n": score.n,
         "interval": score.interval.method if score.interval else None,
     }
+    if baseline.published:
+        content["by_majority_alone"] = {
+            "value": _number(baseline.published.value),
+            "ci95": _interval(baseline.published.interval),
+            "n": baseline.published.n,
+        }
     if baseline.bounds:
         content["with_dropped_items"] = {
             "n": baseline.bounds.n,
@@ -126,6 +133,21 @@ def _metric(score: Score, baseline: Baseline) -> dict[str, Json]:
             "dropped_resolved_by_plurality": _number(baseline.bounds.plurality),
         }
     return content
+
+
+def _model(baseline: Baseline) -> Json:
+    """The model of annotators that was fitted, with how its fitting went."""
+    fit = baseline.model
+    if fit is None:
+        return None
+    return {
+        "name": fit.model,
+        "converged": fit.converged,
+        "iterations": fit.iterations,
+        "tolerance": fit.tolerance,
+        "log_likelihood": [_number(value) for value in fit.log_likelihood],
+        "anchored_items": fit.anchored,
+    }
 
 
 def _interval(interval: Interval | None) -> Json:

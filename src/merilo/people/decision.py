@@ -1,0 +1,155 @@
+"""Deciding: whose answers count, who models them, and what happens to items that the votes leave open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from merilo.people import aggregation
+from merilo.people.aggregation import NO_LABEL, Consensus
+from merilo.people.votes import Encoding, IntArray, Votes, encode
+from merilo.responses import Responses
+
+#: What turns votes into labels.
+Aggregator: TypeAlias = Literal["majority", "dawid-skene", "glad"]
+
+#: What happens to the items that it leaves open.
+Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolVotes:
+    """Every answer of a pool, and what is known of items and people beside the answers.
+
+    Attributes:
+        everyone: all answers: to test and control items, of excluded annotators too.
+        counted: shape (n,), the answers that count: to test items, of annotators who were not excluded.
+        kept: shape (n,), the answers of annotators who were not excluded, to control items too.
+        anchors: shape (items,), the known label of items that are control items and nothing else, -1 for all others.
+        skill: shape (annotators,), the platform's skill if it gave any, else the accuracy on control items; NaN where it is
+            unknown.
+    """
+
+    everyone: Encoding
+    counted: NDArray[np.bool_]
+    kept: NDArray[np.bool_]
+    anchors: IntArray
+    skill: NDArray[np.float64]
+
+    @property
+    def votes(self) -> Votes:
+        """The votes that count."""
+        return self.everyone.votes.where(self.counted)
+
+
+def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
+    """Encode a pool once, for every way of deciding.
+
+    Args:
+        responses: the responses, control items among them.
+        annotators: a row an annotator with `excluded`, `skill` and `control_accuracy`; see `controls.annotators`.
+    """
+    table = responses.table.drop_nulls(["item", "respondent", "answer"])
+    known = (
+        table.filter(pl.col("is_control").all().over("item") & pl.col("control").is_not_null())
+        .group_by("item")
+        .agg(pl.col("control").first().alias("label"), (pl.col("control").n_unique() == 1).alias("certain"))
+        .filter("certain")
+    )
+    golds = known["label"].unique(maintain_order=True).to_list()
+    everyone = encode(table["item"], table["respondent"], table["answer"], known_labels=golds)
+    people = everyone.annotators.to_frame("annotator").join(
+        annotators, on="annotator", how="left", maintain_order="left"
+    )
+    stays = ~people["excluded"].fill_null(value=False).to_numpy()
+    kept = stays[everyone.votes.annotator]
+    column = "skill" if people["skill"].is_not_null().any() else "control_accuracy"
+    return PoolVotes(
+        everyone=everyone,
+        counted=kept & ~table["is_control"].to_numpy(),
+        kept=kept,
+        anchors=_anchors(everyone, known),
+        skill=people[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
+    )
+
+
+def decide(
+    pool: PoolVotes,
+    *,
+    aggregator: Aggregator = "majority",
+    resolve: Resolve = "cascade",
+    anchor_controls: bool = False,
+    min_votes: int = 3,
+) -> Consensus:
+    """The consensus on the items of a pool.
+
+    A model as aggregator sees the answers of everybody who was not excluded, to control items too. GLAD as a breaker of
+    ties, in the cascade or alone, learns from every answer, of excluded people too: they have no vote, but how they
+    answered says which items are hard and whom they contradict.
+
+    Args:
+        pool: the votes.
+        aggregator: majority, or the most probable labels under a model.
+        resolve: what happens to items that the aggregator leaves open: nothing; most votes and then skill; most votes and
+            then GLAD's abilities; or all of these in turn.
+        anchor_controls: whether models know the labels of control items.
+        min_votes: how many equal votes make a majority.
+
+    Returns:
+        The consensus, in the codes of `pool.everyone`; items that nobody was asked but as a control are unresolved or
+        anchored, and are no part of a baseline.
+    """
+    anchors = pool.anchors if anchor_controls else None
+    if aggregator == "majority":
+        return _by_votes(pool, resolve, anchors, min_votes)
+    model = aggregation.dawid_skene if aggregator == "dawid-skene" else aggregation.glad
+    decided = model(pool.everyone.votes.where(pool.kept), anchors=anchors)
+    if resolve == "none" or not _open(decided, pool).any():
+        return decided
+    breaking = _by_votes(pool, resolve, anchors, min_votes)
+    left = decided.label == NO_LABEL
+    return replace(
+        decided,
+        label=np.where(left, breaking.label, decided.label),
+        how=np.where(left, breaking.how, decided.how),
+        confidence=np.where(left, breaking.confidence, decided.confidence),
+    )
+
+
+def _by_votes(pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_votes: int) -> Consensus:
+    """By counting votes, and by what the resolution adds."""
+    votes = pool.votes
+    skill = None if np.isnan(pool.skill).all() else pool.skill
+    if resolve == "none":
+        return aggregation.majority(votes, min_votes)
+    if resolve == "skill":
+        return aggregation.resolve_by_skill(votes, pool.skill, min_votes)
+    return aggregation.cascade(
+        votes,
+        everyone=pool.everyone.votes,
+        skill=skill if resolve == "cascade" else None,
+        anchors=anchors,
+        min_votes=min_votes,
+    )
+
+
+def _open(decided: Consensus, pool: PoolVotes) -> NDArray[np.bool_]:
+    """Items with answers that count and without a label."""
+    answered = np.bincount(pool.votes.item, minlength=pool.everyone.votes.items) > 0
+    undecided: NDArray[np.bool_] = answered & (decided.label == NO_LABEL)
+    return undecided
+
+
+def _anchors(everyone: Encoding, known: pl.DataFrame) -> IntArray:
+    """The codes of the known labels, shape (items,)."""
+    labels = pl.DataFrame({"label": everyone.labels.cast(pl.String), "code": np.arange(len(everyone.labels))})
+    found = (
+        everyone.items.to_frame("item")
+        .join(known.select("item", "label"), on="item", how="left", maintain_order="left")
+        .join(labels, on="label", how="left", maintain_order="left")
+    )
+    return found["code"].fill_null(NO_LABEL).cast(pl.Int32).to_numpy()
