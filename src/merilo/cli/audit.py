@@ -14,8 +14,9 @@ from merilo.items import Json
 from merilo.people import platforms
 from merilo.people.audit.revision import read_revisions, revise
 from merilo.people.audit.study import audit_study
-from merilo.people.baseline import Resolve, Settings, baseline
+from merilo.people.baseline import Settings, baseline
 from merilo.people.controls import read_skills
+from merilo.people.decision import Resolve
 from merilo.people.platforms import Columns, Platform
 from merilo.people.provenance import provenance
 from merilo.people.repeats import Repeats
@@ -47,7 +48,7 @@ def audit(
     min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded from the figure.", rich_help_panel=_PROCEDURE)] = 0.5,
     min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
     min_votes: Annotated[int, typer.Option(help="How many equal votes make a majority.", rich_help_panel=_PROCEDURE)] = 3,
-    resolve: Annotated[Resolve, typer.Option(help="Items without a majority, as in merilo baseline.", rich_help_panel=_PROCEDURE)] = "none",
+    resolve: Annotated[Resolve, typer.Option(help="Items without a majority, as in merilo baseline.", rich_help_panel=_PROCEDURE)] = "cascade",
     repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
     item: Annotated[list[str] | None, typer.Option(help="A column that makes an item; may be given several times.", rich_help_panel=_COLUMNS)] = None,
     annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids.", rich_help_panel=_COLUMNS)] = None,
@@ -131,7 +132,7 @@ _DEFAULTS: dict[str, Json] = {
     "min_control_accuracy": 0.5,
     "min_controls": 1,
     "min_votes": 3,
-    "resolve": "none",
+    "resolve": "cascade",
     "repeats": "refuse",
 }
 
