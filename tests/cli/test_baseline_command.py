@@ -159,10 +159,10 @@ def test_the_folder_holds_what_other_tools_open(tmp_path: Path) -> None:
     assert outcome.status == 0
     assert {path.name for path in out.iterdir()} == {
         "report.html", "baseline.json",
-        *(f"{name}.{kind}" for name in ("responses", "annotators", "consensus") for kind in ("csv", "parquet")),
+        *(f"{name}.{kind}" for name in ("responses", "annotators", "consensus", "quality") for kind in ("csv", "parquet")),
     }  # fmt: skip
     assert (out / "baseline.json").read_bytes() == (tmp_path / "r.json").read_bytes()
-    for name in ("responses", "annotators", "consensus"):
+    for name in ("responses", "annotators", "consensus", "quality"):
         assert pl.read_csv(out / f"{name}.csv").height == pl.read_parquet(out / f"{name}.parquet").height
     became = pl.read_parquet(out / "responses.parquet")["became"].value_counts()
     assert dict(became.iter_rows()) == {"used": 21, "control": 5}

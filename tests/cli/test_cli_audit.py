@@ -135,6 +135,33 @@ def test_text_of_the_dataset_is_no_markup(tmp_path: Path, capsys: pytest.Capture
     assert "[bold]x" in capsys.readouterr().out
 
 
+def test_a_spreadsheet_runs_nothing_of_the_dataset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool, out = tmp_path / "pool.csv", tmp_path / "out"
+    formula = "=cmd|' /C calc'!A0"
+    with pool.open("w", encoding="utf-8", newline="") as lines:
+        table = csv.writer(lines)
+        table.writerow(["item", "annotator", "answer", "control"])
+        table.writerows([[formula, who, "-5" if i else "@x", ""] for i, who in enumerate(PEOPLE)])
+        table.writerows([["sum", who, "-5", "+7"] for who in PEOPLE])
+    assert main(["audit", str(pool), "--min-control-accuracy", "0", "--out", str(out)]) == 0
+    with (out / "audit.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    cells = [cell for row in rows for cell in row.values() if cell]
+    assert not any(cell[0] in "=@" for cell in cells)
+    assert "'" + formula in cells
+    for row in rows:
+        row["revised_gold"] = "-5"
+    with (out / "audit.csv").open("w", encoding="utf-8", newline="") as lines:
+        table = csv.DictWriter(lines, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    capsys.readouterr()
+    content = run_json(capsys, "audit", pool, "--min-control-accuracy", "0", "--revised", out / "audit.csv")
+    assert content["rescored"]["revised"] == len(rows)
+
+
 @pytest.mark.parametrize("pool", ["lcs", "bps"])
 def test_golds_that_a_solver_computed_are_not_suspected(
     pools: Path, pool: str, capsys: pytest.CaptureFixture[str]

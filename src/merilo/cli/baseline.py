@@ -17,6 +17,7 @@ from merilo.people.controls import read_skills
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.platforms import Columns, Platform
 from merilo.people.provenance import provenance
+from merilo.people.quality.study import study_quality
 from merilo.people.repeats import Repeats
 from merilo.reports.summary import summary
 
@@ -116,12 +117,13 @@ def make(
     }  # fmt: skip
     inputs = [*files, *(path for path in (gold, skills) if path)]
     made = provenance(command_line("baseline", files, options, _DEFAULTS), inputs, options)
-    content = summary(result, made)
+    quality = study_quality(result)
+    content = summary(result, made, quality)
     if folder:
         from merilo.reports.folder import write_folder  # noqa: PLC0415 - only who asks for files pays for them
 
         with folder.filled() as hidden:
-            write_folder(hidden, result, content)
+            write_folder(hidden, result, content, quality)
     for remark in (*result.remarks, *result.reasons):
         say(remark.en)
     if json_to:

@@ -11,7 +11,7 @@ import polars as pl
 from merilo.items import Json
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import Finding, GivenAnswer
-from merilo.people.audit.revision import COLUMN
+from merilo.people.audit.revision import COLUMN, guarded
 from merilo.people.audit.study import StudyAudit
 from merilo.people.baseline import Baseline
 from merilo.people.provenance import Provenance
@@ -30,7 +30,8 @@ def findings_table(study: StudyAudit) -> pl.DataFrame:
     Returns:
         Columns `rank`, `item`, `id`, `control`, `INPUT:...`, `gold`, `gold_wrong` (probability), `best` (the most probable
         truth), `best_probability`, `error_chance`, `verdict`, `answers` (counted), `people` (who gave what), `slips`, and
-        `revised_gold`, which is empty for whoever goes through the list.
+        `revised_gold`, which is empty for whoever goes through the list. What a spreadsheet would run as a formula
+        stands behind an apostrophe.
     """
     rows = []
     for rank, finding in enumerate(study.audit.findings, start=1):
@@ -71,7 +72,8 @@ def findings_table(study: StudyAudit) -> pl.DataFrame:
         "slips": pl.String,
         COLUMN: pl.String,
     }
-    return pl.DataFrame(rows, schema=schema)
+    table = pl.DataFrame(rows, schema=schema)
+    return table.with_columns(guarded(name) for name, kind in schema.items() if kind == pl.String)
 
 
 def tally(finding: Finding) -> str:

@@ -8,30 +8,37 @@ import polars as pl
 
 from merilo.items import Json
 from merilo.people.baseline import Baseline
+from merilo.people.quality.study import StudyQuality
 from merilo.reports.page import page
+from merilo.reports.quality import quality_table
 from merilo.reports.summary import as_text
 
 
-def write_folder(folder: Path, baseline: Baseline, content: dict[str, Json]) -> None:
+def write_folder(
+    folder: Path, baseline: Baseline, content: dict[str, Json], quality: StudyQuality | None = None
+) -> None:
     """Write everything that a baseline consists of.
 
     `report.html`, `baseline.json`, and as CSV and Parquet: `responses` (every response and what became of it),
-    `annotators`, `consensus`.
+    `annotators`, `consensus`, and `quality` (everything known of every annotator's work).
 
     Args:
         folder: an existing folder.
         baseline: the baseline.
         content: its summary.
+        quality: the quality of its people; left out when not given.
     """
-    for name, table in (
-        ("responses", _responses(baseline)),
-        ("annotators", baseline.annotators),
-        ("consensus", baseline.consensus),
-    ):
+    tables = {
+        "responses": _responses(baseline),
+        "annotators": baseline.annotators,
+        "consensus": baseline.consensus,
+        **({"quality": quality_table(quality)} if quality else {}),
+    }
+    for name, table in tables.items():
         table.write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
     (folder / "baseline.json").write_text(as_text(content), encoding="utf-8")
-    (folder / "report.html").write_text(page(baseline, content), encoding="utf-8")
+    (folder / "report.html").write_text(page(baseline, content, quality), encoding="utf-8")
 
 
 def _responses(baseline: Baseline) -> pl.DataFrame:

@@ -14,8 +14,10 @@ from merilo.items import Json
 from merilo.metrics.intervals import wilson
 from merilo.people.aggregation import Resolution
 from merilo.people.baseline import Baseline
+from merilo.people.quality.study import StudyQuality
 from merilo.reports import charts
 from merilo.reports.charts import Dot, Part
+from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 
 #: How many rows of a table a page shows; the files beside it hold all.
 MOST_ROWS: Final = 30
@@ -51,12 +53,13 @@ class Bilingual:
     ru: str
 
 
-def page(baseline: Baseline, content: dict[str, Json]) -> str:
+def page(baseline: Baseline, content: dict[str, Json], quality: StudyQuality | None = None) -> str:
     """Render the report; where annotators are simulated it says so at its head and beside its figures.
 
     Args:
         baseline: the baseline.
         content: its summary as JSON, which the page quotes for how it was made.
+        quality: the quality of its people; left out when not given.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -87,6 +90,10 @@ def page(baseline: Baseline, content: dict[str, Json]) -> str:
         alpha_defined=not isnan(baseline.alpha),
         unjudged=int((baseline.annotators["controls"] == 0).sum()),
         most_rows=MOST_ROWS,
+        quality=quality,
+        flagged=people_to_look_at(quality) if quality else [],
+        grid=sensitivity_grid(quality.sensitivity) if quality else None,
+        test_names=TESTS,
     )
 
 

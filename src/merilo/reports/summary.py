@@ -11,15 +11,23 @@ from merilo.people.aggregation import Resolution
 from merilo.people.baseline import Baseline
 from merilo.people.gold import Gold
 from merilo.people.provenance import Provenance
+from merilo.people.quality.study import StudyQuality
+from merilo.reports.quality import quality_summary, sensitivity_summary
 
 
-def summary(baseline: Baseline, provenance: Provenance) -> dict[str, Json]:
+def summary(
+    baseline: Baseline, provenance: Provenance, quality: StudyQuality | None = None
+) -> dict[str, Json]:
     """Everything that stands behind a figure.
 
     Args:
         baseline: the baseline.
         provenance: how it was made.
+        quality: the quality of its people; left out when not given.
     """
+    looked_at: dict[str, Json] = (
+        {"quality": quality_summary(quality), "sensitivity": sensitivity_summary(quality)} if quality else {}
+    )
     return {
         "dataset": baseline.settings.dataset,
         "simulated": baseline.simulated,
@@ -42,6 +50,7 @@ def summary(baseline: Baseline, provenance: Provenance) -> dict[str, Json]:
         "cost": _cost(baseline),
         "gold": _gold(baseline.gold),
         "normalisation": dict(baseline.responses.renamed or {}),
+        **looked_at,
         "provenance": provenance.to_json(),
     }
 

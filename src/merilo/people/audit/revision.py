@@ -20,6 +20,19 @@ COLUMN: Final = "revised_gold"
 
 _GOLD_COLUMNS: Final = (COLUMN, "revised", "new_gold", "gold", "outputs", "answer")
 
+#: Where a text begins like this, a spreadsheet would run it as a formula; numbers are let be.
+_FORMULA: Final = r"^([=@\t\r]|[+-][^0-9.,])"
+_GUARDED: Final = r"^'([=@\t\r]|[+-][^0-9.,])"
+
+
+def guarded(column: str) -> pl.Expr:
+    """A text column for a spreadsheet: what it would run as a formula gets an apostrophe before it."""
+    return pl.col(column).str.replace(_FORMULA, "'${1}")
+
+
+def _unguarded(column: str) -> pl.Expr:
+    return pl.col(column).str.replace(_GUARDED, "${1}")
+
 
 def read_revisions(
     path: Path, responses: Responses, gold: Gold | None, encoding: str | None = None
@@ -44,6 +57,7 @@ def read_revisions(
         DataError: it names an item that the study does not have, gives one item two golds, or marks nothing.
     """
     table = records(path, encoding)
+    table = table.with_columns(_unguarded(name) for name in table.columns if name != "row")
     column = next((name for name in _GOLD_COLUMNS if name in table.columns), None)
     if column is None:
         raise InputError(

@@ -1,0 +1,191 @@
+"""The quality of people as JSON, as a table, and as the rows of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final
+
+import polars as pl
+
+from merilo.items import Json
+from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
+from merilo.people.quality.sensitivity import SensitivityRow
+from merilo.people.quality.study import StudyQuality
+
+#: What flags say in Russian; in English, `FLAGS` does.
+FLAGS_RU: Final = {
+    "guessing": "на контрольных отвечает скорее как угадывающий, чем как остальные",
+    "disagrees": "согласен с остальными реже, чем допускает случай",
+    "too_fast": "слишком быстро, чтобы прочесть",
+    "one_answer": "даёт один и тот же ответ чаще, чем допускает случай",
+    "long_run": "повторяет один ответ подряд дольше, чем допускает случай",
+    "fatigue": "со временем отвечает хуже",
+    "learning": "со временем отвечает лучше",
+}
+
+#: What the tests ask, in English and in Russian.
+TESTS: Final = {
+    "disagrees": ("agreement with the others", "согласие с остальными"),
+    "one_answer": ("one answer too often", "один ответ слишком часто"),
+    "long_run": ("one answer in a row", "один ответ подряд"),
+    "drift": ("learning and fatigue", "обучение и усталость"),
+    "too_fast": ("too fast", "слишком быстро"),
+}
+
+
+def quality_summary(quality: StudyQuality) -> dict[str, Json]:
+    """The quality of people as JSON: a row a person, the tests and what chance alone would have found, all together."""
+    people = quality.people
+    return {
+        "annotators": [_person(one) for one in people.annotators],
+        "tests": [
+            {
+                "test": test.flag,
+                "tested": test.tested,
+                "below_level": test.below_level,
+                "expected_by_chance": _number(test.expected_by_chance),
+                "flagged": test.flagged,
+            }
+            for test in people.tests
+        ],
+        "level": people.level,
+        "correction": "Holm, over the people of one test",
+        "guess": _number(people.guess),
+        "drift_of_all": {
+            "annotators": people.pooled_drift.annotators,
+            "z": _number(people.pooled_drift.z),
+            "p": _number(people.pooled_drift.p),
+        },
+    }
+
+
+def sensitivity_summary(quality: StudyQuality) -> dict[str, Json]:
+    """How the figure moves, as JSON: a row a threshold and aggregator."""
+    return {
+        "rows": [
+            {
+                "min_control_accuracy": row.threshold,
+                "aggregator": row.aggregator,
+                "annotators": row.annotators,
+                "answers": row.answers,
+                "consensus": row.consensus,
+                "metric": row.score.name if row.score else None,
+                "value": _number(row.score.value) if row.score else None,
+                "n": row.score.n if row.score else 0,
+                "ci95": [_number(row.score.interval.low), _number(row.score.interval.high)]
+                if row.score and row.score.interval
+                else None,
+            }
+            for row in quality.sensitivity
+        ],
+        "left_out": dict(quality.left_out),
+    }
+
+
+def quality_table(quality: StudyQuality) -> pl.DataFrame:
+    """The quality of people as a table, a row a person."""
+    rows = [dict(_flat(one)) for one in quality.people.annotators]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _person(one: AnnotatorQuality) -> dict[str, Json]:
+    interval = one.controls.interval
+    return {
+        "annotator": one.annotator,
+        "answers": one.answers,
+        "controls": {
+            "answers": one.controls.answers,
+            "distinct": one.controls.distinct,
+            "right": one.controls.right,
+            "accuracy": _number(one.controls.accuracy),
+            "ci95": [_number(interval.low), _number(interval.high)] if interval else None,
+            "guessing_odds": _number(one.controls.guessing_odds),
+            "guessing_p": _number(one.controls.guessing_p),
+            "below_threshold_p": _number(one.controls.below_p),
+        },
+        "agreement": {
+            "items": one.peers.items,
+            "value": _number(one.peers.agreement),
+            "expected": _number(one.peers.expected),
+            "p": _number(one.peers.p),
+        },
+        "pace": {
+            "pages": one.pace.pages,
+            "median_seconds": _number(one.pace.seconds),
+            "times_faster": _number(one.pace.times_faster),
+            "z": _number(one.pace.z),
+            "fast_pages": _number(one.pace.fast_pages),
+            "characters_per_second": _number(one.pace.characters_per_second),
+        },
+        "repetition": {
+            "favourite_share": _number(one.repetition.share),
+            "favourite_p": _number(one.repetition.share_p),
+            "longest_run": one.repetition.run,
+            "longest_run_p": _number(one.repetition.run_p),
+        },
+        "drift": {
+            "answers": one.drift.answers,
+            "early": _number(one.drift.early),
+            "late": _number(one.drift.late),
+            "z": _number(one.drift.z),
+            "p": _number(one.drift.p),
+        },
+        "ability": {model: _number(value) for model, value in one.ability.items()},
+        "flags": list(one.flags),
+        "excluded_by": one.excluded_by,
+    }
+
+
+def _flat(one: AnnotatorQuality) -> list[tuple[str, str | float | None]]:
+    cells: list[tuple[str, str | float | None]] = []
+    for name, value in _person(one).items():
+        if isinstance(value, dict):
+            for inner, cell in value.items():
+                if isinstance(cell, list):
+                    low, high = (float(bound) if isinstance(bound, int | float) else None for bound in cell)
+                    cells += [(f"{name}_low", low), (f"{name}_high", high)]
+                elif inner == "ci95":
+                    cells += [(f"{name}_low", None), (f"{name}_high", None)]
+                else:
+                    cells.append((f"{name}_{inner}", cell if isinstance(cell, str | int | float) else None))
+        elif isinstance(value, list):
+            cells.append((name, " ".join(map(str, value))))
+        else:
+            cells.append((name, value))
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class FlaggedPerson:
+    """A person as the report shows them: what calls for a look, in both languages."""
+
+    quality: AnnotatorQuality
+    en: str
+    ru: str
+
+
+def people_to_look_at(quality: StudyQuality) -> list[FlaggedPerson]:
+    """People with a flag or excluded, those with the most answers first."""
+    shown = [one for one in quality.people.annotators if one.flags]
+    shown.sort(key=lambda one: (-len(one.flags), -one.answers, one.annotator))
+    return [
+        FlaggedPerson(
+            one, "; ".join(FLAGS[flag] for flag in one.flags), "; ".join(FLAGS_RU[flag] for flag in one.flags)
+        )
+        for one in shown
+    ]
+
+
+def sensitivity_grid(rows: Sequence[SensitivityRow]) -> tuple[list[str], list[list[SensitivityRow]]]:
+    """The aggregators, and a line of rows for each threshold."""
+    names = list(dict.fromkeys(row.aggregator for row in rows))
+    lines: dict[float, list[SensitivityRow]] = {}
+    for row in rows:
+        lines.setdefault(row.threshold, []).append(row)
+    return names, list(lines.values())
+
+
+def _number(value: float) -> float | None:
+    return round(value, 6) if isfinite(value) else None

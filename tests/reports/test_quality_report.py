@@ -1,0 +1,59 @@
+"""The quality of people in a baseline's JSON, tables and report, on the real pools."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from merilo.cli import main
+from merilo.people.quality.annotators import FLAGS
+from merilo.reports.quality import FLAGS_RU, TESTS
+
+
+@pytest.fixture(scope="module")
+def lcs(pools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("quality") / "lcs"
+    main(["baseline", *map(str, (pools / "lcs").glob("*.tsv")), "--dataset", "lcs", "--out", str(out)])
+    return out
+
+
+def test_every_person_has_a_row_with_all_that_is_known(lcs: Path) -> None:
+    content = json.loads((lcs / "baseline.json").read_text(encoding="utf-8"))
+    people = content["quality"]["annotators"]
+    assert len(people) == content["annotators"]["total"] == 29
+    assert sum(one["excluded_by"] is not None for one in people) == content["annotators"]["excluded"] == 3
+    assert sum(one["answers"] for one in people) == content["responses"]["total"]
+    assert sum(one["controls"]["answers"] for one in people) == content["responses"]["control"]
+    assert {name for one in people for name in one["ability"]} == {"dawid-skene", "glad"}
+    with (lcs / "quality.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["annotator"] for row in rows] == [one["annotator"] for one in people]
+    assert {row["excluded_by"] for row in rows} == {"", "below 0.5 on 1 or more controls"}
+
+
+def test_the_figure_of_the_published_procedure_stands_in_the_sensitivity_table(lcs: Path) -> None:
+    content = json.loads((lcs / "baseline.json").read_text(encoding="utf-8"))
+    rows = {(row["min_control_accuracy"], row["aggregator"]): row for row in content["sensitivity"]["rows"]}
+    assert len(rows) == 10 * 4
+    published = rows[0.5, "majority"]
+    figure = content["metrics"]["acc"]
+    assert (published["value"], published["n"]) == (figure["value"], figure["n"])
+    assert published["annotators"] == 26
+    # 22 unanimous and 58 by most votes, as the worked cascade has it.
+    assert rows[0.5, "plurality"]["consensus"] == 80
+    assert rows[0.0, "majority"]["annotators"] == 29
+    assert rows[0.9, "majority"]["annotators"] < rows[0.0, "majority"]["annotators"]
+
+
+def test_the_report_says_what_was_tested_and_what_chance_would_have_found(lcs: Path) -> None:
+    page = (lcs / "report.html").read_text(encoding="utf-8")
+    for english, russian in TESTS.values():
+        assert english in page
+        assert russian in page
+    assert "expected by chance" in page
+    assert "dawid-skene" in page
+
+
+def test_a_flag_has_a_sentence_in_both_languages() -> None:
+    assert FLAGS.keys() == FLAGS_RU.keys()
