@@ -7,70 +7,25 @@ gold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import numpy as np
 import polars as pl
 
-from merilo.errors import DataError, UsageError
-from merilo.files import shortened
+from merilo.errors import DataError
 from merilo.metrics.intervals import wilson
 from merilo.metrics.score import Score
 from merilo.people import aggregation, agreement, controls, cost, repeats
 from merilo.people.aggregation import Consensus, Fit, Resolution
-from merilo.people.decision import Aggregator, PoolVotes, Resolve, decide, pool_votes
+from merilo.people.decision import PoolVotes, Resolve, decide, pool_votes
 from merilo.people.gold import Gold
-from merilo.people.remarks import Remark, counted
+from merilo.people.remarks import Remark, reasons_to_reject, remarks
+from merilo.people.settings import Settings
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
 
-#: Metrics that are exact equality of the consensus and the gold answer.
-EXACT: Final = ("acc", "em")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What was decided before the figure was seen.
-
-    Attributes:
-        dataset: the dataset's name, where it is one that Merilo knows.
-        metric: the metric's name.
-        labels: the dataset's labels; answers outside them are reported.
-        min_control_accuracy: annotators below it on control items are excluded.
-        min_controls: with fewer control answers an annotator cannot be judged.
-        min_votes: how many equal votes make a majority.
-        max_low_agreement: the share of items without a majority above which the baseline is rejected.
-        aggregator: what turns votes into labels.
-        resolve: what happens to items that it leaves open; see `decision.decide`.
-        anchor_controls: whether models know the labels of control items.
-        repeats: what happens to an annotator's second answer to an item.
-        currency: the currency of rewards, where the platform does not say it.
-    """
-
-    dataset: str | None = None
-    metric: str = "acc"
-    labels: tuple[str, ...] = ()
-    min_control_accuracy: float = 0.5
-    min_controls: int = 1
-    min_votes: int = 3
-    max_low_agreement: float = 0.3
-    aggregator: Aggregator = "majority"
-    resolve: Resolve = "cascade"
-    anchor_controls: bool = False
-    repeats: repeats.Repeats = "refuse"
-    currency: str | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("min_control_accuracy", "max_low_agreement"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"--{name.replace('_', '-')} takes a share from 0 to 1")
-        for name in ("min_controls", "min_votes"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"--{name.replace('_', '-')} takes a number from 1 on")
-        if self.metric not in EXACT:
-            raise UsageError(f"--metric takes one of {', '.join(EXACT)}, not '{self.metric}'")
+__all__ = ["Baseline", "Bounds", "Resolve", "Settings", "baseline", "test_items"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +155,12 @@ def baseline(
     low = items.height - int((majority.label >= 0).sum())
     scores, bounds = _score(consensus, pool, settings) if gold else ({}, None)
     published = _published(items, pool, majority, settings, gold)
-    reasons = _reasons(low, items.height, settings)
+    reasons = reasons_to_reject(low, items.height, settings)
     return Baseline(
         settings=settings,
         status="rejected" if reasons else "accepted",
         reasons=reasons,
-        remarks=(*_remarks(responses, annotators, settings, gold, skills), *_remarks_on_model(decided.fit)),
+        remarks=remarks(responses, annotators, settings, gold=gold, skills=skills, fit=decided.fit),
         responses=responses,
         used=used,
         annotators=_with_quality(annotators, pool, decided.fit),
@@ -364,134 +319,3 @@ def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
     people = answered.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))
     counts = items.select("item").join(people, on="item", how="left")["people"].fill_null(0).value_counts()
     return {int(people): int(n) for people, n in sorted(counts.iter_rows(), reverse=True)}
-
-
-def _reasons(low: int, items: int, settings: Settings) -> tuple[Remark, ...]:
-    share = low / items
-    if share <= settings.max_low_agreement:
-        return ()
-    return (
-        Remark(
-            "low_agreement",
-            f"{low} of {items} items ({share:.0%}) have no {settings.min_votes} equal answers, more than the "
-            f"{settings.max_low_agreement:.0%} that were allowed: the estimate is not valid and must not be used",
-            f"{counted(low, 'вопрос', 'вопроса', 'вопросов')} из {items} ({share:.0%}) не набрали "
-            f"{settings.min_votes} одинаковых ответов при допустимых {settings.max_low_agreement:.0%}: оценка "
-            "некорректна, использовать её нельзя",
-        ),
-    )
-
-
-def _remarks(
-    responses: Responses,
-    annotators: pl.DataFrame,
-    settings: Settings,
-    gold: Gold | None,
-    skills: pl.DataFrame | None,
-) -> tuple[Remark, ...]:
-    return (
-        *_remarks_on_controls(annotators, settings),
-        *_remarks_on_labels(responses, settings.labels),
-        *_remarks_on_skills(annotators, settings, skills),
-        *(_remarks_on_gold(gold) if gold else ()),
-    )
-
-
-def _remarks_on_controls(annotators: pl.DataFrame, settings: Settings) -> tuple[Remark, ...]:
-    unjudged = annotators.filter(pl.col("controls") < settings.min_controls).height
-    if unjudged == annotators.height and not annotators["controls"].sum():
-        return (
-            Remark(
-                "no_controls",
-                "there are no control items: nobody was checked, and nobody was excluded",
-                "контрольных вопросов нет: никто не проверен и никто не исключён",
-            ),
-        )
-    if not unjudged:
-        return ()
-    people = counted(unjudged, "разметчик", "разметчика", "разметчиков")
-    return (
-        Remark(
-            "unjudged",
-            f"{unjudged} of {annotators.height} annotators answered fewer than {settings.min_controls} control items: "
-            "they could not be judged and were kept",
-            f"{people} из {annotators.height}: контрольных ответов меньше {settings.min_controls}, проверить их нельзя, "
-            "ответы оставлены",
-        ),
-    )
-
-
-def _remarks_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Remark, ...]:
-    outside = responses.table.filter(~pl.col("answer").is_in(labels)) if labels else None
-    if outside is None or not outside.height:
-        return ()
-    first = outside.row(0, named=True)
-    place = f"{first['file']}, row {first['row']}"
-    return (
-        Remark(
-            "outside_labels",
-            f"{outside.height} answers are none of the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
-            f"{place}); they count as votes and can only be wrong",
-            f"{counted(outside.height, 'ответ', 'ответа', 'ответов')} вне множества меток датасета (первый — "
-            f"«{shortened(first['answer'], 30)}»: {first['file']}, строка {first['row']}); они учтены как голоса и могут "
-            "быть только ошибочными",
-        ),
-    )
-
-
-def _remarks_on_skills(
-    annotators: pl.DataFrame, settings: Settings, skills: pl.DataFrame | None
-) -> tuple[Remark, ...]:
-    if settings.resolve not in {"skill", "cascade"} or skills is None:
-        return ()
-    kept = annotators.filter(~pl.col("excluded"))
-    unknown = kept["skill"].null_count()
-    if not unknown:
-        return ()
-    return (
-        Remark(
-            "unknown_skill",
-            f"{unknown} of {kept.height} annotators have no skill in the file: each counts with the mean of the others",
-            f"{counted(unknown, 'разметчик', 'разметчика', 'разметчиков')} из {kept.height} без навыка в файле: каждому "
-            "приписано среднее остальных",
-        ),
-    )
-
-
-def _remarks_on_model(fit: Fit | None) -> tuple[Remark, ...]:
-    if fit is None or fit.converged:
-        return ()
-    name = {"glad": "GLAD", "dawid-skene": "Dawid-Skene"}[fit.model]
-    return (
-        Remark(
-            "not_converged",
-            f"{name} did not converge in {fit.iterations} iterations: its labels and qualities may still move",
-            f"{name} не сошёлся за {counted(fit.iterations, 'итерацию', 'итерации', 'итераций')}: его метки и оценки людей "
-            "могут ещё измениться",
-        ),
-    )
-
-
-def _remarks_on_gold(gold: Gold) -> tuple[Remark, ...]:
-    found = [Remark("gold", text, text) for text in gold.warnings]
-    if gold.without_gold:
-        numbers = ", ".join(map(str, gold.without_gold[:10])) + (", …" if len(gold.without_gold) > 10 else "")
-        found.append(
-            Remark(
-                "without_gold",
-                f"{len(gold.without_gold)} items of the pool have no gold answer and are not scored (items {numbers})",
-                f"{counted(len(gold.without_gold), 'вопрос', 'вопроса', 'вопросов')} пула без правильного ответа, в "
-                f"оценку не вошли (номера {numbers})",
-            )
-        )
-    if gold.unused:
-        rows = ", ".join(map(str, gold.unused[:10])) + (", …" if len(gold.unused) > 10 else "")
-        found.append(
-            Remark(
-                "unused_gold",
-                f"{len(gold.unused)} gold answers match no item of the pool (rows {rows} of {gold.source})",
-                f"{counted(len(gold.unused), 'правильный ответ', 'правильных ответа', 'правильных ответов')} не "
-                f"соответствуют ни одному вопросу пула (строки {rows} файла {gold.source})",
-            )
-        )
-    return tuple(found)
