@@ -6,9 +6,9 @@ from pathlib import Path
 
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.validation.folder import Contents, read_contents
+from merilo.datasets.validation.folder import OWN, Contents, read_contents
 from merilo.datasets.validation.items import check_answers, check_fields, check_ids, check_shots
-from merilo.datasets.validation.media import check_media
+from merilo.datasets.validation.media import check_media, media_fields
 from merilo.datasets.validation.metadata import check_metadata
 from merilo.datasets.validation.prompts import check_prompts
 from merilo.datasets.validation.readmes import check_readmes
@@ -34,6 +34,7 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
     report = Report()
     contents = read_contents(path, report)
     contents.declared = declared or _known(path, contents)
+    contents.media = media_fields(contents)
     check_ids(contents, report)
     check_fields(contents, report)
     check_metadata(contents, report)
@@ -50,7 +51,7 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
 
 
 def _known(path: Path, contents: Contents) -> Dataset | None:
-    own = contents.root / "dataset.yaml"
+    own = contents.root / OWN
     if own.is_file():
         from merilo.datasets.own import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
 

@@ -13,6 +13,7 @@ from merilo.errors import InputError, MeriloError
 from merilo.items import SUFFIXES, Item, Json, faults_of, item_of, raw_splits, read_json
 
 META: Final = "raw_dataset_meta.json"
+OWN: Final = "dataset.yaml"
 READMES: Final = {"ru": "raw_readme_ru.json", "en": "raw_readme_en.json"}
 SAMPLES: Final = "samples"
 
@@ -40,6 +41,7 @@ class Contents:
         second_form: whether a split is in the newer form, one a file.
         places: every item that could be read.
         declared: what is known of the dataset.
+        media: the fields of the inputs that hold media.
     """
 
     root: Path
@@ -48,6 +50,7 @@ class Contents:
     second_form: bool = False
     places: list[Place] = field(default_factory=list)
     declared: Dataset | None = None
+    media: frozenset[str] = frozenset()
 
     def splits(self) -> dict[str, list[Place]]:
         """The items by split."""

@@ -19,25 +19,34 @@ _KINDS: Final = {
 }
 
 
+def media_fields(contents: Contents) -> frozenset[str]:
+    """The fields that hold media: those that the dataset declares, and those that a template puts in angle brackets."""
+    held = contents.meta.get("prompts") if contents.meta else None
+    groups = held.values() if isinstance(held, dict) else [held]
+    templates = {
+        text for group in groups if isinstance(group, list) for text in group if isinstance(text, str)
+    }
+    templates |= {
+        place.item.instruction for place in contents.places if isinstance(place.item.instruction, str)
+    }
+    if contents.declared is not None:
+        templates |= {text for texts in contents.declared.prompts.values() for text in texts}
+    named = {found[2] for text in templates for found in PLACEHOLDER.finditer(text) if found[2]}
+    return frozenset(named | set(contents.declared.media if contents.declared else ()))
+
+
 def media_paths(item: Item, contents: Contents) -> Mapping[str, str]:
-    """The media of an item: field -> path, for the fields that a template puts in angle brackets."""
+    """The media of an item: field -> path.
+
+    A path below `samples/` is one even where no template names its field as such.
+    """
     if not isinstance(item.inputs, Mapping):
         return {}
-    named = set(contents.declared.media) if contents.declared else set()
-    templates = [item.instruction] if isinstance(item.instruction, str) else _prompts(contents)
-    named |= {found[2] for text in templates for found in PLACEHOLDER.finditer(text) if found[2]}
-    # A path below samples/ is one even where no template names its field as such.
     return {
         name: value
         for name, value in item.inputs.items()
-        if isinstance(value, str) and (name in named or value.startswith(f"{SAMPLES}/"))
+        if isinstance(value, str) and (name in contents.media or value.startswith(f"{SAMPLES}/"))
     }
-
-
-def _prompts(contents: Contents) -> list[str]:
-    held = contents.meta.get("prompts") if contents.meta else None
-    groups = held.values() if isinstance(held, dict) else [held]
-    return [text for group in groups if isinstance(group, list) for text in group if isinstance(text, str)]
 
 
 def check_media(contents: Contents, report: Report) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from merilo.datasets.validation.folder import META, Contents
+from merilo.datasets.validation.folder import META, OWN, Contents
 from merilo.datasets.validation.report import Report
 from merilo.items import Json
 
@@ -24,7 +24,8 @@ def check_metadata(contents: Contents, report: Report) -> None:
     if not contents.whole:
         return
     if meta is None:
-        if contents.second_form and META not in report.files:
+        described = (contents.root / OWN).is_file()  # a dataset of one's own describes itself there
+        if contents.second_form and META not in report.files and not described:
             report.wrong(META, "", "is missing")
         return
     for key, check in _KEYS.items():

@@ -7,19 +7,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from merilo.datasets.rendering import CONTEXT, PLACEHOLDER
-from merilo.datasets.validation.folder import META, Contents, Place
+from merilo.datasets.validation.folder import META, OWN, Contents, Place
 from merilo.datasets.validation.report import Report
-from merilo.items import Item, Json
+from merilo.items import Item
 
 #: How many prompts a dataset must have, in each domain where they are given by domain.
 FEWEST: Final = 10
 
 
 def check_prompts(contents: Contents, report: Report) -> None:
-    """Check the prompts of the metadata and the templates of the items."""
+    """Check the prompts of the metadata, or of a declaration of one's own, and the templates of the items."""
     groups = prompt_groups(contents)
     if contents.whole and contents.meta is not None and "prompts" in contents.meta:
-        _check_metadata(contents, groups, report)
+        held = contents.meta["prompts"]
+        if not groups or (isinstance(held, dict) and len(groups) < len(held)):
+            report.wrong(
+                META, "prompts", f"must be a list of {FEWEST} prompts or more, or such a list for each domain"
+            )
+        for where, texts in _check_texts(META, groups, contents, report):
+            if len(texts) < FEWEST:
+                report.wrong(META, where, f"has {len(texts)} prompts; {FEWEST} are the fewest")
+    elif contents.meta is None:
+        for where, texts in _check_texts(OWN, groups, contents, report):
+            if len(texts) < FEWEST:
+                report.note(
+                    OWN, where, f"has {len(texts)} prompts; a dataset of the benchmark has {FEWEST} or more"
+                )
     for place in contents.places:
         _check_template(place, contents, groups, report)
     _check_spread(contents, groups, report)
@@ -27,9 +40,9 @@ def check_prompts(contents: Contents, report: Report) -> None:
 
 def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
     """The prompts of the metadata by domain; one nameless group where they are a list."""
-    held: Json = contents.meta.get("prompts") if contents.meta else None
-    if contents.meta is None and contents.declared is not None:
-        return contents.declared.prompts
+    if contents.meta is None:
+        return contents.declared.prompts if contents.declared else {}
+    held = contents.meta.get("prompts")
     groups = held if isinstance(held, dict) else {"": held}
     return {
         name: [text if isinstance(text, str) else "" for text in texts]
@@ -38,23 +51,20 @@ def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
     }
 
 
-def _check_metadata(contents: Contents, groups: Mapping[str, Sequence[str]], report: Report) -> None:
-    held = contents.meta["prompts"] if contents.meta else None
-    if not groups or (isinstance(held, dict) and len(groups) < len(held)):
-        report.wrong(
-            META, "prompts", f"must be a list of {FEWEST} prompts or more, or such a list for each domain"
-        )
+def _check_texts(
+    file: str, groups: Mapping[str, Sequence[str]], contents: Contents, report: Report
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """Check each prompt; yields each group's JSON path and prompts."""
     for name, texts in groups.items():
         where = f"prompts.{name}" if name else "prompts"
-        if len(texts) < FEWEST:
-            report.wrong(META, where, f"has {len(texts)} prompts; {FEWEST} are the fewest")
+        yield where, texts
         for number, text in enumerate(texts):
             if not text.strip():
-                report.wrong(META, f"{where}[{number}]", "must be a text")
+                report.wrong(file, f"{where}[{number}]", "must be a text")
             elif text in texts[:number]:
-                report.wrong(META, f"{where}[{number}]", f"is the same as prompt {texts.index(text)}")
+                report.wrong(file, f"{where}[{number}]", f"is the same as prompt {texts.index(text)}")
             elif fault := _fields_fault(text, _fields_of(name, contents), contents):
-                report.wrong(META, f"{where}[{number}]", fault)
+                report.wrong(file, f"{where}[{number}]", fault)
 
 
 def _fields_of(name: str, contents: Contents) -> frozenset[str] | None:
