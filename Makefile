@@ -8,7 +8,7 @@ LOCK   := requirements/lock.txt
 DEMO   := merilo-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs lock format clean
+.PHONY: help demo test lint bench docs reference lock format clean
 
 help:           ## list every chore
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -36,6 +36,9 @@ bench: $(VENV)/test  ## compare with peers, side by side, on this machine
 docs: $(VENV)/docs  ## build the documentation site into build/docs
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "Open build/docs/index.html"
+
+reference: $(VENV)/core  ## write the reference of the commands, docs/commands.md, anew
+	$(BIN)/python -m merilo.cli.reference > docs/commands.md
 
 lock:           ## resolve the dependencies anew into requirements/lock.txt (needs uv)
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group docs --universal --python-version 3.11 \
