@@ -49,6 +49,7 @@ def make(
     aggregator: Annotated[Aggregator, typer.Option(help="What turns votes into labels: most votes, or a model of the annotators.", rich_help_panel=_PROCEDURE)] = "majority",
     resolve: Annotated[Resolve, typer.Option(help="Items left open: left out (the published procedure); decided by most votes and then skill; and then GLAD; or by all of these in turn.", rich_help_panel=_PROCEDURE)] = "cascade",
     anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Let the models know the right answers of control items.", rich_help_panel=_PROCEDURE)] = False,
+    normalise: Annotated[list[str] | None, typer.Option(help="Free answers: rules by which spellings are one answer (numbers, words, or single rules; may be given several times).", rich_help_panel=_PROCEDURE)] = None,
     repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
     item: Annotated[list[str] | None, typer.Option(help="A column that makes an item; may be given several times.", rich_help_panel=_COLUMNS)] = None,
     annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids.", rich_help_panel=_COLUMNS)] = None,
@@ -79,6 +80,7 @@ def make(
         aggregator=aggregator,
         resolve=resolve,
         anchor_controls=anchor_controls,
+        normalise=tuple(normalise or ()),
         repeats=repeats,
         currency=currency,
     )
@@ -111,7 +113,7 @@ def make(
         "answer": answer, "skills": _name(skills), "encoding": encoding, "currency": currency, "metric": metric,
         "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": min_votes,
         "max_low_agreement": max_low_agreement, "aggregator": aggregator, "resolve": resolve,
-        "anchor_controls": anchor_controls, "repeats": repeats, "item": list(item or []),
+        "anchor_controls": anchor_controls, "normalise": list(normalise or []), "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page, "started": started, "submitted": submitted,
         "seconds": seconds, "reward": reward,
     }  # fmt: skip

@@ -20,6 +20,7 @@ from merilo.people import aggregation, agreement, controls, cost, repeats
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.decision import PoolVotes, Resolve, decide, pool_votes
 from merilo.people.gold import Gold
+from merilo.people.normalisation import Normalisation, normalise, normalise_gold, rules_of
 from merilo.people.remarks import Remark, reasons_to_reject, remarks
 from merilo.people.settings import Settings
 from merilo.people.simulation import SIMULATED_PREFIX
@@ -59,6 +60,7 @@ class Baseline:
         annotators: a row an annotator, as `controls.annotators` makes it.
         consensus: a row an item: `item`, `id`, the input fields, `answers`, `votes`, `label`, `resolved_by`,
             `confidence`, `difficulty` (GLAD's, where it was fitted), `gold`, `correct`.
+        normalisation: what was done to the answers' spelling.
         model: the model of annotators that was fitted on the way, if any.
         scores: the metrics, by name; empty without gold.
         published: the metric by the published procedure (majority of `min_votes`, other items left out), where the settings ask
@@ -79,6 +81,7 @@ class Baseline:
     used: pl.DataFrame
     annotators: pl.DataFrame
     consensus: pl.DataFrame
+    normalisation: Normalisation
     model: Fit | None
     scores: dict[str, Score]
     bounds: Bounds | None
@@ -127,6 +130,8 @@ def baseline(
     Raises:
         DataError: there are no test items, an annotator contradicts themselves, or nobody passes the control items.
     """
+    responses, normalisation = normalise(responses, rules_of(settings.normalise))
+    gold = normalise_gold(gold, normalisation) if gold else None
     responses = repeats.settle(responses, settings.repeats)
     items = test_items(responses)
     if not items.height:
@@ -165,6 +170,7 @@ def baseline(
         used=used,
         annotators=_with_quality(annotators, pool, decided.fit),
         consensus=consensus,
+        normalisation=normalisation,
         model=decided.fit,
         scores=scores,
         bounds=bounds,

@@ -7,6 +7,7 @@ from typing import Final
 
 from merilo.errors import UsageError
 from merilo.people.decision import Aggregator, Resolve
+from merilo.people.normalisation import rules_of
 from merilo.people.repeats import Repeats
 
 #: Metrics that are exact equality of the consensus and the gold answer.
@@ -28,6 +29,7 @@ class Settings:
         aggregator: what turns votes into labels.
         resolve: what happens to items that it leaves open; see `decision.decide`.
         anchor_controls: whether models know the labels of control items.
+        normalise: names of the rules by which answers are one; see `normalisation.RULES` and `SETS`.
         repeats: what happens to an annotator's second answer to an item.
         currency: the currency of rewards, where the platform does not say it.
     """
@@ -42,6 +44,7 @@ class Settings:
     aggregator: Aggregator = "majority"
     resolve: Resolve = "cascade"
     anchor_controls: bool = False
+    normalise: tuple[str, ...] = ()
     repeats: Repeats = "refuse"
     currency: str | None = None
 
@@ -49,6 +52,7 @@ class Settings:
         for name in ("min_control_accuracy", "max_low_agreement"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"--{name.replace('_', '-')} takes a share from 0 to 1")
+        rules_of(self.normalise)
         for name in ("min_controls", "min_votes"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name.replace('_', '-')} takes a number from 1 on")

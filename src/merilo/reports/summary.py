@@ -50,6 +50,7 @@ def summary(
         "cost": _cost(baseline),
         "gold": _gold(baseline.gold),
         "normalisation": dict(baseline.responses.renamed or {}),
+        "normalisation_rules": dict(baseline.normalisation.changed),
         **looked_at,
         "provenance": provenance.to_json(),
     }
