@@ -655,3 +655,18 @@ def test_turns_offer_two_answers_and_both_are_right_about_equally_often() -> Non
         assert set(counts) == {"1", "2"}
         assert max(counts.values()) - min(counts.values()) <= 2
         assert all(turn["inputs"]["choice1"] != turn["inputs"]["choice2"] for turn in dialogue)
+
+
+# The page about all this.
+
+
+def test_the_page_counts_what_is_there() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "data-of-our-own.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \| .+ \|$", page, flags=re.MULTILINE)
+
+    def turns(name: str, split: str) -> int:
+        return sum(len(item) if isinstance(item, list) else 1 for item in split_of(name, split))
+
+    assert {name.lower(): (int(test), int(shots)) for name, test, shots in rows} == {
+        name: (turns(name, "test"), turns(name, "shots")) for name in NAMES
+    }
