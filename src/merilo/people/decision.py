@@ -27,6 +27,7 @@ class PoolVotes:
 
     Attributes:
         everyone: all answers: to test and control items, of excluded annotators too.
+        tests: shape (n,), the answers to test items, whoever gave them.
         counted: shape (n,), the answers that count: to test items, of annotators who were not excluded.
         kept: shape (n,), the answers of annotators who were not excluded, to control items too.
         anchors: shape (items,), the known label of items that are control items and nothing else, -1 for all others.
@@ -35,6 +36,7 @@ class PoolVotes:
     """
 
     everyone: Encoding
+    tests: NDArray[np.bool_]
     counted: NDArray[np.bool_]
     kept: NDArray[np.bool_]
     anchors: IntArray
@@ -68,9 +70,11 @@ def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
     stays = ~people["excluded"].fill_null(value=False).to_numpy()
     kept = stays[everyone.votes.annotator]
     column = "skill" if people["skill"].is_not_null().any() else "control_accuracy"
+    tests = ~table["is_control"].to_numpy()
     return PoolVotes(
         everyone=everyone,
-        counted=kept & ~table["is_control"].to_numpy(),
+        tests=tests,
+        counted=kept & tests,
         kept=kept,
         anchors=_anchors(everyone, known),
         skill=people[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from merilo.people.aggregation import Consensus, majority
+from merilo.people.decision import PoolVotes
 from merilo.people.quality.annotators import Rule, people_quality
 from merilo.people.quality.controls import control_accuracy
 from merilo.people.quality.drift import drift
@@ -17,7 +18,7 @@ from merilo.people.quality.peers import peer_agreement, sharing
 from merilo.people.quality.repetition import repetition
 from merilo.people.quality.sensitivity import sensitivity
 from merilo.people.quality.work import Work, work_of
-from merilo.people.votes import Votes
+from merilo.people.votes import Votes, encode
 
 
 def votes_of(rows: list[tuple[int, int, int]], labels: int | None = None) -> Votes:
@@ -246,20 +247,26 @@ def test_nobody_answered_anything() -> None:
     assert [one.flags for one in quality.annotators] == [(), ()]
 
 
-def test_sensitivity_recomputes_the_figure_for_every_threshold_and_aggregator() -> None:
-    votes = votes_of([(0, 0, 0), (0, 1, 1), (0, 2, 1), (1, 0, 0), (1, 1, 1), (1, 2, 1)])
+def test_thresholds_that_keep_the_same_people_share_one_computation() -> None:
+    rows = [(i, p, int(p > 0)) for i in range(2) for p in range(3)]
+    encoding = encode(*zip(*rows, strict=True))
+    n = len(rows)
+    everything = np.ones(n, bool)
+    pool = PoolVotes(
+        encoding, everything, everything, everything, np.full(2, -1, np.int32), np.full(3, np.nan)
+    )
     checked = votes_of([(i, p, 0) for p in range(3) for i in range(10)], labels=2)
     right = {row: (row % 10) < [10, 6, 2][row // 10] for row in range(30)}
     controls = control_accuracy(work_of(checked, correct=right), guess=0.5)
-
     calls = []
 
-    def spy(counted: Votes) -> Consensus:
-        calls.append(len(counted))
-        return majority(counted, min_votes=1)
+    def spy(counted: PoolVotes) -> Consensus:
+        calls.append(len(counted.votes))
+        return majority(counted.votes, min_votes=1)
 
-    rows = sensitivity(votes, controls, {"majority": spy}, lambda _: None)
-    assert [row.annotators for row in rows] == [3, 3, 3, 2, 2, 2, 2, 1, 1, 1]
-    assert [row.answers for row in rows] == [6, 6, 6, 4, 4, 4, 4, 2, 2, 2]
-    assert [row.consensus for row in rows] == [2, 2, 2, 0, 0, 0, 0, 2, 2, 2]  # two people who disagree tie
-    assert calls == [6, 4, 2]  # thresholds that keep the same people share one computation
+    table = sensitivity(pool, controls, {"majority": spy}, lambda _: None)
+    assert [row.threshold for row in table] == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    assert [row.annotators for row in table] == [3, 3, 3, 2, 2, 2, 2, 1, 1, 1]
+    assert [row.answers for row in table] == [6, 6, 6, 4, 4, 4, 4, 2, 2, 2]
+    assert [row.consensus for row in table] == [2, 2, 2, 0, 0, 0, 0, 2, 2, 2]  # two people who disagree tie
+    assert calls == [6, 4, 2]

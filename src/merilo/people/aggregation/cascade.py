@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from merilo.people.aggregation.consensus import Consensus, Resolution
+from merilo.people.aggregation.consensus import Consensus, Fit, Resolution
 from merilo.people.aggregation.glad import fit_glad
 from merilo.people.aggregation.majority import plurality, resolve_by_skill, resolve_by_weight
 from merilo.people.votes import Votes
@@ -19,6 +19,7 @@ def cascade(
     skill: ArrayLike | None = None,
     anchors: ArrayLike | None = None,
     min_votes: int = 3,
+    fit: Fit | None = None,
 ) -> Consensus:
     """Most votes; on a tie more skill; else more skill among the three most skilled; else more ability by GLAD.
 
@@ -35,6 +36,7 @@ def cascade(
             steps are left out.
         anchors: shape (items,), labels of control items known to GLAD, -1 where unknown.
         min_votes: from how many votes on the most votes are called a majority.
+        fit: GLAD's fit to `everyone`, where it was made before.
 
     Returns:
         The consensus, with GLAD's fit to `everyone`.
@@ -50,7 +52,7 @@ def cascade(
         ([0, 0, 1], 'GLAD')
     """
     pool = votes if everyone is None else everyone
-    fit = fit_glad(pool, anchors=anchors)
+    fit = fit or fit_glad(pool, anchors=anchors)
     decided = (
         plurality(votes, min_votes)
         if skill is None

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL, Consensus
+from merilo.people.decision import PoolVotes
 from merilo.people.quality.annotators import Rule
 from merilo.people.quality.controls import ControlAccuracy
-from merilo.people.votes import Votes
 
 #: 0, 0.1 .. 0.9: from keeping everybody to keeping those who hardly ever err on a control.
 THRESHOLDS = tuple(round(0.1 * step, 1) for step in range(10))
 
-#: What makes a consensus of votes.
-Aggregator: TypeAlias = Callable[[Votes], Consensus]
+#: What makes a consensus of a pool's votes.
+Procedure: TypeAlias = Callable[[PoolVotes], Consensus]
 
 #: What scores it, on the items that have a label; `None` without gold.
 Scorer: TypeAlias = Callable[[Consensus], Score | None]
@@ -46,9 +46,9 @@ class SensitivityRow:
 
 
 def sensitivity(
-    votes: Votes,
+    pool: PoolVotes,
     controls: Sequence[ControlAccuracy],
-    aggregators: Mapping[str, Aggregator],
+    procedures: Mapping[str, Procedure],
     score: Scorer,
     *,
     thresholds: Sequence[float] = THRESHOLDS,
@@ -57,32 +57,39 @@ def sensitivity(
     """The figure under every threshold and every aggregator.
 
     Args:
-        votes: every answer to the study's items, whoever gave it; no controls.
-        controls: each annotator's accuracy on controls, by code.
-        aggregators: name -> aggregator.
-        score: what scores a consensus.
+        pool: every answer, whoever gave it; who counts in it is decided here anew.
+        controls: each annotator's accuracy on controls, by the codes of `pool.everyone`.
+        procedures: name -> what makes a consensus.
+        score: what scores it.
         thresholds: accuracies on controls, each 0 to 1.
         min_controls: people with fewer answers to controls are kept whatever the threshold.
 
     Returns:
-        A row for each threshold and aggregator, thresholds outermost. Thresholds that keep the same people share
-        one computation.
+        A row for each threshold and procedure, thresholds outermost. Thresholds that keep the same people share one
+        computation.
     """
+    votes = pool.everyone.votes
     rows: list[SensitivityRow] = []
     seen: dict[tuple[bytes, str], SensitivityRow] = {}
     for threshold in thresholds:
         rule = Rule(threshold, min_controls)
         stays = np.array([not rule.excludes(one) for one in controls], dtype=np.bool_)
-        counted = votes.where(stays[votes.annotator])
-        people = int(np.unique(counted.annotator).size)
-        for name, aggregate in aggregators.items():
+        kept = stays[votes.annotator]
+        counted = replace(pool, kept=kept, counted=kept & pool.tests)
+        people, answers = int(np.unique(votes.annotator[kept]).size), int(counted.counted.sum())
+        for name, procedure in procedures.items():
             key = (stays.tobytes(), name)
             if key not in seen:
-                consensus = aggregate(counted)
-                reached = int((consensus.label != NO_LABEL).sum())
-                seen[key] = SensitivityRow(
-                    threshold, name, people, len(counted), reached, score(consensus) if reached else None
-                )
-            same = seen[key]
-            rows.append(SensitivityRow(threshold, name, people, len(counted), same.consensus, same.score))
+                seen[key] = _row(procedure(counted), counted, score, name)
+            rows.append(replace(seen[key], threshold=threshold, annotators=people, answers=answers))
     return tuple(rows)
+
+
+def _row(consensus: Consensus, pool: PoolVotes, score: Scorer, name: str) -> SensitivityRow:
+    """The row of one consensus, its threshold and people still open; items that are only controls do not count."""
+    votes = pool.votes
+    asked = np.bincount(votes.item, minlength=votes.items) > 0
+    label = np.where(asked, consensus.label, NO_LABEL).astype(np.int32)
+    reached = int((label != NO_LABEL).sum())
+    found = score(replace(consensus, label=label)) if reached else None
+    return SensitivityRow(float("nan"), name, 0, 0, reached, found)

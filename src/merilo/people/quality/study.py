@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
@@ -13,16 +13,22 @@ import polars as pl
 from merilo.errors import UsageError
 from merilo.metrics.intervals import wilson
 from merilo.metrics.score import Score
-from merilo.people.aggregation import NO_LABEL, Consensus, dawid_skene, fit_glad, glad, majority, plurality
+from merilo.people.aggregation import NO_LABEL, Consensus, Fit, cascade, dawid_skene, fit_glad, majority
 from merilo.people.baseline import Baseline
+from merilo.people.decision import PoolVotes, decide, pool_votes
 from merilo.people.quality.annotators import PeopleQuality, Rule, people_quality
-from merilo.people.quality.reading import StudyWork, study_work
-from merilo.people.quality.sensitivity import Aggregator, SensitivityRow, sensitivity
-from merilo.people.quality.work import FloatArray
-from merilo.people.votes import Votes
+from merilo.people.quality.reading import study_work
+from merilo.people.quality.sensitivity import Procedure, SensitivityRow, sensitivity
+from merilo.people.settings import Settings
+from merilo.people.votes import IntArray
 
 #: Beyond so many answers models of people are fitted only where they are asked for, not ten times for a table.
 MOST_ANSWERS: Final = 50_000
+
+MODELS: Final[tuple[Literal["dawid-skene", "glad"], ...]] = ("dawid-skene", "glad")
+
+#: The code of a gold that is nobody's answer.
+NOBODY_GAVE: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class StudyQuality:
 def study_quality(baseline: Baseline) -> StudyQuality:
     """Look at the people behind a baseline, and at what becomes of its figure without some of them.
 
-    Models of people are fitted on every answer of the study, controls and excluded people included.
+    Abilities are fitted on every answer of the study, controls and excluded people included.
 
     Args:
         baseline: the baseline.
@@ -51,86 +57,92 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     Returns:
         The quality.
     """
-    golds = _golds(baseline)
-    study = study_work(baseline.responses, golds.values())
-    votes = study.work.votes
-    rule = Rule(baseline.settings.min_control_accuracy, baseline.settings.min_controls)
-    first = votes.where(_first_answers(votes))
-    abilities, left_out = _abilities(first)
-    labels = baseline.settings.labels
+    study = study_work(baseline.responses)
+    settings = baseline.settings
+    pool = pool_votes(baseline.responses, baseline.annotators)
+    fits, left_out = _fits(baseline, pool)
     people = people_quality(
         study.work,
         study.annotators,
-        rule=rule,
-        guess=1.0 / len(labels) if labels else None,
-        abilities=abilities,
+        rule=Rule(settings.min_control_accuracy, settings.min_controls),
+        guess=1.0 / len(settings.labels) if settings.labels else None,
+        abilities={model: fit.quality for model, fit in fits.items()},
     )
-    aggregators = {
-        name: aggregate for name, aggregate in _aggregators(baseline).items() if name not in left_out
-    }
-    tests = votes.where(~baseline.responses.table["is_control"].to_numpy())
+    controls = {one.annotator: one.controls for one in people.annotators}
     rows = sensitivity(
-        tests,
-        [one.controls for one in people.annotators],
-        aggregators,
-        partial(_score, codes=_codes(study, golds), metric=baseline.settings.metric),
-        min_controls=baseline.settings.min_controls,
+        pool,
+        [controls[str(name)] for name in pool.everyone.annotators],
+        _procedures(settings, fits),
+        partial(_score, golds=_golds(baseline, pool), metric=settings.metric),
+        min_controls=settings.min_controls,
     )
     return StudyQuality(people, rows, left_out)
 
 
-def _aggregators(baseline: Baseline) -> dict[str, Aggregator]:
-    return {
-        "majority": partial(majority, min_votes=baseline.settings.min_votes),
-        "plurality": partial(plurality, min_votes=baseline.settings.min_votes),
-        "dawid-skene": dawid_skene,
-        "glad": glad,
-    }
+def _procedures(settings: Settings, fits: Mapping[str, Fit]) -> dict[str, Procedure]:
+    """The ways of deciding that can be afforded: the published one, the cascade, and the models."""
+    min_votes = settings.min_votes
+
+    def by_majority(pool: PoolVotes) -> Consensus:
+        return majority(pool.votes, min_votes)
+
+    def by_cascade(pool: PoolVotes) -> Consensus:
+        skill = None if np.isnan(pool.skill).all() else pool.skill
+        everyone = pool.everyone.votes
+        return cascade(pool.votes, everyone=everyone, skill=skill, min_votes=min_votes, fit=fits["glad"])
+
+    procedures: dict[str, Procedure] = {"majority": by_majority}
+    if "glad" in fits:
+        procedures["cascade"] = by_cascade
+    for model in MODELS:
+        if model in fits:
+            procedures[model] = partial(
+                decide,
+                aggregator=model,
+                resolve="none",
+                anchor_controls=settings.anchor_controls,
+                min_votes=min_votes,
+            )
+    return procedures
 
 
-def _abilities(votes: Votes) -> tuple[dict[str, FloatArray], dict[str, str]]:
-    """Everybody's ability by each model, and the models that could not be fitted."""
-    abilities: dict[str, FloatArray] = {}
+def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str, str]]:
+    """Each model fitted to everybody's answers, and the models that could not be."""
+    settings, votes = baseline.settings, pool.everyone.votes
+    fits: dict[str, Fit] = {}
+    left_out: dict[str, str] = {}
     if len(votes) > MOST_ANSWERS:
         reason = f"not fitted for a table on more than {MOST_ANSWERS} answers"
-        return abilities, {"dawid-skene": reason, "glad": reason}
-    left_out = {}
+        return fits, {"cascade": reason, **dict.fromkeys(MODELS, reason)}
+    anchors = pool.anchors if settings.anchor_controls else None
     try:
-        fit = dawid_skene(votes).fit
+        fit = dawid_skene(votes, anchors=anchors).fit
     except UsageError as error:
         left_out["dawid-skene"] = error.message
     else:
-        abilities["dawid-skene"] = fit.quality if fit else np.full(votes.annotators, np.nan)
-    abilities["glad"] = fit_glad(votes).quality
-    return abilities, left_out
+        if fit:
+            fits["dawid-skene"] = fit
+    # The cascade has fitted GLAD to everybody already.
+    made = baseline.model if (settings.aggregator, settings.resolve) == ("majority", "cascade") else None
+    fits["glad"] = made or fit_glad(votes, anchors=anchors)
+    return fits, left_out
 
 
-def _first_answers(votes: Votes) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Each person's first answer to each item: a control met twice must not count as two witnesses."""
-    pair = votes.annotator.astype(np.int64) * max(1, votes.items) + votes.item
-    _, first = np.unique(pair, return_index=True)
-    keep = np.zeros(len(votes), dtype=np.bool_)
-    keep[first] = True
-    return keep
-
-
-def _golds(baseline: Baseline) -> dict[int, str]:
+def _golds(baseline: Baseline, pool: PoolVotes) -> IntArray:
+    """The golds' codes, shape (items,): -1 where there is none, -2 where nobody gave that label."""
+    code = {str(label): place for place, label in enumerate(pool.everyone.labels)}
     known = baseline.consensus.filter(pl.col("gold").is_not_null()).select("item", "gold")
-    return {int(item): str(gold) for item, gold in known.iter_rows()}
+    gold = dict(known.iter_rows())
+    return np.array(
+        [code.get(gold[n], NOBODY_GAVE) if n in gold else NO_LABEL for n in pool.everyone.items],
+        dtype=np.int32,
+    )
 
 
-def _codes(study: StudyWork, golds: Mapping[int, str]) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-    """The golds' codes, shape (items,), -1 where there is none."""
-    code = {label: place for place, label in enumerate(study.labels)}
-    return np.array([code[golds[n]] if n in golds else NO_LABEL for n in study.items], dtype=np.int32)
-
-
-def _score(
-    consensus: Consensus, *, codes: np.ndarray[tuple[int, ...], np.dtype[np.int32]], metric: str
-) -> Score | None:
-    scored = (consensus.label != NO_LABEL) & (codes != NO_LABEL)
+def _score(consensus: Consensus, *, golds: IntArray, metric: str) -> Score | None:
+    scored = (consensus.label != NO_LABEL) & (golds != NO_LABEL)
     n = int(scored.sum())
     if not n:
         return None
-    right = int((consensus.label == codes)[scored].sum())
+    right = int((consensus.label == golds)[scored].sum())
     return Score(metric, right / n, n, wilson(right, n))
