@@ -190,6 +190,7 @@ def test_a_split_is_found_in_a_folder_in_any_letter_case(tmp_path: Path, name: s
         ('{"data": 5}', "holds no items"),
         ('{"data": {"test": {}}}', r"data\.test: must be a list"),
         ('{"data": [], "access": "secret"}', "access: must be 'public' or 'private'"),
+        ('{"data": [], "access": []}', "access: must be 'public' or 'private'"),
         ('{"data": [5]}', r"data\[0\]: must be an item"),
         ('{"data": [{"inputs": "a"}]}', r"data\[0\]\.instruction: must be"),
         ('{"data": [{"instruction": true, "inputs": "a"}]}', r"data\[0\]\.instruction: must be"),

@@ -196,7 +196,7 @@ def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
     """
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
-        if "\\ud" in text.lower():
+        if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         where = f"position {error.pos + 1}" if row else f"line {error.lineno}, column {error.colno}"
@@ -243,7 +243,7 @@ def _json_splits(content: Json, path: Path) -> list[RawSplit]:
     data = content.get("data") if isinstance(content, dict) else None
     if isinstance(content, dict) and isinstance(data, list):
         access = content.get("access")
-        if access not in {None, "public", "private"}:
+        if access not in (None, "public", "private"):
             raise InputError("must be 'public' or 'private'", file=path, field="access")
         return [RawSplit(path.stem, data, "data", cast("Access | None", access))]
     if not isinstance(data, dict):

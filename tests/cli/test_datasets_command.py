@@ -74,9 +74,15 @@ def test_generated_items_are_the_same_for_the_same_seed_and_valid(
 ) -> None:
     files = [tmp_path / "1" / "lcs.json", tmp_path / "2" / "lcs.json", tmp_path / "3" / "lcs.json"]
     for file, seed in zip(files, ("7", "7", "8"), strict=True):
-        assert run(capsys, "generate", "LCS", "--seed", seed, "--size", "50", "--out", str(file))[0] == 0
+        assert (
+            run(
+                capsys, "generate", "LCS", "--seed", seed, "--size", "50", "--shots", "5", "--out", str(file)
+            )[0]
+            == 0
+        )
         status, report = answer(capsys, "validate", str(file))
         assert (status, report["valid"], report["problems"]) == (0, True, [])
+        assert report["items"] == {"test": 50, "shots": 5}
     assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
 
 
@@ -92,7 +98,7 @@ def test_as_many_items_are_made_as_the_test_has(capsys: pytest.CaptureFixture[st
     [
         (["parus", "--seed", "1", "--out", "x.json"], "cannot be generated"),
         (["bps", "--seed", "1", "--out", "x.csv"], "ends in .json, .jsonl, .parquet"),
-        (["bps", "--seed", "1", "--size", "0", "--out", "x.json"], "1 or more"),
+        (["bps", "--seed", "1", "--size", "0", "--out", "x.json"], "1 item or more"),
         (["bps", "--out", "x.json"], "seed"),
     ],
 )

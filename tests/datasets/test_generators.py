@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.datasets.generators import GENERATORS, generate
+from merilo.datasets.generators import GENERATORS, generate, generate_splits
 from merilo.datasets.generators.arithmetic import ARGUMENTS, DEPTHS, SUBTASKS
 from merilo.datasets.generators.question import shared_out
 from merilo.datasets.solvers import SOLVERS
@@ -43,6 +43,25 @@ def test_every_dataset_comes_in_any_size_with_running_ids_and_answers_of_its_sol
 @settings(deadline=None, max_examples=30)
 def test_the_same_seed_gives_the_same_bytes(name: str, size: int, seed: int) -> None:
     assert as_bytes(generate(name, size, seed)) == as_bytes(generate(name.upper(), size, seed))
+
+
+@given(NAMES, SIZES, st.integers(1, 12), SEEDS)
+@settings(deadline=None, max_examples=60)
+def test_shots_follow_the_test_repeat_none_of_it_and_leave_it_as_it_is(
+    name: str, size: int, shots: int, seed: int
+) -> None:
+    test, solved = generate_splits(name, size, seed, shots=shots)
+    assert list(test) == generate(name, size, seed)
+    assert [item.id for item in solved] == list(range(size + 1, size + shots + 1))
+    questions = [item.inputs for item in solved]
+    assert len({*questions}) == shots
+    assert not {*questions} & {item.inputs for item in test}
+    assert all(item.outputs == SOLVERS[name](item.inputs) for item in solved)
+
+
+def test_prompts_are_spread_evenly_over_the_items() -> None:
+    counts = Counter(item.instruction for item in generate("lcs", 45, seed=1))
+    assert sorted(counts.values()) == [4] * 5 + [5] * 5
 
 
 @pytest.mark.parametrize("name", sorted(GENERATORS))
@@ -156,7 +175,7 @@ def test_rumodar_has_its_six_subtasks_equally_often_and_five_solved_lines(seed: 
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "fault"), [("parus", 5, "cannot be generated"), ("bps", 0, "1 or more")]
+    ("name", "size", "fault"), [("parus", 5, "cannot be generated"), ("bps", 0, "1 item or more")]
 )
 def test_what_cannot_be_made_is_refused(name: str, size: int, fault: str) -> None:
     with pytest.raises(UsageError, match=fault):

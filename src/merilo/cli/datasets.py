@@ -100,15 +100,15 @@ def generate(
     size: Annotated[
         int | None, typer.Option(help="How many items; as many as the benchmark's test when not given.")
     ] = None,
+    shots: Annotated[int, typer.Option(help="How many solved items to add as shots; JSON only.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> int:
     """Make items of a dataset whose answers can be computed, in any size."""
-    from merilo.datasets.generators import generate as make  # noqa: PLC0415 - the other commands make no items
+    from merilo.datasets.generators import generate_splits  # noqa: PLC0415 - the other commands make no items
 
     declared = dataset(name)
     count = size if size is not None else max(declared.sizes.values(), default=1)
-    split = Split("test", tuple(make(declared.name, count, seed)))
-    _write(out, [split], force=force)
+    _write(out, generate_splits(declared.name, count, seed, shots=shots), force=force)
     return 0
 
 

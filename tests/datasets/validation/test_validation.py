@@ -2,15 +2,19 @@
 
 import json
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from merilo.datasets import CATALOGUE
 from merilo.datasets.generators import GENERATORS, generate
-from merilo.datasets.validation import Report, validate
+from merilo.datasets.validation import Problem, Report, validate
 from merilo.datasets.validation.use import TASKS
 from merilo.errors import InputError
 from merilo.items import Split, write_splits
@@ -155,7 +159,7 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("test.data.0.instruction", 12), "test.json", "data[0].instruction", "numbered from 0 to 11"),
         (spoil("test.data.0.instruction", True), "test.json", "data[0].instruction", "must be a text, or the number"),
         (spoil("test.data.0.instruction", "{question}"), "test.json", "data[0].instruction", "does not name"),
-        (spoil("test.data.0.instruction", 5), "shots.json", "data", "not spread evenly: '5' stands in 4 items, '1' in 2"),
+        (spoil("test.data.0.instruction", 5), "test.json", "data", "not spread evenly: '5' stands in 4 items, '1' in 2"),
         # Items.
         (spoil("test.data.1", 5), "test.json", "data[1]", "must be an item"),
         (spoil("test.data.1.meta", None), "test.json", "data[1].meta", "must be an object with an id"),
@@ -172,7 +176,7 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("test.data", []), "test.json", "data", "holds no items"),
         (spoil("test", [1]), "test.json", "", "holds no items"),
         # Shots that give the test away.
-        (spoil("shots.data.0.inputs.image", "samples/image003.png"), "shots.json", "data[0].inputs",
+        (spoil("shots.data.0.inputs.image", "samples/image003.png"), "shots.json", "data[0].inputs.image",
          "repeats a medium of test.json, data[2]"),
         # Media.
         (spoil("test.data.4.inputs.image", "samples/none.png"), "test.json", "data[4].inputs.image", "not there"),
@@ -230,6 +234,77 @@ def test_a_shot_that_repeats_a_question_of_the_test_is_found_through_case_and_sp
     assert found(report) == [
         ("own.json", "data.shots[0].inputs", "repeats the question of own.json, data.test[0]")
     ]
+
+
+def test_a_copy_of_a_medium_under_another_name_is_found(folder: Folder) -> None:
+    samples = folder.root / "samples"
+    (samples / "image030.png").write_bytes((samples / "image004.png").read_bytes())
+    assert found(validate(folder.write())) == [
+        ("shots.json", "data[5].inputs.image", "repeats a medium of test.json, data[3]")
+    ]
+
+
+def test_media_that_are_all_the_same_bytes_tell_nothing_apart(folder: Folder) -> None:
+    for file in (folder.root / "samples").iterdir():
+        file.write_bytes(b"to be filmed")
+    assert found(validate(folder.write())) == []
+
+
+def test_another_json_file_beside_the_data_is_noted(folder: Folder) -> None:
+    root = folder.write()
+    (root / "package.json").write_text("{}", encoding="utf-8")
+    report = validate(root)
+    assert report.valid
+    assert [(note.file, note.message[:28]) for note in report.notes] == [
+        ("package.json", "is taken for no file of item")
+    ]
+
+
+def test_shots_may_all_have_one_prompt(folder: Folder) -> None:
+    for entry in folder.shots["data"]:
+        entry["instruction"] = 0
+    assert found(validate(folder.write())) == []
+
+
+def test_what_steers_a_terminal_is_written_out() -> None:
+    assert str(Problem("a.json", "x\x1b[2J", "is\nwrong")) == "a.json, x\\x1b[2J: is\\nwrong"
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+    | st.sampled_from(["{question}", "samples/image001.png", "8_1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+def paths_of(value: Any, path: str) -> Iterator[str]:
+    yield path
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value[:2]):
+            yield from paths_of(inner, f"{path}.{key}")
+
+
+@given(st.data())
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+def test_whatever_stands_in_the_files_is_answered_with_problems_and_never_a_crash(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = Folder(tmp_path_factory.mktemp("any"))
+    whole = {"meta": folder.meta, "test": folder.test, "shots": folder.shots, "ru": folder.ru}
+    places = [
+        path
+        for name, value in whole.items()
+        for path in paths_of(value, name)
+        if not re.search(r"[ -]", path)
+    ]
+    for path in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=2)):
+        with suppress(KeyError, IndexError, TypeError):  # the second place may be gone with the first
+            spoil(path, data.draw(ANY_JSON))(folder)
+    report = validate(
+        folder.write(), data.draw(st.sampled_from([None, CATALOGUE["use"], CATALOGUE["ruhumaneval"]]))
+    )
+    assert all(str(problem) for problem in [*report.problems, *report.notes])
 
 
 def test_prompts_by_domain_are_counted_by_domain(folder: Folder) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -15,7 +15,7 @@ from merilo.datasets.generators.subsequences import lcs
 from merilo.datasets.rendering import spread
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import UsageError
-from merilo.items import Item
+from merilo.items import Item, Split
 
 #: A generator draws so many questions from a source of randomness.
 Generator: TypeAlias = Callable[[int, Random], Iterator[Question]]
@@ -29,6 +29,9 @@ GENERATORS: Final[Mapping[str, Generator]] = MappingProxyType(
         "simplear": simplear,
     }
 )
+
+#: How often more questions are drawn, when the test has those that came.
+_ROUNDS: Final = 20
 
 
 def generate(name: str, size: int, seed: int) -> list[Item]:
@@ -49,13 +52,58 @@ def generate(name: str, size: int, seed: int) -> list[Item]:
         >>> [item.outputs for item in generate("bps", 4, seed=1)].count("1")
         2
     """
+    return list(generate_splits(name, size, seed)[0])
+
+
+def generate_splits(name: str, size: int, seed: int, *, shots: int = 0) -> list[Split]:
+    """Make a test, and shots that repeat none of its questions.
+
+    Args:
+        name: one of `GENERATORS`, in any letter case.
+        size: how many items the test has.
+        seed: where the randomness starts; the test is the same with and without shots.
+        shots: how many items the shots have; their ids follow those of the test.
+
+    Returns:
+        The test, and the shots if any are wanted.
+
+    Raises:
+        UsageError: where the dataset is not a generated one, or cannot be so large.
+
+    Example:
+        >>> [len(split) for split in generate_splits("lcs", 20, seed=1, shots=3)]
+        [20, 3]
+    """
     key = name.lower()
     if key not in GENERATORS:
         raise UsageError(f"'{name}' cannot be generated, only {', '.join(GENERATORS)}")
-    if size < 1:
-        raise UsageError(f"a dataset of {size} items cannot be made; ask for 1 or more")
+    if size < 1 or shots < 0:
+        raise UsageError(
+            f"a dataset of {size} items and {shots} shots cannot be made; ask for 1 item or more"
+        )
     # The name is part of the seed, so that equal seeds do not tie datasets together.
-    questions = GENERATORS[key](size, Random(f"{key} {seed}"))  # noqa: S311 - reproducible on purpose, not a secret
+    test = list(GENERATORS[key](size, Random(f"{key} {seed}")))  # noqa: S311 - reproducible on purpose, not a secret
+    splits = [Split("test", _items(key, test, 1, seed))]
+    if shots:
+        splits.append(Split("shots", _items(key, _fresh(key, shots, seed, test), size + 1, seed)))
+    return splits
+
+
+def _fresh(key: str, count: int, seed: int, test: Sequence[Question]) -> list[Question]:
+    """Questions that the test has not."""
+    asked = {question.text for question in test}
+    random = Random(f"{key} shots {seed}")  # noqa: S311 - as above
+    found: dict[str, Question] = {}
+    for _ in range(_ROUNDS):
+        drawn = (question for question in GENERATORS[key](count, random) if question.text not in asked)
+        found |= {question.text: question for question in drawn}
+        if len(found) >= count:
+            return list(found.values())[:count]
+    raise UsageError(f"the test leaves too few questions for {count} shots: ask for a smaller test")
+
+
+def _items(key: str, questions: Sequence[Question], first: int, seed: int) -> tuple[Item, ...]:
+    """Items with the solver's answers, prompts spread evenly over them."""
     solve = SOLVERS[key]
     items = [
         Item(
@@ -65,6 +113,6 @@ def generate(name: str, size: int, seed: int) -> list[Item]:
             outputs=solve(question.text),
             meta={"id": number, **question.meta},
         )
-        for number, question in enumerate(questions, start=1)
+        for number, question in enumerate(questions, start=first)
     ]
-    return spread(items, CATALOGUE[key], seed=seed)
+    return tuple(spread(items, CATALOGUE[key], seed=seed))

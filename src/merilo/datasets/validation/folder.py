@@ -9,13 +9,16 @@ from typing import Final
 
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.validation.report import Report
-from merilo.errors import InputError, MeriloError
+from merilo.errors import InputError
 from merilo.items import SUFFIXES, Item, Json, faults_of, item_of, raw_splits, read_json
 
 META: Final = "raw_dataset_meta.json"
 OWN: Final = "dataset.yaml"
 READMES: Final = {"ru": "raw_readme_ru.json", "en": "raw_readme_en.json"}
 SAMPLES: Final = "samples"
+
+#: Names of splits: a file of such a name must hold items.
+SPLITS: Final = ("test", "shots", "train", "dev", "public_test")
 
 _NOT_ITEMS: Final = (META, *READMES.values())
 
@@ -80,6 +83,8 @@ def read_contents(path: Path, report: Report) -> Contents:
     contents.meta = read_object(contents.root / META, report)
     for file in files:
         contents.places += _places(file, contents, report)
+    if files and not report.items and not report.problems:
+        report.wrong("", "", "holds no items: test.json was expected")
     return contents
 
 
@@ -107,8 +112,10 @@ def _places(file: Path, contents: Contents, report: Report) -> Iterator[Place]:
     report.files.append(file.name)
     try:
         splits = raw_splits(file)
-    except MeriloError as error:
-        if isinstance(error, InputError):
+    except InputError as error:
+        if contents.whole and file.stem.lower() not in {*SPLITS, contents.root.resolve().name.lower()}:
+            report.note(file.name, "", f"is taken for no file of items: {error.message}")
+        else:
             report.unreadable(file.name, error)
         return
     if not splits:

@@ -7,13 +7,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.problems import program_golds, program_tests
 from merilo.datasets.validation.folder import Contents, Place
-from merilo.datasets.validation.media import media_paths
+from merilo.datasets.validation.media import media_fault, media_paths
 from merilo.datasets.validation.report import Report
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, Json
@@ -76,8 +75,7 @@ def check_shots(contents: Contents, report: Report) -> None:
     """What is shown as solved repeats no question and no medium of the test."""
     test = [place for place in contents.places if place.split == "test"]
     questions = {_question(place.item): place for place in test}
-    digests = _Digests(contents.root)
-    media = {digest: place for place in test for digest in digests.of(place.item, contents)}
+    media = _TestMedia(test, contents)
     for place in contents.places:
         if place.split == "test":
             continue
@@ -85,10 +83,12 @@ def check_shots(contents: Contents, report: Report) -> None:
             report.wrong(
                 place.file, f"{place.path}.inputs", f"repeats the question of {same.file}, {same.path}"
             )
-        for digest in digests.of(place.item, contents):
-            if (same := media.get(digest)) is not None:
+        for field, path in media_paths(place.item, contents).items():
+            if (same := media.place_of(path)) is not None:
                 report.wrong(
-                    place.file, f"{place.path}.inputs", f"repeats a medium of {same.file}, {same.path}"
+                    place.file,
+                    f"{place.path}.inputs.{field}",
+                    f"repeats a medium of {same.file}, {same.path}",
                 )
 
 
@@ -102,28 +102,37 @@ def _question(item: Item) -> str:
     return re.sub(r"\s+", " ", text).strip().casefold()
 
 
-class _Digests:
-    """What tells two media apart: their bytes. Each file is read once."""
+class _TestMedia:
+    """The media of the test, found by their path or by their bytes: a copy under another name is the same medium.
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._known: dict[str, str | None] = {}
+    Bytes that several media of the test share tell nothing apart and are passed over.
+    """
 
-    def of(self, item: Item, contents: Contents) -> list[str]:
-        found = (self._digest(path) for path in media_paths(item, contents).values())
-        return [digest for digest in found if digest is not None]
+    def __init__(self, test: Sequence[Place], contents: Contents) -> None:
+        self._root = contents.root
+        self._by_path: dict[str, Place] = {}
+        for place in test:
+            for path in media_paths(place.item, contents).values():
+                self._by_path.setdefault(path, place)
+        digests = {path: self._digest(path) for path in self._by_path}
+        shared = Counter(digests.values())
+        self._by_digest = {
+            digest: self._by_path[path] for path, digest in digests.items() if shared[digest] == 1
+        }
+
+    def place_of(self, path: str) -> Place | None:
+        """Where in the test the medium of a path stands."""
+        if (place := self._by_path.get(path)) is not None or not self._by_path:
+            return place
+        digest = self._digest(path)
+        return None if digest is None else self._by_digest.get(digest)
 
     def _digest(self, path: str) -> str | None:
-        if path not in self._known:
-            file = self._root / path
-            try:
-                with file.open("rb") as stream:
-                    self._known[path] = (
-                        hashlib.file_digest(stream, "sha256").hexdigest() if file.is_file() else None
-                    )
-            except (OSError, ValueError):
-                self._known[path] = None  # the rules for media have said so already
-        return self._known[path]
+        """The medium's bytes in short; `None` for what cannot be read, which the rules for media report."""
+        if media_fault(path, self._root) is not None:
+            return None
+        with (self._root / path).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def check_answers(contents: Contents, report: Report) -> None:

@@ -56,7 +56,7 @@ def check_media(contents: Contents, report: Report) -> None:
     for place in contents.places:
         for field, path in media_paths(place.item, contents).items():
             if path not in faults:
-                faults[path] = _fault(path, contents.root)
+                faults[path] = media_fault(path, contents.root)
             if (fault := faults[path]) is not None:
                 report.wrong(place.file, f"{place.path}.inputs.{field}", fault)
             else:
@@ -66,7 +66,8 @@ def check_media(contents: Contents, report: Report) -> None:
         _note_unused(contents.root / SAMPLES, used, report)
 
 
-def _fault(path: str, root: Path) -> str | None:
+def media_fault(path: str, root: Path) -> str | None:
+    """What is wrong with the path of a medium below a dataset's folder."""
     pure = PurePosixPath(path)
     if (
         "\0" in path

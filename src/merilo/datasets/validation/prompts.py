@@ -147,21 +147,23 @@ def _group(item: Item, groups: Mapping[str, Sequence[str]]) -> str | None:
 
 
 def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], report: Report) -> None:
-    """Each prompt is used as often as any other of its group, give or take one: in every split, or in all together."""
+    """Each prompt is used as often as any other of its group, give or take one: in the test, or in all splits together."""
     used: dict[str, dict[str, Counter[str | int]]] = {}
     for place in contents.places:
         group = _spread_group(place.item, contents, groups)
         used.setdefault(group, {}).setdefault(place.split, Counter())[place.item.instruction] += 1
     for group, by_split in used.items():
-        counted = [_with_unused(counts, group, groups) for counts in by_split.values()]
+        counted = {split: _with_unused(counts, group, groups) for split, counts in by_split.items()}
         together = Counter[str | int]()
-        for counts in counted:
+        for counts in counted.values():
             together.update(counts)
-        if _even(together) or all(map(_even, counted)):
+        if _even(together) or all(
+            _even(counts) for split, counts in counted.items() if split == "test" or "test" not in counted
+        ):
             continue
         most, least = together.most_common()[0], together.most_common()[-1]
         report.wrong(
-            contents.places[0].file,
+            (contents.splits().get("test") or contents.places)[0].file,
             "data",
             f"prompts{f' of {group}' if group else ''} are not spread evenly: '{str(most[0])[:40]}' stands in {most[1]} items,"
             f" '{str(least[0])[:40]}' in {least[1]}",

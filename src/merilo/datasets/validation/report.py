@@ -22,7 +22,9 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return ", ".join(filter(None, (self.file, self.path))) + f": {self.message}"
+        """One line; what would steer a terminal is written out."""
+        line = ": ".join(filter(None, (", ".join(filter(None, (self.file, self.path))), self.message)))
+        return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line)
 
 
 @dataclass(slots=True)
