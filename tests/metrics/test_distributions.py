@@ -8,6 +8,8 @@ from scipy import special, stats
 from merilo.metrics.distributions import (
     at_least,
     at_most,
+    chi_squared_cdf,
+    chi_squared_quantile,
     exact_interval,
     regularised_beta,
     student_cdf,
@@ -50,3 +52,15 @@ def test_students_quantile_is_scipys(probability: float, freedom: float) -> None
 @given(st.floats(-60, 60), st.floats(0.8, 2000))
 def test_students_distribution_is_scipys(t: float, freedom: float) -> None:
     assert student_cdf(t, freedom) == pytest.approx(stats.t.cdf(t, freedom), rel=1e-7, abs=1e-11)
+
+
+@given(st.floats(0, 3000), st.floats(0.5, 2000))
+def test_chi_squareds_distribution_is_scipys(x: float, freedom: float) -> None:
+    assert chi_squared_cdf(x, freedom) == pytest.approx(stats.chi2.cdf(x, freedom), rel=1e-7, abs=1e-10)
+
+
+@given(probabilities, st.floats(0.8, 2000))
+def test_chi_squareds_quantile_is_scipys(probability: float, freedom: float) -> None:
+    assert chi_squared_quantile(probability, freedom) == pytest.approx(
+        stats.chi2.ppf(probability, freedom), rel=1e-6, abs=1e-9
+    )

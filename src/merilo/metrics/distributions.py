@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import exp, inf, lgamma, log, log1p, sqrt
 from typing import Final
 
@@ -90,6 +91,7 @@ def at_most(successes: int, n: int, p: float) -> float:
     return regularised_beta(n - successes, successes + 1, 1 - p)
 
 
+@lru_cache(maxsize=4096)
 def exact_interval(successes: int, n: int, level: float = 0.95) -> Interval:
     """Clopper and Pearson's interval of a proportion: it covers at least as often as it says, however few the trials.
 
@@ -138,15 +140,52 @@ def student_quantile(probability: float, freedom: float) -> float:
     return sqrt(freedom * (1 - x) / x) if x > 0 else inf
 
 
-def _root(function: Callable[[float], float]) -> float:
-    """Where a function that grows on [0, 1] crosses zero, by halving."""
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if middle in {low, high}:
+def chi_squared_cdf(x: float, freedom: float) -> float:
+    """The distribution function of chi squared, by the series of the incomplete gamma function."""
+    if x <= 0:
+        return 0.0
+    shape, half = freedom / 2, x / 2
+    term = total = 1.0
+    for step in range(1, _STEPS):
+        term *= half / (shape + step)
+        total += term
+        if term < total * 1e-16:
             break
-        if function(middle) < 0:
-            low = middle
+    logarithm = shape * log(half) - half - lgamma(shape + 1) + log(total)
+    return min(1.0, exp(min(logarithm, 0.0)))
+
+
+def chi_squared_quantile(probability: float, freedom: float) -> float:
+    """The quantile of chi squared.
+
+    Args:
+        probability: in (0, 1).
+        freedom: degrees of freedom, above 0, not necessarily whole.
+
+    Example:
+        >>> round(chi_squared_quantile(0.95, 1), 3)
+        3.841
+    """
+    # With y in [0, 1] and x = freedom * y / (1 - y) the half line is searched as an interval.
+    y = _root(lambda at: chi_squared_cdf(freedom * at / (1 - at), freedom) - probability if at < 1 else 1.0)
+    return freedom * y / (1 - y)
+
+
+def _root(function: Callable[[float], float]) -> float:
+    """Where a function that grows on [0, 1] crosses zero: halving and the Illinois rule in turn."""
+    low, high = 0.0, 1.0
+    below, above = function(low), function(high)
+    if below >= 0 or above <= 0:
+        return low if below >= 0 else high
+    for step in range(_HALVINGS):
+        if high - low <= 1e-15 * high:
+            break
+        middle = (low + high) / 2 if step % 3 == 2 else low - below * (high - low) / (above - below)
+        value = function(middle)
+        if value == 0:
+            return middle
+        if value < 0:
+            low, below, above = middle, value, above / 2
         else:
-            high = middle
+            high, above, below = middle, value, below / 2
     return (low + high) / 2
