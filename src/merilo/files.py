@@ -17,11 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Final
-
-import polars as pl
+from typing import IO, TYPE_CHECKING, Final
 
 from merilo.errors import InputError, OutputError
+
+if TYPE_CHECKING:
+    # Half a second that writing a file, or a sentence, must not cost: loaded where tables are made.
+    import polars as pl
 
 #: Called with the number of bytes read since the last call.
 Progress = Callable[[int], None]
@@ -148,6 +150,8 @@ def read_table(
         InputError: the file is no table, its encoding is another, a row has too few or too many fields, or the file
             ends in the middle of a row.
     """
+    import polars as pl  # noqa: PLC0415 - heavy
+
     encoding, delimiter = sniff(path, encoding)
     csv.field_size_limit(LONGEST_FIELD)
     with path.open(encoding=encoding, newline="") as stream:
@@ -227,6 +231,8 @@ def _checked(
 
 
 def _columns(rows: list[list[str]], header: list[str], wanted: list[int]) -> pl.DataFrame:
+    import polars as pl  # noqa: PLC0415 - heavy
+
     columns = list(zip(*rows, strict=True))
     return pl.DataFrame(
         [
@@ -376,9 +382,12 @@ def fold(column: str | pl.Expr) -> pl.Expr:
     """White space folded: runs of it become one space, the ends are bare.
 
     Example:
+        >>> import polars as pl
         >>> pl.select(fold(pl.lit("  a   b "))).item()
         'a b'
     """
+    import polars as pl  # noqa: PLC0415 - heavy
+
     expression = pl.col(column) if isinstance(column, str) else column
     return expression.str.replace_all(r"\s+", " ").str.strip_chars()
 
