@@ -25,7 +25,7 @@ _WORDS: Final = {
     "n": ("заданий", "items"),
     "how": ("как получен интервал", "how the interval was made"),
     "errors": ("ошибки", "errors"),
-    "missing": ("не вычислена", "not computed"),
+    "missing": ("не вычислено", "not computed"),
     "more": ("и ещё", "and more:"),
     "total": ("Итоговый балл", "Total score"),
     "over": ("датасетов", "datasets"),
@@ -85,8 +85,9 @@ def _rows(one: DatasetResult) -> Iterable[tuple[str, ...]]:
 def _remarks(result: Result, language: Language) -> Iterable[str]:
     yield from (found.told(language) for found in result.faults)
     for title, one in result.datasets.items():
-        for name, reason in one.scores.missing.items():
-            yield f"{title}: {name} {word('missing', language)}: {reason}"
+        for reason in dict.fromkeys(one.scores.missing.values()):
+            metrics = [name for name, why in one.scores.missing.items() if why == reason]
+            yield f"{title}: {word('missing', language)}: {', '.join(metrics)} ({reason})"
         yield from (f"{title}: {found.told(language)}" for found in one.faults[:_SHOWN_FAULTS])
         if one.fault_count > _SHOWN_FAULTS:
             yield f"{title}: {word('more', language)} {one.fault_count - _SHOWN_FAULTS}"

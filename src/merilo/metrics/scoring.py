@@ -23,9 +23,7 @@ from merilo.metrics.score import Score
 #: The metrics that the three classifiers of ruDetox make; their gold is the toxic sentence itself.
 RATED: Final = ("j", "sta", "sim", "fl")
 
-NO_RATER: Final = (
-    "needs the classifiers of ruDetox: install merilo[hf], and name their folder or let them be downloaded"
-)
+NO_RATER: Final = "needs the three classifiers of ruDetox: the extra merilo[hf], and --rudetox-models"
 
 
 class Declared(Protocol):

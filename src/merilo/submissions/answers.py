@@ -11,7 +11,7 @@ from merilo.errors import InputError
 from merilo.items import Item, ItemId, Json, parse_json
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, Given, kind_of, read_answer
 from merilo.submissions.archive import shown
-from merilo.submissions.faults import Fault, fault
+from merilo.submissions.faults import Fault, Faults, fault
 
 #: Every value of a JSON text has one of these before it: counted, they bound the memory that parsing can take.
 MAX_VALUES: Final = 3_000_000
@@ -26,13 +26,20 @@ class Answers:
 
     Attributes:
         given: item id -> answer, of those that could be read.
-        faults: everything that is wrong, in the order of the file; missing items last.
+        faults: what is wrong, in the order of the file, missing items last; at most `MAX_LISTED`.
+        fault_count: how many faults there are.
         unknown: how many answers belong to no item of the test; they are left out.
     """
 
     given: dict[ItemId, Given]
-    faults: tuple[Fault, ...]
+    faults: tuple[Fault, ...] = ()
+    fault_count: int = 0
     unknown: int = 0
+
+    @classmethod
+    def refused(cls, found: Fault) -> Answers:
+        """No answers, for one reason."""
+        return cls({}, (found,), 1)
 
 
 def parse_file(content: bytes, file: str) -> tuple[Json, Fault | None]:
@@ -68,10 +75,10 @@ def read_answers(content: Json, dataset: Dataset, items: Sequence[Item]) -> Answ
     """
     data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, dict):
-        return Answers({}, (fault("no_data_field"),))
+        return Answers.refused(fault("no_data_field"))
     documents = data.get("test")
     if not isinstance(documents, list):
-        return Answers({}, (fault("no_split"),))
+        return Answers.refused(fault("no_split"))
     reader = _Reader(dataset, items)
     for document in _documents(documents, in_dialogues=dataset.shots.earlier_turns):
         reader.take(*document)
@@ -99,42 +106,40 @@ class _Reader:
             )
         self._given: dict[ItemId, Given] = {}
         self._seen: set[ItemId] = set()
-        self._faults: list[Fault] = []
+        self._faults = Faults()
         self._nameless = 0
         self._unknown = 0
 
     def take(self, document: Json, position: int, turn: int | None) -> None:
         """Read one document; what is wrong with it is noted and nothing more."""
         if not isinstance(document, dict):
-            self._faults.append(fault("no_outputs_field_for_doc", position=position, turn=turn))
+            self._faults.note("no_outputs_field_for_doc", position=position, turn=turn)
             self._nameless += 1
             return
         if "outputs" not in document:
-            self._faults.append(fault("no_outputs_field_for_doc", position=position, turn=turn))
+            self._faults.note("no_outputs_field_for_doc", position=position, turn=turn)
         meta = document.get("meta")
         if not isinstance(meta, dict):
-            self._faults.append(fault("no_meta_field_for_doc", position=position, turn=turn))
+            self._faults.note("no_meta_field_for_doc", position=position, turn=turn)
             self._nameless += 1
             return
         name = self._name(meta)
         if name is None:
             fields = "id" if not self._dataset.shots.earlier_turns else "id | dialog_id, question_id"
-            self._faults.append(fault("no_id_field_for_doc", fields, fields, position=position, turn=turn))
+            self._faults.note("no_id_field_for_doc", fields, fields, position=position, turn=turn)
             self._nameless += 1
             return
         item = self._known.get(name)
         if item is None:
             self._unknown += 1
         elif item in self._seen:
-            self._faults.append(
-                fault(
-                    "doc_parse_output_error",
-                    "на этот вопрос уже есть ответ",
-                    "this item is answered already",
-                    position=position,
-                    turn=turn,
-                    id=item,
-                )
+            self._faults.note(
+                "doc_parse_output_error",
+                "на этот вопрос уже есть ответ",
+                "this item is answered already",
+                position=position,
+                turn=turn,
+                id=item,
             )
         else:
             self._seen.add(item)
@@ -146,8 +151,9 @@ class _Reader:
         missing = [item.id for item in self._items if item.id not in self._seen]
         # Answers whose item cannot be told are reported once, not once more as missing items.
         if len(missing) > self._nameless:
-            self._faults += [fault("no_id", shown(str(id_)), shown(str(id_)), id=id_) for id_ in missing]
-        return Answers(self._given, tuple(self._faults), self._unknown)
+            for id_ in missing:
+                self._faults.note("no_id", shown(str(id_)), shown(str(id_)), id=id_)
+        return Answers(self._given, tuple(self._faults.listed), self._faults.count, self._unknown)
 
     def _name(self, meta: dict[str, Json]) -> str | None:
         if (number := meta.get("id")) is not None:
@@ -159,20 +165,18 @@ class _Reader:
             self._given[item] = read_answer(self._dataset.answer, outputs)
         except AnswerTypeError as error:
             kind = f"{_EXPECTED[self._dataset.answer.kind]}, а не {_RUSSIAN_KINDS[kind_of(outputs)]}"
-            self._faults.append(
-                fault(
-                    "doc_output_type_error",
-                    f"нужно: {kind}",
-                    str(error),
-                    position=position,
-                    turn=turn,
-                    id=item,
-                )
+            self._faults.note(
+                "doc_output_type_error",
+                f"нужно: {kind}",
+                str(error),
+                position=position,
+                turn=turn,
+                id=item,
             )
         except AnswerContentError as error:
             rule = _CONTENT[self._dataset.answer.kind]
-            self._faults.append(
-                fault("doc_parse_output_error", rule, str(error), position=position, turn=turn, id=item)
+            self._faults.note(
+                "doc_parse_output_error", rule, str(error), position=position, turn=turn, id=item
             )
 
 

@@ -52,6 +52,9 @@ _SENTENCES: Final[dict[Kind, tuple[str, str]]] = {
     "doc_parse_output_error": ("ответ не удалось разобрать: {what}", "the answer cannot be read: {what}"),
 }
 
+#: Of more errors in a dataset than this only the count is kept.
+MAX_LISTED: Final = 1000
+
 #: All kinds, in the order in which they can be found.
 KINDS: Final = tuple(_SENTENCES)
 
@@ -116,6 +119,34 @@ class Fault:
             "message": message,
         }
         return {key: value for key, value in content.items() if value is not None}
+
+
+class Faults:
+    """The errors of one dataset: the first `MAX_LISTED` whole, the others counted.
+
+    Attributes:
+        listed: the first ones.
+        count: how many there are.
+    """
+
+    def __init__(self, *listed: Fault) -> None:
+        self.listed: list[Fault] = list(listed)
+        self.count = len(listed)
+
+    def note(
+        self,
+        kind: Kind,
+        ru: str = "",
+        en: str = "",
+        *,
+        position: int | None = None,
+        turn: int | None = None,
+        id: ItemId | None = None,  # noqa: A002 - the benchmark's own word
+    ) -> None:
+        """Note one more; the arguments are those of `fault`."""
+        self.count += 1
+        if len(self.listed) < MAX_LISTED:
+            self.listed.append(fault(kind, ru, en, position=position, turn=turn, id=id))
 
 
 def fault(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from merilo.datasets import Dataset, dataset, names
 from merilo.errors import InputError
@@ -17,9 +16,6 @@ from merilo.metrics.total import total_score
 from merilo.submissions.answers import Answers, parse_file, read_answers
 from merilo.submissions.archive import Archive, ArchiveError, open_archive, shown
 from merilo.submissions.faults import Fault, fault
-
-#: Of more errors in a dataset than this only the count is kept.
-MAX_LISTED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +206,8 @@ def _score_dataset(
         return DatasetResult(
             gold.dataset,
             _zeros(gold.dataset, items),
-            answers.faults[:MAX_LISTED],
-            len(answers.faults),
+            answers.faults,
+            answers.fault_count,
             answers.unknown,
         )
     scores = score(gold.dataset, items, answers.given, rater=rater, seed=seed)
@@ -222,15 +218,17 @@ def _answers(archive: Archive, members: Sequence[str], gold: Gold) -> Answers:
     wanted = f"{gold.dataset.title}.json"
     readable = [name for name in members if PurePosixPath(name).suffix.lower() == ".json"]
     if not members:
-        return Answers({}, (fault("no_task", wanted, wanted),))
+        return Answers.refused(fault("no_task", wanted, wanted))
     if not readable:
-        return Answers({}, (fault("extension", shown(members[0]), shown(members[0])),))
+        return Answers.refused(fault("extension", shown(members[0]), shown(members[0])))
     if len(readable) > 1:
         both = ", ".join(map(shown, readable))
-        return Answers({}, (fault("unreadable_file", f"их несколько: {both}", f"there are several: {both}"),))
+        return Answers.refused(
+            fault("unreadable_file", f"их несколько: {both}", f"there are several: {both}")
+        )
     content, unreadable = parse_file(archive.read(readable[0]), readable[0])
     if unreadable is not None:
-        return Answers({}, (unreadable,))
+        return Answers.refused(unreadable)
     return read_answers(content, gold.dataset, gold.split.items)
 
 

@@ -1,0 +1,291 @@
+"""Archives that mean harm: refused with one sentence, in bounded memory, and nothing is ever written."""
+
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from command import merilo
+from gold_sets import documents, gold_split, right_answer, write_gold, write_zip
+
+from merilo.datasets import dataset
+from merilo.submissions.archive import MAX_DIRECTORY_BYTES, MAX_ENTRIES, MAX_FILE_BYTES
+
+MEMORY_BYTES = 600 << 20
+
+
+@pytest.fixture(scope="module")
+def gold(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_gold(tmp_path_factory.mktemp("gold"), {"RCB": gold_split(dataset("RCB"), 9)})
+
+
+@pytest.fixture(scope="module")
+def perfect() -> bytes:
+    split = gold_split(dataset("RCB"), 9)
+    return json.dumps({"data": {"test": documents(dataset("RCB"), split, right_answer)}}).encode()
+
+
+def archive(path: Path, *members: tuple[str | zipfile.ZipInfo, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        for name, content in members:
+            out.writestr(name, content)
+    return path
+
+
+def refusal(path: Path, gold: Path) -> str:
+    """The one sentence of a refusal; its name and both languages stand in the JSON."""
+    before = sorted(path.parent.rglob("*"))
+    outcome = merilo("submission", "score", path, "--gold", gold, "--json", "-")
+    assert outcome.status == 2
+    (error,) = outcome.json["errors"]
+    assert error["type"] == "unreadable_zip"
+    assert any("а" <= sign <= "я" for sign in error["message"]["ru"])
+    assert outcome.json["results"] == {}
+    assert (outcome.json["total"], outcome.json["ready_for_public"]) == (None, False)
+    assert sorted(path.parent.rglob("*")) == before, "nothing is written"
+    russian = merilo("submission", "score", path, "--gold", gold, "--lang", "ru")
+    assert "архив не принят" in russian.complaint
+    assert outcome.complaint.startswith(f"merilo: {path}: the archive is refused: ")
+    return outcome.complaint
+
+
+def bounded(path: Path, gold: Path) -> subprocess.CompletedProcess[str]:
+    """A process of its own that cannot take more memory than it should need."""
+    script = (
+        "import resource, sys\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES}))\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (60, 60))\n"
+        "from merilo.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    words = [
+        sys.executable,
+        "-c",
+        script,
+        "submission",
+        "score",
+        str(path),
+        "--gold",
+        str(gold),
+        "--json",
+        "-",
+    ]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../RCB.json", "a/../../RCB.json", "/etc/RCB.json", "..", "C:/RCB.json", "a\\..\\RCB.json", "RC\nB.json", "\x1b[31mRCB.json", "RCB\u202e.json"],
+)  # fmt: skip
+def test_names_that_lead_out_or_astray(name: str, gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    told = refusal(archive(tmp_path / "s.zip", (name, perfect)), gold)
+    assert "name" in told
+    assert told.isprintable()
+
+
+def test_a_name_cut_by_a_nought_byte(gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    path = archive(tmp_path / "s.zip", ("RCB.json_x", perfect))
+    path.write_bytes(path.read_bytes().replace(b"RCB.json_x", b"RCB.json\0x"))
+    assert "name" in refusal(path, gold)
+
+
+@pytest.mark.parametrize("mode", [0o120777, 0o010644, 0o020644, 0o060644, 0o140644])
+def test_links_and_devices(mode: int, gold: Path, tmp_path: Path) -> None:
+    info = zipfile.ZipInfo("RCB.json")
+    info.external_attr = mode << 16
+    assert "link or a device" in refusal(archive(tmp_path / "s.zip", (info, b"/etc/passwd")), gold)
+
+
+def test_folders_in_folders(gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    assert "too deep" in refusal(archive(tmp_path / "s.zip", ("a/" * 300 + "RCB.json", perfect)), gold)
+    assert "too deep" in refusal(archive(tmp_path / "s.zip", ("a/b/RCB.json", perfect)), gold)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_names_that_occur_twice(gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    assert "twice" in refusal(archive(tmp_path / "s.zip", ("RCB.json", perfect), ("RCB.json", b"{}")), gold)
+    assert "twice" in refusal(archive(tmp_path / "s.zip", ("RCB.json", perfect), ("rcb.JSON", b"{}")), gold)
+
+
+def test_two_files_for_one_dataset(gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    path = archive(tmp_path / "s.zip", ("RCB.json", perfect), ("mine/RCB.json", perfect))
+    outcome = merilo("submission", "score", path, "--gold", gold, "--json", "-")
+    assert [error["type"] for error in outcome.json["results"]["RCB"]["errors"]] == ["unreadable_file"]
+
+
+def test_an_encrypted_file(gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    path = archive(tmp_path / "s.zip", ("RCB.json", perfect))
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+    assert "encrypted" in refusal(path, gold)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_rare_compression(method: int, gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "s.zip", "w", method) as out:
+        out.writestr("RCB.json", perfect)
+    assert "unusual" in refusal(tmp_path / "s.zip", gold)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK", b"hello", b"PK\x05\x06", b"\0" * 100_000, b"PK\x03\x04" * 1000]
+)
+def test_what_is_no_archive(content: bytes, gold: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.zip").write_bytes(content)
+    assert "no ZIP file" in refusal(tmp_path / "s.zip", gold)
+
+
+def test_every_truncation_of_an_archive(gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    whole = archive(tmp_path / "whole.zip", ("RCB.json", perfect)).read_bytes()
+    path = tmp_path / "s.zip"
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        outcome = merilo("submission", "score", path, "--gold", gold, "--json", "-")
+        assert outcome.status == 2, length
+        assert "fault of Merilo" not in outcome.err
+
+
+def test_every_flipped_byte_of_an_archive(gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    """Whatever byte is broken, there is an answer: refused, an error of the dataset, or the right score."""
+    whole = archive(tmp_path / "whole.zip", ("RCB.json", perfect)).read_bytes()
+    path = tmp_path / "s.zip"
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        outcome = merilo("submission", "score", path, "--gold", gold, "--json", "-")
+        assert outcome.status in {0, 1, 2}, place
+        assert "fault of Merilo" not in outcome.err, (place, outcome.err)
+        assert outcome.status or outcome.json["total"] == 1.0, place
+
+
+def test_too_many_entries_before_they_are_read(gold: Path, tmp_path: Path) -> None:
+    path = archive(tmp_path / "s.zip", *((f"{number}.json", b"") for number in range(MAX_ENTRIES + 1)))
+    assert f"more than {MAX_ENTRIES} files" in refusal(path, gold)
+
+
+def directory_bomb(path: Path, entries: int, stated: int) -> Path:
+    """A directory of very many entries whose end record states few of them."""
+    entry = struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0)
+    with path.open("wb") as out:
+        for start in range(0, entries, 1000):
+            out.write(b"".join(entry + f"{number:06d}"[:6].encode() for number in range(start, start + 1000)))
+        length = out.tell()
+        out.write(struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, stated, stated, length, 0, 0))
+    return path
+
+
+def test_a_million_entries_are_never_read(gold: Path, tmp_path: Path) -> None:
+    path = directory_bomb(tmp_path / "s.zip", 1_000_000, stated=5)
+    assert path.stat().st_size > 40 * MAX_DIRECTORY_BYTES
+    outcome = bounded(path, gold)
+    assert outcome.returncode == 2
+    assert "more than" in outcome.stderr
+
+
+def test_the_zip64_form_hides_nothing(gold: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as out:
+        for number in range(70_000):
+            out.writestr(f"{number}", b"")
+    outcome = bounded(tmp_path / "s.zip", gold)
+    assert outcome.returncode == 2
+    assert "ZIP64" in outcome.stderr
+
+
+def test_a_bomb_by_ratio(gold: Path, tmp_path: Path) -> None:
+    told = refusal(archive(tmp_path / "s.zip", ("RCB.json", b" " * (20 << 20))), gold)
+    assert "unpacked it is" in told
+
+
+def test_a_bomb_by_size(gold: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out,
+        out.open("RCB.json", "w", force_zip64=False) as stream,
+    ):
+        for _ in range(0, MAX_FILE_BYTES + 1, 1 << 20):
+            stream.write(os.urandom(1 << 10) + b" " * ((1 << 20) - (1 << 10)))
+    outcome = bounded(path, gold)
+    assert outcome.returncode == 2
+    assert "larger than" in outcome.stderr
+
+
+def test_a_bomb_of_many_small_files(gold: Path, tmp_path: Path) -> None:
+    chunk = b" " * (1 << 20)
+    path = archive(tmp_path / "s.zip", *((f"{number}.json", chunk) for number in range(300)))
+    assert "unpacked it is" in refusal(path, gold)
+
+
+def test_a_file_larger_than_it_states(gold: Path, tmp_path: Path) -> None:
+    """The directory says ten bytes, the stream holds twenty million: no more than was stated is unpacked."""
+    path = archive(tmp_path / "s.zip", ("RCB.json", b" " * 20_000_000))
+    data = bytearray(path.read_bytes())
+    place = data.rindex(b"PK\x01\x02")
+    data[place + 24 : place + 28] = struct.pack("<L", 10)
+    path.write_bytes(data)
+    outcome = bounded(path, gold)
+    assert outcome.returncode == 2
+    assert "damaged" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"[" * (8 << 20), "too many values"),
+        (b'{"data":' * 300_000, "too deep"),
+        (b'{"data": {"test": [' + b"{}," * 2_000_000 + b"{}]}}", "too many values"),
+        (b'{"data": {"test": [' + b'"",' * 2_500_000 + b'""]}}', None),
+        (b'{"data": {"test": "' + "ы".encode() * (14 << 20) + b'"}}', None),
+        (b'{"data": "' + b"x" * (28 << 20) + "\U0001f600".encode() + b'"}', None),
+        (b'{"data": NaN}', "NaN"),
+        (b"\xff\xfe" * 1000, "UTF-8"),
+    ],
+    ids=["brackets", "deep", "objects", "texts", "cyrillic", "wide", "nan", "encoding"],
+)  # fmt: skip
+def test_a_hostile_file_stays_in_its_memory(
+    content: bytes, told: str | None, gold: Path, tmp_path: Path
+) -> None:
+    """Stored, not packed, so that the ratio is not what stops it."""
+    with zipfile.ZipFile(tmp_path / "s.zip", "w", zipfile.ZIP_STORED) as out:
+        out.writestr("RCB.json", content)
+    outcome = bounded(tmp_path / "s.zip", gold)
+    assert outcome.returncode == 1, outcome.stderr
+    result = json.loads(outcome.stdout)
+    errors = result["results"]["RCB"]["errors"]
+    assert errors
+    assert "Traceback" not in outcome.stderr
+    if told is not None:
+        assert [error["type"] for error in errors] == ["unreadable_file"]
+        assert told in errors[0]["message"]["en"]
+
+
+def test_names_in_any_script_are_no_harm(gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    path = archive(tmp_path / "s.zip", ("RCB.json", perfect), ("заметки.txt", b""), ("папка/", b""))
+    outcome = merilo("submission", "score", path, "--gold", gold, "--json", "-")
+    assert (outcome.status, outcome.json["ignored_files"]) == (0, ["заметки.txt"])
+
+
+def test_an_archive_with_a_comment_or_something_before_it(gold: Path, perfect: bytes, tmp_path: Path) -> None:
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as out:
+        out.comment = b"a comment " * 100
+        out.writestr("RCB.json", perfect)
+    (tmp_path / "s.zip").write_bytes(b"#!/bin/sh\n" + inner.getvalue())
+    assert (
+        merilo("submission", "score", tmp_path / "s.zip", "--gold", gold, "--json", "-").json["total"] == 1.0
+    )
+
+
+def test_a_folder_or_nothing_in_place_of_an_archive(gold: Path, tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "none.zip"):
+        assert "there is no such file" in merilo("submission", "score", place, "--gold", gold).complaint
+
+
+def test_an_empty_archive_lacks_every_dataset(gold: Path, tmp_path: Path) -> None:
+    outcome = merilo("submission", "score", write_zip(tmp_path / "s.zip", {}), "--gold", gold, "--json", "-")
+    assert [error["type"] for error in outcome.json["results"]["RCB"]["errors"]] == ["no_task"]
