@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from merilo.errors import MissingPartError
 from merilo.sandbox.backends import Backend, Start
 from merilo.sandbox.inside import frames, plain
+from merilo.sandbox.inside.server import JOB
 from merilo.sandbox.program import Check, Limits, Program
 
 _LENGTH = struct.Struct("<I")
@@ -74,7 +75,7 @@ class Lane:
             self.since = time.monotonic()
         job.attempts += 1
         self.jobs.append(job)
-        self._outgoing += frames.frame(job.message)
+        self._outgoing += job.message
         self.flush()
 
     def flush(self) -> None:
@@ -192,15 +193,15 @@ def message_of(program: Program) -> bytes:
         "entry_point": program.entry_point,
         "seed": program.seed,
     }
-    check = b""
+    judges_part = b""
     if isinstance(program.tests, Check):
         test = {
             "source": program.tests.source,
             "context": program.tests.context,
             "entry_point": program.entry_point,
         }
-        check = json.dumps(test).encode("ascii")
+        judges_part = json.dumps(test).encode("ascii")
     else:
         part["calls"] = [plain.dumps(dict(call)) for call in program.tests]
-    body = json.dumps(part).encode("ascii")
-    return (b"k" if check else b"c") + _LENGTH.pack(len(body)) + body + check
+    programs_part = json.dumps(part).encode("ascii")
+    return JOB.pack(len(programs_part), len(judges_part)) + programs_part + judges_part

@@ -18,16 +18,18 @@ from merilo.sandbox.program import Answer, Check, Execution, Limits, Outcome, Pr
 
 _LENGTH: Final = struct.Struct("<I")
 
-_ENDINGS: Final = {
+#: The words with which a record tells of a failure, in a program's mouth.
+_FAILURES: Final = {
     "exception": Outcome.EXCEPTION,
     "memory": Outcome.MEMORY,
     "forbidden": Outcome.FORBIDDEN,
     "output": Outcome.OUTPUT,
     "syntax_error": Outcome.SYNTAX_ERROR,
     "no_such_function": Outcome.NO_SUCH_FUNCTION,
-    "refused": Outcome.REFUSED,
-    "broken": Outcome.REFUSED,
 }
+
+#: And in a judge's.
+_REFUSALS: Final = {**_FAILURES, "refused": Outcome.REFUSED, "broken": Outcome.REFUSED}
 
 #: Records that concern the whole program, and stand alone.
 _OF_THE_PROGRAM: Final = {Outcome.SYNTAX_ERROR, Outcome.NO_SUCH_FUNCTION}
@@ -35,27 +37,25 @@ _OF_THE_PROGRAM: Final = {Outcome.SYNTAX_ERROR, Outcome.NO_SUCH_FUNCTION}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A worker's report, taken apart."""
+    """A worker's report, taken apart; `said` is the program's answers, or the judge's verdict."""
 
     cause: int
     status: int
     seconds: float
     cpu_seconds: float
     peak_bytes: int
-    answers: bytes
-    verdict: bytes
+    said: bytes
 
 
 def report_of(message: bytes) -> Report:
     """Take apart one report."""
-    cause, status, seconds, cpu_seconds, peak_bytes, length = REPORT.unpack_from(message)
-    end = REPORT.size + length
-    return Report(cause, status, seconds, cpu_seconds, peak_bytes, message[REPORT.size : end], message[end:])
+    cause, status, seconds, cpu_seconds, peak_bytes = REPORT.unpack_from(message)
+    return Report(cause, status, seconds, cpu_seconds, peak_bytes, message[REPORT.size :])
 
 
 def lost_its_judge(report: Report, program: Program) -> bool:
     """Whether a check has no verdict although nothing went wrong with the program: it must be run again."""
-    return isinstance(program.tests, Check) and report.cause == ENDED and not report.verdict
+    return isinstance(program.tests, Check) and report.cause == ENDED and not report.said
 
 
 def execution_of(report: Report, program: Program, limits: Limits, attempts: int) -> Execution:
@@ -65,7 +65,7 @@ def execution_of(report: Report, program: Program, limits: Limits, attempts: int
         answers: tuple[Answer, ...] = ()
         first = _verdict(report, ending)
     else:
-        answers = _answers(report.answers, len(program.tests), ending)
+        answers = _answers(report.said, len(program.tests), ending)
         first = next(
             (answer for answer in answers if answer.outcome is not Outcome.COMPLETED),
             Answer(Outcome.COMPLETED),
@@ -108,28 +108,33 @@ def _signal_name(number: int) -> str:
 
 
 def _verdict(report: Report, ending: Answer) -> Answer:
-    record = _record(report.verdict)
-    if report.cause == TIMED_OUT or record is None or record[0] == "gone":
+    record = _record(report.said)
+    if record is None or report.cause == TIMED_OUT:
         return ending
     if record[0] == "accepted":
         return Answer(Outcome.COMPLETED)
-    return _failure(record)
+    return _failure(record, _REFUSALS) or ending
 
 
 def _answers(said: bytes, calls: int, ending: Answer) -> tuple[Answer, ...]:
     answers: list[Answer] = []
     for record in _records(said)[:calls]:
-        answer = Answer(Outcome.COMPLETED, text=record[1]) if record[0] == "completed" else _failure(record)
+        completed = record[0] == "completed" and len(record) == 2
+        answer = Answer(Outcome.COMPLETED, text=record[1]) if completed else _failure(record, _FAILURES)
+        if answer is None:
+            break
         if answer.outcome in _OF_THE_PROGRAM:
             return (answer,) * calls
         answers.append(answer)
     return (*answers, *[ending] * (calls - len(answers)))
 
 
-def _failure(record: list[str]) -> Answer:
-    """The answer of a record that tells of a failure; the words in it are the program's, hence shortened."""
+def _failure(record: list[str], words: dict[str, Outcome]) -> Answer | None:
+    """The answer of a record that tells of a failure, if it does; its words are the program's, hence shortened."""
+    if record[0] not in words:
+        return None
     error, message = [*record[1:], "", ""][:2]
-    return Answer(_ENDINGS[record[0]], error=_printable(error, 100), message=_printable(message, 500))
+    return Answer(words[record[0]], error=_printable(error, 100), message=_printable(message, 500))
 
 
 def _printable(text: str, longest: int) -> str:
@@ -152,12 +157,11 @@ def _records(said: bytes) -> list[list[str]]:
 
 
 def _record(said: bytes) -> list[str] | None:
+    """A list of texts, at least one, whoever wrote it."""
     try:
         record = json.loads(said.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         return None
     if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):
         return None
-    if record[0] in _ENDINGS or record[0] in {"accepted", "gone"}:
-        return record
-    return record if record[0] == "completed" and len(record) == 2 else None
+    return record

@@ -12,7 +12,11 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
 import random
+import signal
+import socket
+import struct
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -114,6 +118,49 @@ def judge(job: dict[str, Any], descriptor: int, longest: int) -> Record:
     except BaseException as error:
         return _verdict(candidate, error)
     return ["gone"] if candidate.gone else ["accepted"]
+
+
+class Referee:
+    """A judge's process as the worker sees it: it takes one check after another.
+
+    Args:
+        pid: the process.
+        socket: the way to it.
+
+    Attributes:
+        served: how many checks it was given.
+    """
+
+    def __init__(self, pid: int, socket: socket.socket) -> None:
+        self.pid = pid
+        self.socket = socket
+        self.served = 0
+
+    def start(self, job: memoryview, program: socket.socket) -> None:
+        """Hand over one check, and the socket to the program that answers it; the verdict comes as a frame."""
+        self.served += 1
+        rights = struct.pack("i", program.fileno())
+        self.socket.sendmsg([b"j"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        frames.write(self.socket.fileno(), job)
+
+    def dismiss(self) -> None:
+        """Kill it."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.socket.close()
+
+    @staticmethod
+    def judge_for_ever(worker: socket.socket, longest: int) -> None:
+        """The process's life: a check, a verdict, and again, until the worker hangs up."""
+        while True:
+            _, ancillary, _, _ = worker.recvmsg(1, socket.CMSG_SPACE(4))
+            job = frames.read(worker.fileno())
+            if not ancillary or job is None:
+                return
+            (descriptor,) = struct.unpack("i", ancillary[0][2][:4])
+            verdict = judge(json.loads(job), descriptor, longest)
+            os.close(descriptor)
+            frames.write(worker.fileno(), json.dumps(verdict).encode("ascii"))
 
 
 def _verdict(candidate: Candidate, error: BaseException) -> Record:

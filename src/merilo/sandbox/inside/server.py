@@ -1,13 +1,16 @@
 """The warm worker: forks once per program, and watches from outside the program's process.
 
-It runs inside the jail and speaks with the pool over its standard input and output, in frames:
+It runs inside the jail and speaks with the pool over its standard input and output:
 
-    pool -> worker    the settings (JSON), then jobs: one letter ("c" calls, "k" check), four bytes of length, the program's
-                      part (JSON, for the harness), and for a check the judge's part (JSON)
-    worker -> pool    a greeting (JSON), then one report for each job: `REPORT`, what the program said, the judge's verdict
+    pool -> worker    a frame with the settings (JSON), then jobs: `JOB` with two lengths, the program's part (JSON, for the
+                      harness), and the judge's part (JSON; empty if there is no check)
+    worker -> pool    a frame with a greeting (JSON), then a frame for each job: `REPORT`, then what the program said or the
+                      judge's verdict
 
-Nothing that a program says is interpreted here. A program gets a process that is the first of its own PID namespace,
-no capabilities, limits set by the kernel, and an empty scratch folder; at its end the whole namespace is killed.
+Nothing that a program says is interpreted here, and nothing that one program may not know of another, or of the right
+answers, is in this process when it forks: see `frames.Slate`. A program gets a process that is the first of its own PID
+namespace, no capabilities, limits set by the kernel, and an empty scratch folder; at its end the whole namespace is
+killed.
 """
 
 from __future__ import annotations
@@ -28,10 +31,13 @@ import time
 from typing import Any, NoReturn
 
 from merilo.sandbox.inside import frames, harness, kernel
-from merilo.sandbox.inside.judge import judge
+from merilo.sandbox.inside.judge import Referee
 
-#: cause, wait status, wall seconds, processor seconds, peak bytes, length of the answers; the verdict is what is left.
-REPORT = struct.Struct("<BiddQI")
+#: The lengths of a job's two parts.
+JOB = struct.Struct("<II")
+
+#: cause, wait status, wall seconds, processor seconds, peak bytes; then the program's answers or the judge's verdict.
+REPORT = struct.Struct("<BiddQ")
 
 ENDED, TIMED_OUT, OVERFLOWED = range(3)
 
@@ -41,6 +47,10 @@ CHECKS_PER_JUDGE = 500
 #: Seconds that a judge gets to notice that the program is gone.
 _GRACE = 0.5
 
+_LONGEST_VERDICT = 2**16
+
+_FILES_IN_SCRATCH = 4096
+
 #: Loaded before the fork: what programs import most. Each one more makes every fork slower.
 COMMON_MODULES = (
     "bisect", "collections", "copy", "functools", "heapq", "itertools", "math", "operator", "random", "re", "string",
@@ -48,57 +58,12 @@ COMMON_MODULES = (
 )  # fmt: skip
 
 
-class Judge:
-    """A judge's process and the socket to it."""
-
-    def __init__(self, server: Server) -> None:
-        self.socket, theirs = socket.socketpair()
-        self.served = 0
-        self.pid = server.fork()
-        if self.pid == 0:
-            self.socket.close()
-            os.close(server.jobs)
-            os.close(server.reports)
-            harness.prepare_process({**server.limits, "cpu": None})
-            server.drop_rights()
-            _judge_for_ever(theirs, server.longest)
-        theirs.close()
-
-    def start(self, job: bytes, program: socket.socket) -> None:
-        """Hand over one check and the socket to the program that answers it."""
-        self.served += 1
-        self.socket.sendmsg(
-            [b"j"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", program.fileno()))]
-        )
-        frames.write(self.socket.fileno(), job)
-
-    def end(self) -> None:
-        """Kill it."""
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        self.socket.close()
-
-
-def _judge_for_ever(pool: socket.socket, longest: int) -> NoReturn:
-    try:
-        while True:
-            _, ancillary, _, _ = pool.recvmsg(1, socket.CMSG_SPACE(4))
-            if not ancillary:
-                break
-            (descriptor,) = struct.unpack("i", ancillary[0][2][:4])
-            job = frames.read(pool.fileno())
-            verdict = judge(json.loads(job or b"{}"), descriptor, longest)
-            os.close(descriptor)
-            frames.write(pool.fileno(), json.dumps(verdict).encode("ascii"))
-    finally:
-        os._exit(1)
-
-
 class Server:
     """One worker: reads jobs, runs them one after another, reports.
 
     Args:
-        settings: `limits`, `wall`, `output`, `filter`, `user`, `scratch`, `scratch_bytes`, `packages`, `jailed`.
+        settings: `limits`, `wall`, `output`, `answers`, `filter`, `user`, `scratch`, `scratch_bytes`, `packages`,
+            `jailed`, `home`, `remove`; see `merilo.sandbox.backends`.
         jobs: the descriptor that jobs come from.
         reports: the descriptor that reports go to.
     """
@@ -109,11 +74,13 @@ class Server:
         self.reports = reports
         self.limits: dict[str, int | None] = settings["limits"]
         self.longest: int = settings["output"]
-        self.jailed: bool = settings["jailed"]
-        self.kernel = kernel.Kernel() if self.jailed else None
+        self.kernel = kernel.Kernel() if settings["jailed"] else None
         self.mounts_scratch = False
-        self.judge: Judge | None = None
+        self.referee: Referee | None = None
         self._children: set[int] = set()
+        self._program = frames.Slate()
+        self._check = frames.Slate()
+        self._said = frames.Slate()
 
     def enter(self) -> dict[str, object]:
         """Take the worker's place in the jail: namespaces of its own, an empty scratch, the filter.
@@ -121,7 +88,7 @@ class Server:
         Returns:
             What holds, for the greeting.
         """
-        facts: dict[str, object] = {"python": platform.python_version(), "jailed": self.jailed}
+        facts: dict[str, object] = {"python": platform.python_version(), "jailed": self.kernel is not None}
         if self.kernel is not None:
             facts["namespaces"] = _enter_namespaces(self.kernel)
             self.kernel.hide()
@@ -144,14 +111,16 @@ class Server:
         gc.disable()
         gc.freeze()
         while True:
-            job = frames.read(self.jobs)
-            if job is None:
+            head = frames.exactly(self.jobs, JOB.size)
+            if head is None:
                 self._leave()
-            (length,) = struct.unpack_from("<I", job, 1)
-            program, check = job[5 : 5 + length], job[5 + length :]
-            report = self._run_check(program, check) if job[:1] == b"k" else self._run_calls(program)
+            of_program, of_check = JOB.unpack(head)
+            self._program.fill(self.jobs, of_program)
+            report = self._run_check(of_check) if of_check else self._run_calls()
             self._sweep()
-            frames.write(self.reports, report)
+            frames.write(self.reports, report, self._said.content)
+            for slate in (self._program, self._check, self._said):
+                slate.wipe()
 
     def fork(self) -> int:
         """`os.fork`; in the jail the child is the first of its own PID namespace, and dies with the worker."""
@@ -162,8 +131,13 @@ class Server:
             self._children.add(pid)
         return pid
 
-    def drop_rights(self) -> None:
-        """In the child: no user's name but the program's, no capability."""
+    def become_a_child(self, limits: dict[str, int | None]) -> None:
+        """In a child: give up what the worker holds, its rights and its name; take limits."""
+        os.close(self.jobs)
+        os.close(self.reports)
+        if self.referee is not None:
+            self.referee.socket.close()
+        harness.prepare_process(limits)
         user = self.settings["user"]
         if user is not None:
             os.setgroups([])
@@ -174,73 +148,89 @@ class Server:
         else:
             os.setsid()
 
-    def _run_calls(self, program: bytes) -> bytes:
+    def _run_calls(self) -> bytes:
         ours, theirs = os.pipe()
         started = time.monotonic()
         pid = self.fork()
         if pid == 0:
             os.close(ours)
-            self._be_the_program(program, theirs, harness.answer_calls)
+            self._be_the_program(theirs, harness.answer_calls)
         os.close(theirs)
-        cause, answers = self._read_answers(ours, started + self.settings["wall"])
+        cause = self._read_answers(ours, started + self.settings["wall"])
         os.close(ours)
-        return self._report(pid, started, cause, answers, b"")
+        return self._report(pid, started, cause)
 
-    def _run_check(self, program: bytes, check: bytes) -> bytes:
-        if self.judge is not None and self.judge.served >= CHECKS_PER_JUDGE:
-            self._dismiss_judge()
-        if self.judge is None:
-            self.judge = Judge(self)
+    def _run_check(self, of_check: int) -> bytes:
+        if self.referee is not None and self.referee.served >= CHECKS_PER_JUDGE:
+            self._dismiss_referee()
+        if self.referee is None:
+            self.referee = self._appoint_referee()
         judges, programs = socket.socketpair()
         started = time.monotonic()
         pid = self.fork()
         if pid == 0:
             judges.close()
-            self._be_the_program(program, programs.detach(), harness.serve_calls)
+            self._be_the_program(programs.detach(), harness.serve_calls)
         programs.close()
-        cause, verdict = ENDED, b""
+        # Only now: the program's process must not hold what tells the right answers.
+        self._check.fill(self.jobs, of_check)
+        cause = ENDED
         try:
-            self.judge.start(check, judges)
-            judges.close()
-            cause, verdict = self._await_verdict(self.judge, pid, started + self.settings["wall"])
+            self.referee.start(self._check.content, judges)
+            cause = self._await_verdict(self.referee, pid, started + self.settings["wall"])
         except (OSError, frames.BrokenFrameError):
-            self._dismiss_judge()
-        return self._report(pid, started, cause, b"", verdict)
+            self._dismiss_referee()
+        judges.close()
+        return self._report(pid, started, cause)
 
-    def _be_the_program(self, program: bytes, descriptor: int, answer: harness.Answering) -> NoReturn:
-        """The child's life: give up what the worker holds, then run."""
+    def _be_the_program(self, descriptor: int, answer: harness.Answering) -> NoReturn:
+        """The child's life."""
         try:
-            os.close(self.jobs)
-            os.close(self.reports)
-            if self.judge is not None:
-                self.judge.socket.close()
-            harness.prepare_process(self.limits)
-            self.drop_rights()
+            self.become_a_child(self.limits)
             os.chdir(self.settings["scratch"][0])
-            answer(json.loads(program), descriptor, self.longest)
+            answer(json.loads(bytes(self._program.content)), descriptor, self.longest)
         finally:
             os._exit(0)
 
-    def _read_answers(self, descriptor: int, deadline: float) -> tuple[int, bytes]:
-        """What the program says until it closes, its time is up, or it says too much."""
+    def _appoint_referee(self) -> Referee:
+        ours, theirs = socket.socketpair()
+        pid = self.fork()
+        if pid == 0:
+            try:
+                ours.close()
+                self._program.wipe()
+                self.become_a_child({**self.limits, "cpu": None})
+                Referee.judge_for_ever(theirs, self.longest)
+            finally:
+                os._exit(1)
+        theirs.close()
+        return Referee(pid, ours)
+
+    def _dismiss_referee(self) -> None:
+        if self.referee is not None:
+            self.referee.dismiss()
+            self.referee = None
+
+    def _read_answers(self, descriptor: int, deadline: float) -> int:
+        """Take what the program says until it closes, its time is up, or it says too much; returns the cause."""
         waiting = select.poll()
         waiting.register(descriptor, select.POLLIN)
         waiting.register(self.jobs, 0)
-        answers = bytearray()
-        while True:
+        room: int = self.settings["answers"]
+        self._said.reserve(room)
+        while room:
             events = dict(waiting.poll(max(0.0, deadline - time.monotonic()) * 1000))
             if self.jobs in events:
                 self._leave()
             if not events:
-                return TIMED_OUT, bytes(answers)
-            part = os.read(descriptor, 2**16)
-            if not part:
-                return ENDED, bytes(answers)
-            answers += part
-            if len(answers) > self.settings["answers"]:
-                return OVERFLOWED, bytes(answers[: self.settings["answers"]])
+                return TIMED_OUT
+            taken = self._said.add(descriptor, min(room, 2**16))
+            if not taken:
+                return ENDED
+            room -= taken
+        return OVERFLOWED
 
-    def _await_verdict(self, referee: Judge, pid: int, deadline: float) -> tuple[int, bytes]:
+    def _await_verdict(self, referee: Referee, pid: int, deadline: float) -> int:
         waiting = select.poll()
         waiting.register(referee.socket, select.POLLIN)
         waiting.register(self.jobs, 0)
@@ -250,30 +240,23 @@ class Server:
             if self.jobs in events:
                 self._leave()
             if events:
-                return cause, frames.read(referee.socket.fileno(), 2**16) or b""
+                self._said.fill_from_frame(referee.socket.fileno(), _LONGEST_VERDICT)
+                return cause
             cause = TIMED_OUT
             os.kill(pid, signal.SIGKILL)
-        self._dismiss_judge()
-        return cause, b""
+        self._dismiss_referee()
+        return cause
 
-    def _dismiss_judge(self) -> None:
-        if self.judge is not None:
-            self.judge.end()
-            self.judge = None
-
-    def _report(self, pid: int, started: float, cause: int, answers: bytes, verdict: bytes) -> bytes:
-        """Kill what is left of the program, and put together the report."""
+    def _report(self, pid: int, started: float, cause: int) -> bytes:
+        """Kill what is left of the program, and put together the report's head."""
         os.kill(pid, signal.SIGKILL)
         if self.kernel is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
         _, status, used = os.wait4(pid, 0)
         self._children.discard(pid)
-        wall = time.monotonic() - started
-        head = REPORT.pack(
-            cause, status, wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, len(answers)
-        )
-        return head + answers + verdict
+        seconds = time.monotonic() - started
+        return REPORT.pack(cause, status, seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
     def _leave(self) -> NoReturn:
         """The pool has hung up: with the worker goes everything."""
@@ -285,37 +268,37 @@ class Server:
         os._exit(0)
 
     def _mount_scratch(self) -> None:
-        assert self.kernel is not None  # noqa: S101 - the caller asked
         try:
             for path in self.settings["scratch"]:
-                self.kernel.mount_scratch(path, self.settings["scratch_bytes"], _FILES_IN_SCRATCH)
+                self._mount(path)
         except OSError:
             return  # a container that forbids mounting: what it provides is swept file by file
         self.mounts_scratch = True
 
+    def _mount(self, path: str) -> None:
+        if self.kernel is not None:
+            self.kernel.mount_scratch(path, self.settings["scratch_bytes"], _FILES_IN_SCRATCH)
+
     def _sweep(self) -> None:
         """Empty the scratch folders."""
         for path in self.settings["scratch"]:
-            if not os.listdir(path):  # noqa: PTH208 - pathlib would be loaded for this alone
-                continue
-            if self.mounts_scratch and self.kernel is not None:
+            names = os.listdir(path)  # noqa: PTH208 - pathlib would be loaded for this alone
+            if names and self.mounts_scratch and self.kernel is not None:
                 self.kernel.unmount(path)
-                self.kernel.mount_scratch(path, self.settings["scratch_bytes"], _FILES_IN_SCRATCH)
-                continue
-            for name in os.listdir(path):  # noqa: PTH208 - as above
-                _remove(os.path.join(path, name))  # noqa: PTH118 - as above
-            if os.listdir(path):  # noqa: PTH208 - as above
-                os._exit(1)  # something that cannot be removed: the pool starts a fresh worker
-
-
-_FILES_IN_SCRATCH = 4096
+                self._mount(path)
+            elif names:
+                for name in names:
+                    _remove(os.path.join(path, name))  # noqa: PTH118 - as above
+                if os.listdir(path):  # noqa: PTH208 - as above
+                    os._exit(1)  # something that cannot be removed: the pool starts a fresh worker
 
 
 def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 - as above
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        os.unlink(path)  # noqa: PTH108 - as above
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 - as above
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)  # noqa: PTH108 - as above
 
 
 def _enter_namespaces(calls: kernel.Kernel) -> str:
@@ -331,16 +314,14 @@ def _enter_namespaces(calls: kernel.Kernel) -> str:
         how = "given"
     except PermissionError:
         calls.unshare(wanted | kernel.CLONE_NEWUSER)
-        for name, text in (
-            ("setgroups", "deny"),
-            ("uid_map", f"{user} {user} 1"),
-            ("gid_map", f"{group} {group} 1"),
-        ):
+        maps = (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1"))
+        for name, text in maps:
             with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123 - as above
                 file.write(text)
         how = "made"
     pid = os.fork()
     if pid:
+        # The keeper: its end is the end of all.
         os.closerange(0, 64)
         os.waitpid(pid, 0)
         os._exit(0)

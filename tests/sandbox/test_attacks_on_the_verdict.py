@@ -1,0 +1,280 @@
+"""Attacks on the verdict: a wrong program that wants to pass, and a program that wants to spoil another's result.
+
+A naive executor, which runs the program and its test in one process, shows that these attacks are real.
+"""
+
+import secrets
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+from sandbox_arena import asked, is_healthy, jailed, only
+
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Check, Limits, Outcome, Program
+
+
+@dataclass(frozen=True)
+class Forgery:
+    """A program whose `attack` is wrong.
+
+    Attributes:
+        name: how it tries to pass.
+        source: the program.
+        fools: whether it passes where program and test share a process.
+    """
+
+    name: str
+    source: str
+    fools: bool = True
+
+
+#: Writes to every descriptor but the first three, before anything is asked.
+TO_ALL_DESCRIPTORS = """
+import json, os, struct
+def say(*messages):
+    for descriptor in range(3, 300):
+        for message in messages:
+            try:
+                os.write(descriptor, struct.pack("<I", len(message)) + message)
+            except OSError:
+                pass
+def attack():
+    return "wrong"
+"""
+
+#: Takes every string constant that it can find in the code of its callers, or of anybody.
+FROM_FRAMES = """
+import sys
+def constants(code):
+    for constant in code.co_consts:
+        if isinstance(constant, str):
+            yield constant
+        elif hasattr(constant, "co_consts"):
+            yield from constants(constant)
+def attack():
+    frame = sys._getframe(1)
+    while frame:
+        for text in constants(frame.f_code):
+            if text.startswith("GOLD") and len(text) == 36:
+                return text
+        for value in list(frame.f_locals.values()) + list(frame.f_globals.values()):
+            if isinstance(value, (str, bytes, bytearray, memoryview)):
+                text = value if isinstance(value, str) else bytes(value).decode("latin-1")
+                if "GOLD" in text:
+                    return text[text.index("GOLD"):][:36]
+        frame = frame.f_back
+"""
+
+FROM_THE_COLLECTOR = """
+import gc
+def attack():
+    for thing in gc.get_objects():
+        code = getattr(thing, "__code__", None)
+        for constant in getattr(code, "co_consts", ()):
+            if isinstance(constant, str) and constant.startswith("GOLD") and len(constant) == 36:
+                return constant
+"""
+
+#: Searches its own memory without being told where it is: the kernel refuses to write from what is not mapped.
+FROM_MEMORY = """
+import ctypes, os, re
+libc = ctypes.CDLL(None)
+reading, writing = os.pipe()
+def page(address):
+    if libc.write(writing, ctypes.c_void_p(address), ctypes.c_size_t(4096)) == 4096:
+        return os.read(reading, 4096)
+def search(pattern):
+    seeds = {id(object()), id("x" * 100), id(bytearray(10)), id([1] * 1000), ctypes.addressof(ctypes.create_string_buffer(2**20))}
+    seeds.add(ctypes.cast(libc.malloc, ctypes.c_void_p).value)
+    done = set()
+    for seed in seeds:
+        for step in (4096, -4096):
+            address, missing = seed & ~4095, 0
+            while missing < 600 and address > 0 and len(done) < 60000:
+                if address not in done:
+                    done.add(address)
+                    data = page(address)
+                    missing = 0 if data else missing + 1
+                    if data:
+                        for found in re.findall(pattern, data):
+                            yield found.decode()
+                address += step
+@@
+"""
+
+FORGERIES = [
+    Forgery("equals everything", "class E:\n    def __eq__(self, other):\n        return True\ndef attack():\n    return E()"),
+    Forgery("a text that equals everything", "class E(str):\n    def __eq__(self, other):\n        return True\n    def __ne__(self, other):\n        return False\ndef attack():\n    return E('x')"),
+    Forgery("a number that equals everything", "class E(int):\n    def __eq__(self, other):\n        return True\n    def __ne__(self, other):\n        return False\ndef attack():\n    return E(1)"),
+    Forgery("a list that equals everything", "class E(list):\n    def __eq__(self, other):\n        return True\n    def __ne__(self, other):\n        return False\ndef attack():\n    return E()"),
+    Forgery("leaves with success", "import os\ndef attack():\n    print('PASSED', flush=True)\n    os._exit(0)"),
+    Forgery("raises SystemExit", "def attack():\n    print('PASSED', flush=True)\n    raise SystemExit(0)"),
+    Forgery("leaves while loading", "import sys\nprint('PASSED', flush=True)\nsys.exit(0)"),
+    Forgery("replaces the process", "import os, sys\ndef attack():\n    os.execv(sys.executable, [sys.executable, '-S', '-c', 'print(\"PASSED\")'])"),
+    Forgery("reads the answer in its callers' frames", FROM_FRAMES),
+    Forgery("reads the answer with the garbage collector", FROM_THE_COLLECTOR),
+    Forgery(
+        "skips the assertion with a tracer",
+        "import sys\ndef attack():\n    frame = sys._getframe(1)\n"
+        "    def trace(f, event, arg):\n        f.f_lineno = f.f_lineno + 1\n        f.f_trace = None\n        return None\n"
+        "    def outer(f, event, arg):\n        return None\n"
+        "    sys.settrace(outer)\n    frame.f_trace = trace\n",
+        False,
+    ),
+    Forgery(
+        "makes failing succeed",
+        "import sys, atexit, os\ndef attack():\n    sys.excepthook = lambda *a: (print('PASSED', flush=True), os._exit(0))\n    return 'wrong'",
+    ),
+    Forgery(
+        "makes the end of the process succeed",
+        "import atexit, os\ndef attack():\n    atexit.register(lambda: (print('PASSED', flush=True), os._exit(0)))\n    return 'wrong'",
+    ),
+    Forgery("says `accepted` to every descriptor", TO_ALL_DESCRIPTORS + "say(b'[\"accepted\"]', json.dumps(['accepted']).encode())", False),
+    Forgery("completes every descriptor's business", TO_ALL_DESCRIPTORS + "say(*[b'[\"completed\", \"\"]'] * 3)", False),
+    Forgery("sends a report to every descriptor", TO_ALL_DESCRIPTORS + "say(struct.pack('<BiddQ', 0, 0, 0, 0, 0) + b'[\"accepted\"]')", False),
+    Forgery("announces more than it sends", "import os\nfor d in range(3, 300):\n    try:\n        os.write(d, b'\\xff' * 4 + b'x')\n    except OSError:\n        pass\ndef attack():\n    return 'wrong'", False),
+    Forgery("sends nested JSON", TO_ALL_DESCRIPTORS + "say(b'[' * 100000)", False),
+    Forgery("closes every descriptor", "import os\nos.closerange(3, 300)\ndef attack():\n    return 'wrong'", False),
+    Forgery("answers from a thread, out of turn", TO_ALL_DESCRIPTORS + "import threading\nthreading.Thread(target=say, args=(b'[\"completed\", \"1\"]',)).start()", False),
+    Forgery(
+        "changes how the harness speaks",
+        "import sys, json\nh = sys.modules.get('merilo.sandbox.inside.harness')\n"
+        "if h:\n    h._packed = lambda record: b'[\"accepted\"]'\n    h.frames.write = lambda d, *p: __import__('os').write(d, b'\\n\\0\\0\\0[\"accepted\"]')\n"
+        "def attack():\n    return 'wrong'",
+        False,
+    ),
+    Forgery("an answer that stays behind", "def attack():\n    return object()", False),
+    Forgery("an endless iterator", "import itertools\ndef attack():\n    return itertools.count()", False),
+    Forgery("a number that is no number", "def attack():\n    return float('nan')", False),
+]  # fmt: skip
+
+CHECK = "def check(candidate):\n    if candidate() != '{gold}':\n        raise AssertionError\n    assert candidate() == '{gold}'\n"
+
+
+def a_check() -> Check:
+    """A check whose right answer nobody can guess."""
+    return Check(CHECK.format(gold="GOLD" + secrets.token_hex(16)))
+
+
+def fools_a_naive_executor(forgery: Forgery) -> bool:
+    source = f"{forgery.source}\n{a_check().source}\ncheck(attack)\nprint('PASSED')\n"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"exec(compile({source!r}, 'program', 'exec'), {{'__name__': 'x'}})"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode == 0 and b"PASSED" in done.stdout
+
+
+@pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
+def test_a_wrong_program_does_not_pass(forgery: Forgery, pool: Pool) -> None:
+    execution = only(pool, forgery.source, a_check())
+    assert execution.outcome is not Outcome.COMPLETED
+    assert is_healthy(pool)
+
+
+@pytest.mark.parametrize("forgery", [one for one in FORGERIES if one.fools], ids=lambda forgery: forgery.name)
+def test_the_forgery_passes_where_program_and_test_share_a_process(forgery: Forgery) -> None:
+    assert fools_a_naive_executor(forgery)
+
+
+@pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
+def test_a_forger_leaves_its_neighbours_results_alone(forgery: Forgery, pool: Pool) -> None:
+    program = Program("forger", forgery.source, "attack", ({}, {}))
+    executions = pool.run([asked("'left'", "left"), program, asked("'right'", "right")])
+    texts = {execution.id: execution.texts for execution in executions}
+    assert texts["left"] == ("left",)
+    assert texts["right"] == ("right",)
+    assert len(texts["forger"]) == 2
+
+
+def test_right_answers_are_nowhere_in_the_programs_memory() -> None:
+    """Not even after other programs were held against the same check by the same worker."""
+    gold = "GOLD" + secrets.token_hex(16)
+    check = Check(CHECK.format(gold=gold), context=f"known = '{gold}'")
+    pattern = "rb'GOLD' + rb'[0-9a-f]{32}'"
+    planted = "f" * 32
+    with jailed(Limits(wall_seconds=30, memory_bytes=2**30)) as pool:
+        right = Program("right", f"def attack():\n    return '{gold}'", "attack", check)
+        assert [execution.outcome for execution in pool.run([right] * 5)] == [Outcome.COMPLETED] * 5
+        searching = FROM_MEMORY.replace("@@", f"def attack():\n    return next(search({pattern}), None)")
+        assert only(pool, searching, check).outcome is Outcome.REFUSED
+        # The search is able to find: what stands in the program's own memory it does find.
+        finding = FROM_MEMORY.replace(
+            "@@", f"def attack():\n    kept = 'GO' + 'LD{planted}'\n    return set(search({pattern}))"
+        )
+        assert f"GOLD{planted}" in str(only(pool, finding).texts[0])
+        assert gold not in str(only(pool, finding).texts[0])
+
+
+def test_the_answers_of_earlier_programs_are_nowhere_in_a_programs_memory() -> None:
+    marks = [secrets.token_hex(16) for _ in range(3)]
+    pattern = "rb'MARK' + rb'[0-9a-f]{32}'"
+    with jailed(Limits(wall_seconds=30, memory_bytes=2**30)) as pool:
+        for mark in marks:
+            assert only(pool, f"def attack():\n    return 'MARK{mark}' * 10").outcome is Outcome.COMPLETED
+        searching = FROM_MEMORY.replace("@@", f"def attack():\n    return set(search({pattern}))")
+        found = str(only(pool, searching).texts[0])
+        assert not [mark for mark in marks if mark in found]
+
+
+def test_answers_cross_as_plain_values_of_their_base() -> None:
+    """What models return is not always a list: the check sees the plain value that it stands for."""
+    source = (
+        "import collections, enum\n"
+        "class Three(enum.IntEnum):\n    three = 3\n"
+        "def attack(what):\n"
+        "    return {'counter': collections.Counter('aab'), 'ordered': collections.OrderedDict(a=1), 'enum': Three.three,\n"
+        "            'named': collections.namedtuple('P', 'x y')(1, 2), 'map': map(str, [1, 2]), 'range': range(3),\n"
+        "            'big': 7 ** 4000, 'bytes': b'ab', 'set': {1, 2}, 'nested': [({'a': (None, True)},)]}[what]"
+    )
+    check = Check(
+        "def check(candidate):\n"
+        "    assert candidate('counter') == {'a': 2, 'b': 1}\n"
+        "    assert candidate(what='ordered') == {'a': 1}\n"
+        "    assert candidate('enum') == 3\n"
+        "    assert candidate('named') == (1, 2)\n"
+        "    assert list(candidate('map')) == ['1', '2']\n"
+        "    assert list(candidate('range')) == [0, 1, 2]\n"
+        "    assert candidate('big') == 7 ** 4000\n"
+        "    assert candidate('bytes') == b'ab'\n"
+        "    assert candidate('set') == {2, 1}\n"
+        "    assert candidate('nested') == [({'a': (None, True)},)]\n"
+    )
+    with jailed() as pool:
+        assert only(pool, source, check).outcome is Outcome.COMPLETED
+
+
+def test_a_check_may_expect_an_exception() -> None:
+    check = Check(
+        "def check(candidate):\n    try:\n        candidate('x')\n    except ValueError as error:\n        assert 'invalid' in str(error)\n    else:\n        assert False\n"
+    )
+    with jailed() as pool:
+        assert only(pool, "def attack(text):\n    return int(text)", check).outcome is Outcome.COMPLETED
+        assert only(pool, "def attack(text):\n    return 1", check).outcome is Outcome.REFUSED
+
+
+def test_a_check_that_is_broken_refuses_and_says_so(pool: Pool) -> None:
+    execution = only(pool, "def attack():\n    return 1", Check("def check(candidate) nonsense"))
+    assert execution.outcome is Outcome.REFUSED
+    assert execution.error == "SyntaxError"
+    assert is_healthy(pool)
+
+
+def test_a_check_that_never_asks_does_not_pass_a_program_that_does_not_load(pool: Pool) -> None:
+    assert (
+        only(pool, "def attack( nonsense", Check("def check(candidate):\n    pass")).outcome
+        is Outcome.SYNTAX_ERROR
+    )
+
+
+def test_a_check_that_kills_its_own_process_costs_only_its_own_verdict(pool: Pool) -> None:
+    execution = only(
+        pool, "def attack():\n    return 1", Check("import os\ndef check(candidate):\n    os._exit(0)")
+    )
+    assert execution.outcome is Outcome.EXITED
+    assert execution.error == "judge lost"
+    assert is_healthy(pool)

@@ -1,0 +1,257 @@
+"""Attacks on the machine: its files, its network, its processes."""
+
+import os
+import resource
+
+import pytest
+from sandbox_arena import (
+    Arena,
+    Attack,
+    changes_files,
+    is_healthy,
+    is_heard,
+    kills_the_victim,
+    leaves_processes,
+    names,
+    says_so,
+    tells_the_secret,
+)
+
+from merilo.sandbox.pool import Pool
+
+FILES = [
+    Attack("read a file", "def attack():\n    return open('@FOLDER@/secret').read()", tells_the_secret),
+    Attack(
+        "read a file by way of the root of process 1",
+        "def attack():\n    return open('/proc/1/root@FOLDER@/secret').read()",
+        tells_the_secret,
+        safe=False,  # only root may
+    ),
+    Attack(
+        "climb out of the working folder",
+        "def attack():\n    return open('../' * 40 + '@FOLDER@'.lstrip('/') + '/secret').read()",
+        tells_the_secret,
+    ),
+    Attack(
+        "read through a symbolic link",
+        "import os\ndef attack():\n    os.symlink('@FOLDER@/secret', 'link')\n    return open('link').read()",
+        tells_the_secret,
+    ),
+    Attack(
+        "read with the raw system call",
+        "import ctypes, os\ndef attack():\n    fd = ctypes.CDLL(None).open(b'@FOLDER@/secret', 0)\n    return os.read(fd, 100)",
+        tells_the_secret,
+    ),
+    Attack(
+        "import a file as a module",
+        "import runpy\ndef attack():\n    runpy.run_path('@FOLDER@/secret')",
+        tells_the_secret,
+    ),
+    Attack("list a folder", "import os\ndef attack():\n    return 'GOT THROUGH' if os.listdir('@FOLDER@') else ''", says_so),
+    Attack(
+        "read the accounts",
+        "def attack():\n    return 'GOT THROUGH' if 'root:' in open('/etc/passwd').read() else ''",
+        says_so,
+    ),
+    Attack("overwrite", "def attack():\n    open('@FOLDER@/precious', 'w').write('gone')", changes_files),
+    Attack("append", "def attack():\n    open('@FOLDER@/precious', 'a').write('gone')", changes_files),
+    Attack("truncate", "import os\ndef attack():\n    os.truncate('@FOLDER@/precious', 0)", changes_files),
+    Attack("delete", "import os\ndef attack():\n    os.unlink('@FOLDER@/precious')", changes_files),
+    Attack("rename", "import os\ndef attack():\n    os.rename('@FOLDER@/precious', '@FOLDER@/mine')", changes_files),
+    Attack("create", "def attack():\n    open('@FOLDER@/new', 'w').write('new')", changes_files),
+    Attack("change the mode", "import os\ndef attack():\n    os.chmod('@FOLDER@/precious', 0o777)", changes_files),
+    Attack("link", "import os\ndef attack():\n    os.link('@FOLDER@/precious', '@FOLDER@/second')", changes_files),
+    Attack("make a folder", "import os\ndef attack():\n    os.mkdir('@FOLDER@/folder')", changes_files),
+    Attack("delete everything", "import shutil\ndef attack():\n    shutil.rmtree('@FOLDER@')", changes_files),
+    Attack(
+        "write into the standard library",
+        "import os, random\ndef attack():\n    open(random.__file__, 'a').close()\n    return 'GOT THROUGH'",
+        says_so,
+        safe=False,
+    ),
+    Attack(
+        "write beside the worker's own code",
+        "import os, sys\ndef attack():\n    h = sys.modules['merilo.sandbox.inside.harness'].__file__\n"
+        "    open(os.path.dirname(h) + '/evil.py', 'w').close()\n    return 'GOT THROUGH'",
+        says_so,
+        safe=False,
+    ),
+    Attack("make a folder at the root", "import os\ndef attack():\n    os.mkdir('/mine')\n    return 'GOT THROUGH'", says_so, safe=False),
+    Attack("write into /dev", "def attack():\n    open('/dev/mine', 'w').close()\n    return 'GOT THROUGH'", says_so, safe=False),
+    Attack(
+        "mount over a folder",
+        "import ctypes\ndef attack():\n    return 'GOT THROUGH' if ctypes.CDLL(None).mount(b't', b'/tmp', b'tmpfs', 0, None) == 0 else ''",
+        says_so,
+        safe=False,
+    ),
+    Attack(
+        "undo the worker's mounts",
+        "import ctypes\ndef attack():\n    return 'GOT THROUGH' if ctypes.CDLL(None).umount2(b'/tmp', 2) == 0 else ''",
+        says_so,
+        safe=False,
+    ),
+    Attack(
+        "change the root",
+        "import os\ndef attack():\n    os.mkdir('r')\n    os.chroot('r')\n    return 'GOT THROUGH'",
+        says_so,
+        safe=False,
+    ),
+    Attack(
+        "make a device",
+        "import os, stat\ndef attack():\n    os.mknod('disk', 0o600 | stat.S_IFBLK, os.makedev(254, 0))\n    return 'GOT THROUGH'",
+        says_so,
+        safe=False,
+    ),
+]  # fmt: skip
+
+NETWORK = [
+    Attack(
+        "connect to a port of this machine",
+        "import socket\ndef attack():\n    s = socket.create_connection(('127.0.0.1', @PORT@), 2)\n    s.sendall(b'x')\n    return s.recv(100)",
+        is_heard,
+    ),
+    Attack(
+        "send a datagram and wait for the machine to take it",
+        "import socket\ndef attack():\n    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n    s.sendto(b'x', ('127.0.0.1', @PORT@))\n"
+        "    t = socket.create_connection(('127.0.0.1', @PORT@), 2)\n    t.sendall(b'x')\n    return t.recv(100)",
+        is_heard,
+    ),
+    Attack(
+        "fetch a page",
+        "import urllib.request\ndef attack():\n    return urllib.request.urlopen('http://127.0.0.1:@PORT@/', timeout=2).read()",
+        tells_the_secret,
+    ),
+    Attack(
+        "connect to a socket in a folder",
+        "import socket\ndef attack():\n    s = socket.socket(socket.AF_UNIX)\n    s.connect('@FOLDER@/socket')\n    s.sendall(b'x')\n    return s.recv(100)",
+        is_heard,
+    ),
+    Attack(
+        "connect to a socket that has only a name",
+        "import socket\ndef attack():\n    s = socket.socket(socket.AF_UNIX)\n    s.connect('\\0@NAME@')\n    s.sendall(b'x')\n    return s.recv(100)",
+        is_heard,
+    ),
+    Attack(
+        "listen on a port",
+        "import socket\ndef attack():\n    socket.create_server(('127.0.0.1', 0)).close()\n    return 'GOT THROUGH'",
+        says_so,
+    ),
+    Attack(
+        "open a raw socket",
+        "import socket\ndef attack():\n    socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3)\n    return 'GOT THROUGH'",
+        says_so,
+        safe=False,
+    ),
+    Attack(
+        "ask the kernel for its network",
+        "import socket\ndef attack():\n    socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()\n    return 'GOT THROUGH'",
+        says_so,
+    ),
+]
+
+SYSTEM_CALL = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+
+PROCESSES = [
+    Attack("kill", "import os\ndef attack():\n    os.kill(@VICTIM@, 9)", kills_the_victim),
+    Attack("kill everybody", "import os\ndef attack():\n    os.kill(-1, 9)", kills_the_victim, safe=False),
+    Attack("kill the group", "import os\ndef attack():\n    os.killpg(0, 9)", kills_the_victim, safe=False),
+    Attack(
+        "kill by descriptor",
+        "import os, signal\ndef attack():\n    signal.pidfd_send_signal(os.pidfd_open(@VICTIM@), 9)",
+        kills_the_victim,
+    ),
+    Attack(
+        "read another's environment",
+        "def attack():\n    return open('/proc/@VICTIM@/environ').read()",
+        tells_the_secret,
+    ),
+    Attack(
+        "slow another down",
+        "import os\ndef attack():\n    os.setpriority(os.PRIO_PROCESS, @VICTIM@, 19)",
+        lambda arena, _: os.getpriority(os.PRIO_PROCESS, arena.victim.pid) == 19,
+    ),
+    Attack(
+        "take files from another",
+        "import resource\ndef attack():\n    resource.prlimit(@VICTIM@, resource.RLIMIT_NOFILE, (9, 9))",
+        lambda arena, _: resource.prlimit(arena.victim.pid, resource.RLIMIT_NOFILE) == (9, 9),
+    ),
+    Attack(
+        "trace another",
+        SYSTEM_CALL
+        + "def attack():\n    return 'GOT THROUGH' if libc.ptrace(16, @VICTIM@, 0, 0) == 0 else ''",
+        says_so,
+    ),
+    Attack(
+        "leave a daemon",
+        SYSTEM_CALL + "import os, time\ndef attack():\n"
+        "    ready, done = os.pipe()\n"
+        "    if os.fork() == 0:\n        os.setsid()\n        if os.fork() == 0:\n"
+        "            libc.prctl(15, b'@NAME@', 0, 0, 0)\n            os.write(done, b'x')\n            time.sleep(30)\n"
+        "        os._exit(0)\n"
+        "    os.read(ready, 1)",
+        leaves_processes,
+    ),
+    Attack(
+        "become another program that stays",
+        "import os, sys\ndef attack():\n    code = 'import ctypes, time; ctypes.CDLL(None).prctl(15, b\"@NAME@\", 0, 0, 0); time.sleep(30)'\n"
+        "    os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, '-S', '-c', 'import os; os.setsid(); ' + code])\n"
+        "    __import__('time').sleep(0.5)",
+        leaves_processes,
+    ),
+    Attack(
+        "leave a thread",
+        SYSTEM_CALL
+        + "import threading, time\ndef run():\n    libc.prctl(15, b'@NAME@', 0, 0, 0)\n    time.sleep(30)\n"
+        "def attack():\n    threading.Thread(target=run).start()",
+        leaves_processes,
+        safe=False,  # the worker ends the process in any case
+    ),
+    Attack(
+        "fork without end",
+        "import os\ndef attack():\n    while True:\n        os.fork()",
+        leaves_processes,
+        safe=False,
+    ),
+    Attack(
+        "fork children that fork and will not die",
+        SYSTEM_CALL + "import os, signal\nlibc.prctl(15, b'@NAME@', 0, 0, 0)\n"
+        "def attack():\n    for number in range(1, 65):\n        if number not in (9, 19, 32, 33):\n            signal.signal(number, signal.SIG_IGN)\n"
+        "    while True:\n        try:\n            os.fork()\n        except OSError:\n            pass",
+        leaves_processes,
+        safe=False,
+    ),
+]
+
+
+@pytest.mark.parametrize("attack", FILES + NETWORK, ids=names(FILES + NETWORK))
+def test_files_and_network_are_out_of_reach(attack: Attack, pool: Pool, arena: Arena) -> None:
+    assert not attack.on(pool, arena)
+    assert arena.is_untouched()
+    assert arena.heard == []
+    assert is_healthy(pool)
+
+
+@pytest.mark.parametrize("attack", PROCESSES, ids=names(PROCESSES))
+def test_processes_are_out_of_reach(attack: Attack, pool: Pool, arena: Arena) -> None:
+    assert not attack.on(pool, arena)
+    assert arena.victim.poll() is None
+    assert arena.strangers() == []
+    assert is_healthy(pool)
+
+
+@pytest.mark.parametrize("attack", PROCESSES, ids=names(PROCESSES))
+def test_processes_are_out_of_reach_of_a_program_that_may_be_several(
+    attack: Attack, roomy_pool: Pool, arena: Arena
+) -> None:
+    assert not attack.on(roomy_pool, arena)
+    assert arena.victim.poll() is None
+    assert arena.strangers() == []
+    assert is_healthy(roomy_pool)
+
+
+REAL = [attack for attack in FILES + NETWORK + PROCESSES if attack.safe]
+
+
+@pytest.mark.parametrize("attack", REAL, ids=names(REAL))
+def test_without_a_jail_the_attack_does_harm(attack: Attack, open_pool: Pool, arena: Arena) -> None:
+    assert attack.on(open_pool, arena)

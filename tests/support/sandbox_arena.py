@@ -1,0 +1,245 @@
+"""Where attacks are tried: things on this machine that a program must not reach, and eyes that see whether it did."""
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from merilo.errors import MeriloError
+from merilo.sandbox.backends import Bubblewrap, NoJail
+from merilo.sandbox.interpreter import interpreter
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Check, Execution, Limits, Outcome, Program
+
+
+def jail_or_skip(python: str | None = None) -> Bubblewrap:
+    """A jail that works here; the test is skipped with the reason where none does."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    try:
+        return Bubblewrap(interpreter(python))
+    except MeriloError as error:
+        pytest.skip(f"no jail: {error}")
+
+
+def jailed(limits: Limits | None = None, workers: int = 1, python: str | None = None) -> Pool:
+    pool = Pool(workers, backend=jail_or_skip(python), limits=limits or Limits(wall_seconds=5))
+    try:
+        list(pool.run([asked("1")]))
+    except MeriloError as error:
+        pool.close()
+        pytest.skip(f"no jail: {error}")
+    return pool
+
+
+def unjailed(limits: Limits | None = None) -> Pool:
+    return Pool(1, backend=NoJail(interpreter()), limits=limits or Limits(wall_seconds=5, processes=8))
+
+
+def asked(answer: str, name: str = "asked") -> Program:
+    """A program whose only call gives the value of this expression."""
+    return Program(name, f"def attack():\n    return {answer}\n", "attack", ({},))
+
+
+def only(
+    pool: Pool, source: str, tests: tuple[dict[str, object], ...] | Check = ({},), entry_point: str = "attack"
+) -> Execution:
+    """Run one program."""
+    (execution,) = pool.run([Program("only", source, entry_point, tests)])
+    return execution
+
+
+def is_healthy(pool: Pool) -> bool:
+    """The pool still runs programs, and they come out as they should."""
+    programs = [asked(f"{number} * 2", str(number)) for number in range(4)]
+    return {execution.id: execution.texts for execution in pool.run(programs)} == {
+        str(number): (str(number * 2),) for number in range(4)
+    }
+
+
+@dataclass
+class Arena:
+    """What a program must not reach.
+
+    Attributes:
+        folder: a folder outside the jail.
+        secret: text that stands in `folder/secret`, and in the victim's environment.
+        victim: a process outside the jail.
+        name: a name that hostile processes give themselves, so that they can be found from outside.
+        port: of a TCP listener on this machine; the UDP socket has the same.
+        heard: what came over the network.
+    """
+
+    folder: Path
+    secret: str = field(default_factory=lambda: "SECRET_" + secrets.token_hex(8))
+    name: str = field(default_factory=lambda: "m" + secrets.token_hex(6))
+
+    def __post_init__(self) -> None:
+        self.heard: list[bytes] = []
+        (self.folder / "secret").write_text(self.secret)
+        (self.folder / "precious").write_text("precious")
+        (self.folder / "precious").chmod(0o644)
+        self.victim = subprocess.Popen(
+            [sys.executable, "-S", "-c", "import sys; print(flush=True); sys.stdin.read()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={"MERILO_TEST_SECRET": self.secret},
+        )
+        assert self.victim.stdout is not None
+        self.victim.stdout.readline()
+        self._listeners = [
+            socket.create_server(("127.0.0.1", 0)),
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+        ]
+        self.port = self._listeners[0].getsockname()[1]
+        self._listeners[1].bind(("127.0.0.1", self.port))
+        for address in (str(self.folder / "socket"), "\0" + self.name):
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(address)
+            listener.listen()
+            self._listeners.append(listener)
+        self._threads = [threading.Thread(target=self._listen, args=(one,)) for one in self._listeners]
+        for thread in self._threads:
+            thread.start()
+
+    def _listen(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                if listener.type == socket.SOCK_DGRAM:
+                    message = listener.recv(100)
+                    if message == b"end":
+                        return
+                    self.heard.append(message)
+                    continue
+                connection, _ = listener.accept()
+                with connection:
+                    self.heard.append(connection.recv(4096))
+                    connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + self.secret.encode())
+
+    def close(self) -> None:
+        for listener in self._listeners:
+            if listener.type == socket.SOCK_DGRAM:
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+                    client.sendto(b"end", listener.getsockname())
+            else:
+                listener.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(timeout=10)
+        for listener in self._listeners:
+            listener.close()
+        for pid in self.strangers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.victim.kill()
+        self.victim.communicate()
+
+    def strangers(self) -> list[int]:
+        """Processes on this machine that bear the arena's name."""
+        found = []
+        for process in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if process.name.isdigit() and (process / "comm").read_text().strip() == self.name:
+                    found.append(int(process.name))
+        return found
+
+    def is_untouched(self) -> bool:
+        """Whether the folder is as it was."""
+        if not self.folder.exists():
+            return False
+        names = sorted(path.name for path in self.folder.iterdir())
+        precious = self.folder / "precious"
+        return (
+            names == ["precious", "secret", "socket"]
+            and precious.read_text() == "precious"
+            and (self.folder / "secret").read_text() == self.secret
+            and precious.stat().st_mode & 0o777 == 0o644
+            and precious.stat().st_nlink == 1
+        )
+
+    def filled_in(self, source: str) -> str:
+        """The source of an attack, aimed at this arena."""
+        aims = {
+            "@FOLDER@": str(self.folder),
+            "@PORT@": str(self.port),
+            "@VICTIM@": str(self.victim.pid),
+            "@NAME@": self.name,
+        }
+        for mark, aim in aims.items():
+            source = source.replace(mark, aim)
+        return source
+
+
+@contextlib.contextmanager
+def arena_in(folder: Path) -> Iterator[Arena]:
+    arena = Arena(folder)
+    try:
+        yield arena
+    finally:
+        arena.close()
+
+
+Harm = Callable[[Arena, Execution], bool]
+
+
+def tells_the_secret(arena: Arena, execution: Execution) -> bool:
+    return arena.secret in f"{execution.texts}{execution.message}"
+
+
+def changes_files(arena: Arena, execution: Execution) -> bool:
+    return not arena.is_untouched()
+
+
+def is_heard(arena: Arena, execution: Execution) -> bool:
+    return bool(arena.heard)
+
+
+def kills_the_victim(arena: Arena, execution: Execution) -> bool:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        arena.victim.wait(0.2)
+    return arena.victim.returncode is not None
+
+
+def leaves_processes(arena: Arena, execution: Execution) -> bool:
+    return bool(arena.strangers())
+
+
+def says_so(arena: Arena, execution: Execution) -> bool:
+    """The program itself reports that it got through; for what leaves no trace elsewhere."""
+    return "GOT THROUGH" in f"{execution.texts}"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A hostile program.
+
+    Attributes:
+        name: what it tries.
+        source: defines `attack()`; may aim at the arena.
+        harm: whether it did harm, seen from outside.
+        safe: whether it may be tried without a jail, where it must do harm: this shows that the attack is a real one.
+    """
+
+    name: str
+    source: str
+    harm: Harm
+    safe: bool = True
+
+    def on(self, pool: Pool, arena: Arena) -> bool:
+        """Try it; whether it did harm."""
+        execution = only(pool, arena.filled_in(self.source))
+        assert execution.outcome in Outcome
+        return self.harm(arena, execution)
+
+
+def names(attacks: list[Attack]) -> list[str]:
+    return [attack.name for attack in attacks]
