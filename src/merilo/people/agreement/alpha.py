@@ -1,4 +1,4 @@
-"""How far people agree with each other beyond what chance would give."""
+"""Krippendorff's alpha: any number of answers an item, on three levels of measurement."""
 
 from __future__ import annotations
 

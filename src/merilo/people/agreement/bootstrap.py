@@ -1,0 +1,240 @@
+"""How sure a coefficient of agreement is: it is computed again on items drawn with replacement.
+
+Items whose answers are counted alike (say three votes for A and two for B) are one profile, and a resample is no more than a new
+count for each profile: with few labels a million items cost as much as a hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from merilo.errors import UsageError
+from merilo.metrics.intervals import percentile_interval
+from merilo.metrics.score import Interval
+from merilo.people.agreement.alpha import Level
+from merilo.people.votes import Votes
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+#: Cells of (resample, profile and label) that are computed at once: 8 million doubles are 64 MB.
+AT_ONCE = 8_000_000
+
+#: Resamples are cut, to no fewer than 200, where they would need more cells than this in all.
+AT_MOST = 400_000_000
+
+
+def bootstrap(
+    votes: Votes,
+    *,
+    level: Level = "nominal",
+    values: ArrayLike | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> dict[str, Interval]:
+    """Intervals of the coefficients of agreement, by drawing items with replacement.
+
+    Args:
+        votes: the answers. Items without answers are not drawn.
+        level: the level of measurement of Krippendorff's alpha.
+        values: shape (labels,), the numbers behind the labels, for the interval level.
+        resamples: how many samples are drawn; fewer, but at least 200, where answers are very many and free.
+        seed: of the drawing, recorded in the intervals' method.
+        confidence: the nominal coverage.
+
+    Returns:
+        name -> interval, of "krippendorff_alpha", "fleiss_kappa" and "gwet_ac1"; a coefficient that is not defined on any
+        sample is left out. Samples on which it is not defined are left out and counted in the method.
+
+    Raises:
+        UsageError: fewer than 1 resample.
+    """
+    if resamples < 1:
+        raise UsageError("a bootstrap takes at least 1 resample")
+    profiles = _Profiles.of(votes)
+    if not profiles.answers.size:
+        return {}
+    resamples = min(resamples, max(200, AT_MOST // max(profiles.cell_label.size, 1)))
+    rng = np.random.default_rng(seed)
+    number = None if values is None else np.array(values, dtype=np.float64)
+    statistics: dict[str, Callable[[FloatArray], FloatArray]] = {
+        "krippendorff_alpha": lambda drawn: profiles.alpha(drawn, level, number),
+        "fleiss_kappa": profiles.kappa,
+        "gwet_ac1": profiles.ac1,
+    }
+    found: dict[str, list[FloatArray]] = {name: [] for name in statistics}
+    step = max(1, AT_ONCE // max(profiles.cell_label.size, votes.labels, 1))
+    for start in range(0, resamples, step):
+        drawn = profiles.resample(rng, min(step, resamples - start))
+        for name, statistic in statistics.items():
+            found[name].append(statistic(drawn))
+    return {
+        name: interval
+        for name, parts in found.items()
+        if (interval := _interval(np.concatenate(parts), confidence, seed)) is not None
+    }
+
+
+def _interval(estimates: FloatArray, confidence: float, seed: int) -> Interval | None:
+    """The percentile interval over the samples on which the coefficient is defined."""
+    defined = estimates[np.isfinite(estimates)]
+    if not defined.size:
+        return None
+    interval = percentile_interval(defined, "items", level=confidence, seed=seed)
+    lost = estimates.size - defined.size
+    if not lost:
+        return interval
+    method = f"{interval.method}, {lost} more on which it is not defined"
+    return Interval(interval.low, interval.high, interval.level, method)
+
+
+@dataclass(frozen=True, slots=True)
+class _Profiles:
+    """The different ways in which items were answered.
+
+    Attributes:
+        items: shape (profiles,), how many items were answered so.
+        answers: shape (profiles,), how many answers such an item has.
+        cell_profile: shape (cells,), sorted by label.
+        cell_label: shape (cells,), ascending.
+        cell_votes: shape (cells,), how many of the answers were this label.
+        labels: how many labels can be given.
+    """
+
+    items: NDArray[np.int64]
+    answers: FloatArray
+    cell_profile: NDArray[np.intp]
+    cell_label: NDArray[np.intp]
+    cell_votes: FloatArray
+    labels: int
+
+    @classmethod
+    def of(cls, votes: Votes) -> _Profiles:
+        tally = votes.tally()
+        answers = np.bincount(votes.item, minlength=votes.items)
+        answered = np.flatnonzero(answers)
+        most = int(tally.votes.max(initial=0)) + 1
+        place = np.zeros(votes.items, dtype=np.intp)
+        if votes.labels * np.log2(most) < 62:
+            # The counts of an item's labels are the digits of one number.
+            digits = most ** np.arange(votes.labels, dtype=np.int64)
+            code = np.zeros(votes.items, dtype=np.int64)
+            np.add.at(code, tally.item, tally.votes * digits[tally.label])
+            _, first, which, multiplicity = np.unique(
+                code[answered], return_index=True, return_inverse=True, return_counts=True
+            )
+            place[answered] = which
+            representative = np.zeros(votes.items, dtype=bool)
+            representative[answered[first]] = True
+        else:
+            place[answered] = np.arange(answered.size)
+            first, multiplicity = np.arange(answered.size), np.ones(answered.size, dtype=np.int64)
+            representative = answers > 0
+        shown = representative[tally.item]
+        order = np.argsort(tally.label[shown], kind="stable")
+        return cls(
+            items=multiplicity.astype(np.int64),
+            answers=answers[answered[first]].astype(np.float64),
+            cell_profile=place[tally.item[shown]][order],
+            cell_label=tally.label[shown][order].astype(np.intp),
+            cell_votes=tally.votes[shown][order].astype(np.float64),
+            labels=votes.labels,
+        )
+
+    def resample(self, rng: np.random.Generator, rows: int) -> FloatArray:
+        """How many items of each profile were drawn, shape (rows, profiles)."""
+        n, profiles = int(self.items.sum()), self.items.size
+        if profiles * 8 < n:
+            return rng.multinomial(n, self.items / n, size=rows).astype(np.float64)
+        owner = np.repeat(np.arange(profiles), self.items)
+        drawn = np.empty((rows, profiles))
+        for row in range(rows):
+            drawn[row] = np.bincount(owner[rng.integers(0, n, n)], minlength=profiles)
+        return drawn
+
+    def alpha(self, drawn: FloatArray, level: Level, values: FloatArray | None) -> FloatArray:
+        """Krippendorff's alpha of each row of drawn profiles, NaN where it is not defined."""
+        pairable = self.answers >= 2
+        weight = np.where(pairable, drawn, 0.0)
+        totals = self._by_label(weight[:, self.cell_profile] * self.cell_votes)
+        n = totals.sum(axis=1)
+        per_pair = np.where(pairable, 1 / np.maximum(self.answers - 1, 1), 0.0)
+        if level == "nominal":
+            same = np.bincount(self.cell_profile, weights=self.cell_votes**2, minlength=self.answers.size)
+            within = weight @ ((self.answers**2 - same) * per_pair)
+            expected = n * n - (totals**2).sum(axis=1)
+        else:
+            number = self._numbers(totals, level, values)
+            spread = self._spread(number)
+            within = (weight * (2 * self.answers * per_pair) * spread).sum(axis=1)
+            mean = (totals * number).sum(axis=1, keepdims=True) / np.maximum(n, 1)[:, None]
+            expected = 2 * n * (totals * (number - mean) ** 2).sum(axis=1)
+        defined = (np.count_nonzero(totals, axis=1) > 1) & (expected > 0)
+        ratio = within * (n - 1) / np.where(defined, expected, 1.0)
+        return np.where(defined, 1 - ratio, np.nan)
+
+    def kappa(self, drawn: FloatArray) -> FloatArray:
+        """Fleiss' kappa of each row of drawn profiles, NaN where it is not defined."""
+        observed, shares = self._observed_and_shares(drawn)
+        return _beyond_chance(observed, (shares**2).sum(axis=1))
+
+    def ac1(self, drawn: FloatArray) -> FloatArray:
+        """Gwet's AC1 of each row of drawn profiles, NaN where it is not defined."""
+        if self.labels < 2:
+            return np.full(drawn.shape[0], np.nan)
+        observed, shares = self._observed_and_shares(drawn)
+        return _beyond_chance(observed, (shares * (1 - shares)).sum(axis=1) / (self.labels - 1))
+
+    def _observed_and_shares(self, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
+        pairable = self.answers >= 2
+        pairs = np.bincount(
+            self.cell_profile, weights=self.cell_votes * (self.cell_votes - 1), minlength=self.answers.size
+        )
+        agreeing = np.where(pairable, pairs / np.maximum(self.answers * (self.answers - 1), 1), 0.0)
+        compared = drawn[:, pairable].sum(axis=1)
+        observed = np.where(compared > 0, drawn @ agreeing / np.maximum(compared, 1), np.nan)
+        share = self.cell_votes / self.answers[self.cell_profile]
+        shares = self._by_label(drawn[:, self.cell_profile] * share) / drawn.sum(axis=1, keepdims=True)
+        return observed, shares
+
+    def _by_label(self, cells: FloatArray) -> FloatArray:
+        """Sums of cells by label, for labels that were given: shape (rows, labels given)."""
+        first = np.flatnonzero(np.r_[True, self.cell_label[1:] != self.cell_label[:-1]])
+        sums: FloatArray = np.add.reduceat(cells, first, axis=1)
+        return sums
+
+    def _numbers(self, totals: FloatArray, level: Level, values: FloatArray | None) -> FloatArray:
+        """The numbers behind the labels given, shape (rows or 1, labels given)."""
+        if level == "ordinal":
+            ranks: FloatArray = np.cumsum(totals, axis=1) - totals / 2
+            return ranks
+        given = np.unique(self.cell_label)
+        number = np.arange(self.labels, dtype=np.float64) if values is None else values
+        chosen: FloatArray = number[given][None, :] - number[given].mean()
+        return chosen
+
+    def _spread(self, number: FloatArray) -> FloatArray:
+        """Squared deviations of a profile's answers from their mean, shape (rows or 1, profiles)."""
+        column = np.searchsorted(np.unique(self.cell_label), self.cell_label)
+        spread = np.empty((number.shape[0], self.answers.size))
+        for row, numbers in enumerate(number):
+            value = numbers[column]
+            mean = (
+                np.bincount(self.cell_profile, self.cell_votes * value, minlength=self.answers.size)
+                / self.answers
+            )
+            away = self.cell_votes * (value - mean[self.cell_profile]) ** 2
+            spread[row] = np.bincount(self.cell_profile, away, minlength=self.answers.size)
+        return spread
+
+
+def _beyond_chance(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    """(observed - expected) / (1 - expected), row by row; NaN where chance alone agrees fully."""
+    room = 1 - expected
+    defined = room > 1e-12
+    return np.where(defined, (observed - expected) / np.where(defined, room, 1.0), np.nan)

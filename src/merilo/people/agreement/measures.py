@@ -1,0 +1,128 @@
+"""All that is said of agreement at once: of a study, and of each group of its items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from merilo.errors import UsageError
+from merilo.metrics.score import Interval
+from merilo.people.agreement.alpha import Level, krippendorff_alpha
+from merilo.people.agreement.bootstrap import bootstrap
+from merilo.people.agreement.kappa import fleiss_kappa, gwet_ac1
+from merilo.people.votes import Votes
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far people agree. Coefficients that are not defined are NaN.
+
+    Attributes:
+        items: items with at least one answer.
+        answers: how many answers there are.
+        krippendorff_alpha: Krippendorff's alpha.
+        fleiss_kappa: Fleiss' kappa.
+        gwet_ac1: Gwet's AC1.
+        intervals: the coefficients' intervals by name, where they were asked for and are defined.
+        majority_sizes: votes of an item's most frequent label -> items, the largest first.
+    """
+
+    items: int
+    answers: int
+    krippendorff_alpha: float
+    fleiss_kappa: float
+    gwet_ac1: float
+    intervals: dict[str, Interval]
+    majority_sizes: dict[int, int]
+
+    @property
+    def majority_shares(self) -> dict[int, float]:
+        """The same as `majority_sizes`, as shares of the items."""
+        return {size: n / self.items for size, n in self.majority_sizes.items()}
+
+
+def measure(
+    votes: Votes,
+    *,
+    level: Level = "nominal",
+    values: ArrayLike | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Agreement:
+    """Measure agreement in every way.
+
+    Args:
+        votes: the answers.
+        level: the level of measurement of Krippendorff's alpha; the other two take labels as names.
+        values: shape (labels,), the numbers behind the labels, for the interval level.
+        resamples: of the bootstrap over items; 0 for no intervals.
+        seed: of the bootstrap.
+
+    Example:
+        >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
+        >>> found = measure(votes, resamples=0)
+        >>> round(found.krippendorff_alpha, 3), found.majority_sizes
+        (0.444, {2: 2, 1: 1})
+    """
+    return Agreement(
+        items=int(np.unique(votes.item).size),
+        answers=len(votes),
+        krippendorff_alpha=krippendorff_alpha(votes, level, values=values),
+        fleiss_kappa=fleiss_kappa(votes),
+        gwet_ac1=gwet_ac1(votes),
+        intervals=bootstrap(votes, level=level, values=values, resamples=resamples, seed=seed)
+        if resamples
+        else {},
+        majority_sizes=majority_sizes(votes),
+    )
+
+
+def majority_sizes(votes: Votes) -> dict[int, int]:
+    """Votes of an item's most frequent label -> how many items, the largest first; items without votes are left out."""
+    tally = votes.tally()
+    if not tally.item.size:
+        return {}
+    first = np.flatnonzero(np.r_[True, tally.item[1:] != tally.item[:-1]])
+    sizes, items = np.unique(np.maximum.reduceat(tally.votes, first), return_counts=True)
+    return {int(size): int(n) for size, n in zip(sizes[::-1], items[::-1], strict=True)}
+
+
+def agreement_by(
+    votes: Votes,
+    groups: Sequence[str | None],
+    *,
+    level: Level = "nominal",
+    values: ArrayLike | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> dict[str, Agreement]:
+    """Measure agreement within each group of items.
+
+    Args:
+        votes: the answers.
+        groups: a name for each item (its domain, or any other field), length `votes.items`; items of `None` are in no group.
+        level: as for `measure`.
+        values: as for `measure`.
+        resamples: as for `measure`.
+        seed: as for `measure`.
+
+    Returns:
+        group -> agreement, sorted by name; a group without answers is left out.
+
+    Raises:
+        UsageError: there is not one name an item.
+    """
+    if len(groups) != votes.items:
+        raise UsageError(f"groups take one name for each of the {votes.items} items, not {len(groups)}")
+    names = sorted({name for name in groups if name is not None})
+    code = {name: number for number, name in enumerate(names)}
+    group = np.array([-1 if name is None else code[name] for name in groups], dtype=np.int64)[votes.item]
+    found = {}
+    for name in names:
+        within = votes.where(group == code[name])
+        if len(within):
+            found[name] = measure(within, level=level, values=values, resamples=resamples, seed=seed)
+    return found
