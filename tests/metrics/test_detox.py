@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
+from tiny_models import POLITE, TOXIC, save_tiny_models
 
 from merilo.errors import InputError, MissingPartError
 from merilo.metrics.calibration import FORMAT, Curve, read_calibration
@@ -15,13 +16,6 @@ from merilo.metrics.classifiers import Classifier, Classifiers
 from merilo.metrics.detox import PARTS, Ratings, j_scores, judge
 
 unit = st.floats(0, 1, allow_subnormal=False)
-TOXIC = ["ты дурак и всё тут", "какая глупость", "иди отсюда", "вздор вздор вздор"]
-POLITE = [
-    "ты не прав",
-    "я не согласен с этим",
-    "уйди пожалуйста",
-    "мне кажется это не так , ведь всё было не так",
-]
 
 
 @settings(deadline=None)
@@ -93,34 +87,7 @@ def test_what_is_no_file_of_curves_is_refused(tmp_path: Path, content: bytes) ->
 
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with three random classifiers of a few thousand weights, as `save_pretrained` leaves them."""
-    transformers = pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
-    torch = pytest.importorskip("torch", reason="the extra 'hf' is not installed")
-    folder = tmp_path_factory.mktemp("models")
-    words = sorted({word for text in TOXIC + POLITE for word in text.split()})
-    vocabulary = folder / "vocab.txt"
-    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), encoding="utf-8")
-    labels = {
-        "sta": {0: "neutral", 1: "toxic"},
-        "sim": {0: "not_paraphrase", 1: "paraphrase"},
-        "fl": {0: "LABEL_0", 1: "LABEL_1"},
-    }
-    for seed, (part, names) in enumerate(labels.items()):
-        torch.manual_seed(seed)
-        config = transformers.BertConfig(
-            vocab_size=len(words) + 5,
-            hidden_size=16,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=32,
-            max_position_embeddings=512,
-            initializer_range=0.5,
-            id2label=names,
-            label2id={name: index for index, name in names.items()},
-        )
-        transformers.BertForSequenceClassification(config).save_pretrained(folder / part)
-        transformers.BertTokenizerFast(vocab_file=str(vocabulary)).save_pretrained(folder / part)
-    return folder
+    return save_tiny_models(tmp_path_factory.mktemp("models"))
 
 
 def by_hand(folder: Path, index: int, text: str, second: str | None = None) -> float:

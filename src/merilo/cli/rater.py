@@ -7,6 +7,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from merilo.cli.output import say
 from merilo.errors import UsageError
 from merilo.metrics.detox import Rater
 
@@ -42,6 +43,9 @@ def rater_of(models: str | None, curves: Path | None) -> Rater | None:
             raise UsageError("--rudetox-curves needs --rudetox-models")
         return None
     from merilo.metrics.calibration import IDENTITY  # noqa: PLC0415 - only J needs it
-    from merilo.metrics.classifiers import Classifiers  # noqa: PLC0415 - only J needs it
+    from merilo.metrics.classifiers import Classifiers, quietly  # noqa: PLC0415 - only J needs it
 
-    return Classifiers(None if models == HUB else Path(models), curves or IDENTITY)
+    with quietly():
+        rater = Classifiers(None if models == HUB else Path(models), curves or IDENTITY)
+    say(f"J is calibrated by '{rater.calibration.name}'. {rater.calibration.provenance}")
+    return rater

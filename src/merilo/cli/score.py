@@ -50,7 +50,8 @@ def score_responses(
     scores = score(declared, items, matched.given, rater=rater, seed=seed)
     judgements = _judgements(declared, items, matched, explain_id or (), rater)
     if json_to:
-        emit_json(_content(declared, scores, matched, len(items), judgements, seed), json_to)
+        content = _content(declared, scores, matched, len(items), judgements, seed)
+        emit_json({**content, "rudetox": {**rater.making}} if rater else content, json_to)
     if json_to == "-":
         return 0
     if judgements:

@@ -10,6 +10,7 @@ import typer
 from merilo.cli.output import emit_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.files import refuse_existing
+from merilo.items import Json
 from merilo.submissions.archive import ArchiveError
 from merilo.submissions.faults import Language
 from merilo.submissions.scoring import content_of, read_gold, refused, score_submission
@@ -44,7 +45,8 @@ def score_archive(
             emit_json(content_of(refused(error, tests)), json_to)
         raise error.told(lang) from error
     if json_to:
-        emit_json(content_of(result), json_to)
+        making: dict[str, Json] = {"seed": seed, "rudetox": {**rater.making} if rater else None}
+        emit_json({**content_of(result), **making}, json_to)
     if json_to != "-":
         from merilo.cli.score_table import show_result  # noqa: PLC0415 - the JSON needs no tables
 

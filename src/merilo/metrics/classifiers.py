@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -155,6 +156,12 @@ class Classifiers:
             for part, source in self.sources.items()
         }
 
+    @property
+    def making(self) -> dict[str, str]:
+        """The models, and the calibration with its provenance."""
+        calibration = {"calibration": self.calibration.name, "provenance": self.calibration.provenance}
+        return {**self.sources, **calibration}
+
     def rate(self, toxic: Sequence[str], rewritten: Sequence[str]) -> Ratings:
         """Rate n pairs of a toxic sentence and what was made of it.
 
@@ -168,6 +175,22 @@ class Classifiers:
             sim=self.calibration.sim(self._classifiers["sim"].probabilities(toxic, rewritten)),
             fl=self.calibration.fl(self._classifiers["fl"].probabilities(rewritten)),
         )
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keep the library's progress bars and advice off the terminal."""
+    _require_transformers()
+    from transformers.utils import logging  # noqa: PLC0415 - heavy, and only J needs it
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call] # transformers types it not
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # transformers types it not
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        logging.enable_progress_bar()  # type: ignore[no-untyped-call] # transformers types it not
 
 
 def _require_transformers() -> None:

@@ -33,6 +33,11 @@ class Ratings:
 class Rater(Protocol):
     """Who rates rewritten sentences: `merilo.metrics.classifiers.Classifiers`, or ratings made elsewhere."""
 
+    @property
+    def making(self) -> dict[str, str]:
+        """What the ratings are made with, in words: models, calibration and its provenance."""
+        ...
+
     def rate(self, toxic: Sequence[str], rewritten: Sequence[str]) -> Ratings:
         """Rate n pairs of a toxic sentence and what was made of it."""
         ...

@@ -1,0 +1,160 @@
+"""Submissions that Merilo writes: samples and packed answers."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from command import merilo
+from gold_sets import TITLES, gold_split, right_answer, write_gold
+from tiny_models import POLITE, TOXIC, save_tiny_models
+
+from merilo.datasets import dataset
+from merilo.items import Item, Split
+from merilo.metrics.classifiers import Classifiers
+from merilo.metrics.detox import j_scores
+
+
+def score_zip(path: Path, gold: Path, *words: object):
+    return merilo("submission", "score", path, "--gold", gold, "--json", "-", *words)
+
+
+def test_a_sample_of_the_bundled_examples_is_valid(tmp_path: Path) -> None:
+    assert merilo("submission", "sample", "--out", tmp_path / "s.zip").status == 0
+    with zipfile.ZipFile(tmp_path / "s.zip") as archive:
+        assert archive.namelist() == [f"{title}.json" for title in TITLES]
+        dialogues = json.loads(archive.read("ruTiE.json"))["data"]["test"]
+    assert isinstance(dialogues[0], list)
+    assert set(dialogues[0][0]["meta"]) == {"dialog_id", "question_id"}
+
+
+def test_a_sample_is_decided_by_its_seed(tmp_path: Path) -> None:
+    gold = write_gold(tmp_path / "gold", {title: gold_split(dataset(title), 40) for title in TITLES})
+
+    def sampled(seed: int, name: str) -> bytes:
+        merilo("submission", "sample", "--gold", gold, "--seed", seed, "--out", tmp_path / name)
+        return (tmp_path / name).read_bytes()
+
+    assert sampled(1, "a.zip") == sampled(1, "b.zip")
+    assert sampled(1, "c.zip") != sampled(2, "d.zip")
+    outcome = score_zip(tmp_path / "a.zip", gold)
+    assert outcome.status == 0
+    assert all(not one["errors"] for one in outcome.json["results"].values())
+
+
+def test_an_archive_that_exists_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "s.zip").write_bytes(b"mine")
+    assert "exists already" in merilo("submission", "sample", "--out", tmp_path / "s.zip").complaint
+    assert "exists already" in merilo("submission", "pack", tmp_path, "--out", tmp_path / "s.zip").complaint
+    assert (tmp_path / "s.zip").read_bytes() == b"mine"
+
+
+def run_folder(folder: Path, splits: dict[str, Split]) -> Path:
+    """What anybody answered, a file of lines a dataset, all answers right."""
+    folder.mkdir()
+    for title, split in splits.items():
+        declared = dataset(title)
+        lines = (json.dumps({"id": item.id, "answer": right_answer(declared, item)}) for item in split)
+        (folder / f"{title.lower()}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def test_packed_answers_score_as_they_were_given(tmp_path: Path) -> None:
+    splits = {title: gold_split(dataset(title), 60) for title in TITLES}
+    run = run_folder(tmp_path / "run", splits)
+    (run / "log.txt").write_text("not answers")
+    (run / "notes.json").write_text("{}")
+    outcome = merilo("submission", "pack", run, "--out", tmp_path / "s.zip")
+    assert (outcome.status, "answers to BPS, CheGeKa" in outcome.err) == (0, True)
+    result = score_zip(tmp_path / "s.zip", write_gold(tmp_path / "gold", splits)).json
+    assert (result["total"], result["ready_for_public"]) == (1.0, True)
+
+
+def test_packing_gives_the_form_of_the_benchmark(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "rutie.csv").write_text("id,answer\n0/0,1\n0/1,2\n1/0,1\n", encoding="utf-8")
+    (run / "ruethics.jsonl").write_text('{"id": 7, "answer": "1"}\n', encoding="utf-8")
+    (run / "rumodar.json").write_text('{"3": 15}', encoding="utf-8")
+    merilo("submission", "pack", run, "--out", tmp_path / "s.zip")
+    with zipfile.ZipFile(tmp_path / "s.zip") as archive:
+        content = {name: json.loads(archive.read(name))["data"]["test"] for name in archive.namelist()}
+    first = [
+        {"outputs": "1", "meta": {"dialog_id": 0, "question_id": 0}},
+        {"outputs": "2", "meta": {"dialog_id": 0, "question_id": 1}},
+    ]
+    assert content["ruTiE.json"] == [first, [{"outputs": "1", "meta": {"dialog_id": 1, "question_id": 0}}]]
+    assert content["ruEthics.json"] == [
+        {"outputs": dict.fromkeys(dataset("ruEthics").answer.criteria, "1"), "meta": {"id": 7}}
+    ]
+    assert content["ruModAr.json"] == [{"outputs": "15", "meta": {"id": 3}}]
+
+
+def test_two_files_for_one_dataset_are_no_submission(tmp_path: Path) -> None:
+    (tmp_path / "lcs.csv").write_text("id,answer\n1,2\n")
+    (tmp_path / "LCS.json").write_text("{}")
+    assert (
+        "answers the same dataset as"
+        in merilo("submission", "pack", tmp_path, "--out", tmp_path / "s.zip").complaint
+    )
+
+
+def test_an_empty_or_missing_folder_is_one_sentence(tmp_path: Path) -> None:
+    assert (
+        "holds no file of answers"
+        in merilo("submission", "pack", tmp_path, "--out", tmp_path / "s.zip").complaint
+    )
+    assert (
+        "no such folder"
+        in merilo("submission", "pack", tmp_path / "no", "--out", tmp_path / "s.zip").complaint
+    )
+    assert not (tmp_path / "s.zip").exists()
+
+
+@pytest.fixture(scope="module")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def detox(tmp_path: Path) -> tuple[Path, Path]:
+    items = tuple(
+        Item(number, "{toxic_comment}", text, None, {"id": number}) for number, text in enumerate(TOXIC)
+    )
+    run = tmp_path / "run"
+    run.mkdir()
+    lines = (json.dumps({"id": number, "answer": text}) for number, text in enumerate(POLITE))
+    (run / "rudetox.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    merilo("submission", "pack", run, "--out", tmp_path / "s.zip")
+    return tmp_path / "s.zip", write_gold(tmp_path / "gold", {"ruDetox": Split("test", items)})
+
+
+def test_j_is_made_by_the_classifiers_that_are_named(tiny_models: Path, detox: tuple[Path, Path]) -> None:
+    """No gold is needed: J compares with the toxic sentence itself."""
+    outcome = score_zip(*detox, "--rudetox-models", tiny_models)
+    metrics = outcome.json["results"]["ruDetox"]["metrics"]
+    expected = j_scores(Classifiers(tiny_models, device="cpu").rate(TOXIC, POLITE))
+    assert {name: metric["value"] for name, metric in metrics.items()} == pytest.approx(
+        {name: score.value for name, score in expected.items()}, abs=1e-6
+    )
+    assert metrics["j"]["n"] == 4
+    assert outcome.json["rudetox"]["calibration"] == "identity"
+    assert "not comparable with published figures" in outcome.complaint
+
+
+def test_j_is_explained_sentence_by_sentence(
+    tiny_models: Path, detox: tuple[Path, Path], tmp_path: Path
+) -> None:
+    words = ["--dataset", "rudetox", "--data", detox[1] / "rudetox.json", "--explain", 2]
+    outcome = merilo("score", tmp_path / "run" / "rudetox.jsonl", *words, "--rudetox-models", tiny_models)
+    assert "item 2, j: " in outcome.out
+    assert "STA" in outcome.out
+    outcome = merilo("score", tmp_path / "run" / "rudetox.jsonl", *words)
+    assert outcome.status == 1
+    assert "needs the three classifiers" in outcome.complaint
+
+
+def test_a_folder_without_models_is_one_sentence(detox: tuple[Path, Path], tmp_path: Path) -> None:
+    outcome = score_zip(*detox, "--rudetox-models", tmp_path)
+    assert outcome.status == 2
+    assert "a folder each is expected for sta, sim and fl" in outcome.complaint
