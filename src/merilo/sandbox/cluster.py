@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import socket
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -246,6 +247,8 @@ def _ray() -> ModuleType:
 
 
 def _connect(ray: ModuleType, address: str) -> None:
+    if ":" in address:
+        _knock(address)
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address == "local":
@@ -255,3 +258,12 @@ def _connect(ray: ModuleType, address: str) -> None:
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UsageError(f"no Ray cluster answers at '{address}' ({reason})", field="--ray") from None
+
+
+def _knock(address: str) -> None:
+    """Ask whether anybody listens there: Ray itself would wait for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise UsageError(f"no Ray cluster answers at '{address}' ({error})", field="--ray") from None

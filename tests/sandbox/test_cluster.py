@@ -1,0 +1,99 @@
+"""The jails of two machines: the same executions, whatever machine is lost on the way."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from programming import completion, item, need_a_jail, write_items, write_lines
+
+from merilo.errors import UsageError
+from merilo.sandbox.completions import count_completions
+from merilo.sandbox.executors import Jails
+from merilo.sandbox.job import Job, Step, run_job
+from merilo.sandbox.ledger import open_ledger
+from merilo.sandbox.problems import read_problems
+from merilo.sandbox.program import Limits, Outcome, Program
+from merilo.sandbox.verdicts import Result
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),  # Ray's
+]  # fmt: skip
+
+JAILS = Jails(Limits(wall_seconds=5.0), ray="already connected")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two machines of one processor each, as Ray sees it."""
+    need_a_jail()
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'merilo[ray]'")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYTHONPATH", ":".join(path for path in sys.path if path))
+    patch.setenv("RAY_health_check_period_ms", "500")
+    patch.setenv("RAY_health_check_failure_threshold", "4")
+    machines = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    machines.add_node(num_cpus=1)
+    ray.init(address=machines.address, log_to_driver=False, logging_level="ERROR")
+    try:
+        yield machines
+    finally:
+        ray.shutdown()
+        machines.shutdown()
+        patch.undo()
+
+
+def programs(count: int) -> list[Program]:
+    source = "def double(x):\n    import time\n    time.sleep(0.02)\n    return 2 * x\n"
+    return [Program(str(number), source, "double", ({"x": number},)) for number in range(count)]
+
+
+def test_an_address_without_a_cluster_is_a_sentence():
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'merilo[ray]'")
+    jails = Jails(Limits(), ray="127.0.0.1:1")
+    with pytest.raises(UsageError, match=r"no Ray cluster answers at '127\.0\.0\.1:1'"), jails.open():
+        pass
+
+
+def test_an_empty_address_is_a_sentence():
+    with pytest.raises(UsageError, match="--ray: must be an address, auto or local"):
+        Jails(Limits(), packages=Path(), ray=" ")
+
+
+def test_a_job_on_a_cluster_ends_as_it_does_on_one_machine(cluster, tmp_path):
+    data = write_items(tmp_path / "problems.json", item(1))
+    texts = ["    return 2 * x", "    return x", "    return y", "    return ("] + [
+        f"    return {n} * x" for n in range(20)
+    ]
+    path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text in texts])
+    problems = read_problems(data)
+    job = Job(problems, path, count_completions(path, problems), retries=1)
+    steps: list[Step] = []
+    found = []
+    for jails in (JAILS, Jails(JAILS.limits)):
+        with open_ledger(None, {}) as ledger:
+            run_job(job, ledger, jails.open, steps.append)
+            found.append(
+                {key: (one.result, one.error, one.attempts) for key, one in ledger.standings.items()}
+            )
+    assert found[0] == found[1]
+    assert sum(result is Result.PASSED for result, _, _ in found[0].values()) == 1
+    assert sum(step.generations for step in steps if not step.quiet) == 2 * len(texts)
+
+
+def test_each_program_is_run_exactly_once_though_a_machine_is_lost(cluster):
+    lost = None
+    seen = []
+    with JAILS.open() as executor:
+        for execution in executor.run(programs(200)):
+            seen.append(execution.id)
+            assert execution.outcome is Outcome.COMPLETED
+            assert execution.texts == (str(2 * int(execution.id)),)
+            if len(seen) == 40:
+                lost = next(iter(cluster.worker_nodes))
+                cluster.remove_node(lost, allow_graceful=False)
+    assert lost is not None
+    assert sorted(seen, key=int) == [str(number) for number in range(200)]
