@@ -44,7 +44,7 @@ def score(
     k: Annotated[str | None, typer.Option("-k", metavar="1,5,10", help="For which k; 1, 5 and 10, as far as there are that many generations, when not given.", rich_help_panel=_INPUT)] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Score the problems that have completions, though others have none.", rich_help_panel=_INPUT)] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="How many programs run at a time; with --ray, on each node. All processors when not given.", rich_help_panel=_JAIL)] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that one program may take, all its tests together.", rich_help_panel=_JAIL)] = 3.0,
+    timeout: Annotated[float, typer.Option(min=0.01, max=86_400, help="Seconds that one program may take, all its tests together.", rich_help_panel=_JAIL)] = 3.0,
     memory: Annotated[int, typer.Option(min=16, help="MiB that one program may use.", rich_help_panel=_JAIL)] = 512,
     retries: Annotated[int, typer.Option(min=0, help="How often a program that failed is tried again. A time-out always is once, on a quiet machine.", rich_help_panel=_JAIL)] = 0,
     python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14; Merilo's own when not given.", rich_help_panel=_JAIL)] = None,
@@ -86,7 +86,7 @@ def score(
     with open_ledger(out / "verdicts.jsonl" if out else None, header) as ledger:
         if ledger.resumed:
             say(f"going on: {ledger.resumed} programs have their verdicts already")
-        with _progress(census) as tell:
+        with _hint(out), _progress(census) as tell:
             entries = run_job(job, ledger, jails.open, tell)
         seconds = time.monotonic() - begun
         tally = tally_job(problems, entries, ledger.standings)
@@ -186,6 +186,17 @@ def _write(
     if out:
         write_generations(out / "generations.jsonl", entries, ledger)
         emit_json(content, str(out / "score.json"))
+
+
+@contextmanager
+def _hint(out: Path | None) -> Iterator[None]:
+    """Tell who stops a job how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out:
+            say(f"the verdicts so far are in {out}; the same command goes on from there")
+        raise
 
 
 @contextmanager

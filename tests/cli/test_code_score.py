@@ -1,0 +1,359 @@
+"""`merilo code score`: the contract, bad input, and what a killed run leaves behind."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from command import Outcome, merilo
+from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
+
+from merilo.metrics.pass_at_k import pass_at_k
+
+RIGHT, WRONG = "    return 2 * x\n", "    return x\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def jail():
+    need_a_jail()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_items(tmp_path / "problems.json", item(1), item(2))
+
+
+def score(path: Path, data: Path, *words: object) -> Outcome:
+    return merilo("code", "score", path, "--data", data, "--workers", 2, *words)
+
+
+def generations(right_of_one: int, right_of_two: int, n: int = 10) -> list[dict]:
+    return [
+        completion(number, (RIGHT if index < right else WRONG) + f"    # {index}\n    pass\n")
+        for number, right in ((1, right_of_one), (2, right_of_two))
+        for index in range(n)
+    ]
+
+
+def test_pass_at_k_stands_with_its_interval_and_its_problems(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(3, 10))
+    done = score(path, data, "-k", "1,5,10", "--json", "-")
+    assert done.status == 0
+    metrics = done.json["metrics"]
+    for k in (1, 5, 10):
+        figure = metrics[f"pass@{k}"]
+        assert figure["value"] == pytest.approx((pass_at_k(10, 3, k) + 1) / 2)
+        assert figure["n"] == 2
+        low, high = figure["ci95"]
+        assert low <= figure["value"] <= high
+    first, second = done.json["per_problem"]
+    assert (first["id"], first["generations"], first["passed"]) == (1, 10, 3)
+    assert first["outcomes"] == {"wrong_answer": 7, "passed": 3}
+    assert second["pass@1"] == 1.0
+    assert done.json["generations"] == done.json["programs"] == 20
+    assert done.json["refused"] == {}
+
+
+def test_json_holds_how_every_generation_ended_and_how_the_score_was_made(tmp_path, data):
+    rows = [completion(number, text) for text, _, _ in ENDINGS for number in (1, 2)]
+    done = score(write_lines(tmp_path / "c.jsonl", *rows), data, "--timeout", "1", "--json", "-")
+    assert done.status == 0
+    assert done.json["outcomes"]["passed"] == 4
+    assert done.json["outcomes"]["too_long"] == 2
+    assert done.json["exceptions"] == {"ValueError": 2, "NameError": 2}
+    assert done.json["rules"]["fenced: function"] == 2
+    assert done.json["retries"] == {"timeouts": 2, "timeouts_passed": 0, "failures": 0, "failures_passed": 0}
+    assert done.json["remarks"] == [
+        "2 completions are longer than 1000000 characters and count as failed (row 27, 28)"
+    ]
+    assert done.json["provenance"]["parameters"]["timeout"] == 1.0
+    assert [entry["sha256"] for entry in done.json["provenance"]["inputs"]]
+
+
+def test_people_get_a_table(tmp_path, data):
+    done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 2)), data, "--per-problem")
+    assert done.status == 0
+    assert "pass@1" in done.out
+    assert "0.5000" in done.out
+    assert "wrong answer 1" in done.out
+    assert "pass@5" not in done.out
+
+
+def test_a_k_with_too_few_generations_is_refused_and_the_others_are_answered(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(3, 10)[:-4])
+    done = score(path, data, "-k", "1,5,10", "--json", "-")
+    assert done.status == 1
+    assert list(done.json["metrics"]) == ["pass@1", "pass@5"]
+    sentence = "pass@10 needs 10 generations of every problem, and 1 of 2 have fewer (problem 2: 6)"
+    assert done.json["refused"] == {"pass@10": sentence}
+    assert done.complaint == f"merilo: {sentence}"
+
+
+def test_the_usual_k_are_those_that_the_generations_allow(tmp_path, data):
+    done = score(write_lines(tmp_path / "c.jsonl", *generations(3, 10, 6)), data, "--json", "-")
+    assert (done.status, list(done.json["metrics"])) == (0, ["pass@1", "pass@5"])
+
+
+@pytest.mark.parametrize("k", ["0", "-1", "a", "", "1,,2", "1.5", "²"])
+def test_a_k_that_is_no_whole_number_is_refused(tmp_path, data, k):
+    done = score(
+        write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)),
+        data,
+        f"-k={k}" if k.startswith("-") else "-k",
+        *([] if k.startswith("-") else [k]),
+    )
+    assert done.status == 2
+    assert "-k: must be whole numbers from 1 on" in done.complaint
+
+
+def test_problems_that_nobody_answered_are_left_out_only_when_asked(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", completion(1, RIGHT))
+    done = score(path, data)
+    assert done.status == 1
+    assert (
+        done.complaint
+        == f"merilo: {path}: 1 of 2 problems have no completions (2); --partial scores the others"
+    )
+    done = score(path, data, "--partial", "--json", "-")
+    assert (done.status, done.json["metrics"]["pass@1"]["n"]) == (0, 1)
+    assert done.complaint == "merilo: 1 of 2 problems have no completions (2) and are left out"
+
+
+def test_closed_problems_are_run_for_their_outputs_alone(tmp_path):
+    data = write_items(tmp_path / "problems.json", item(1, outputs=()))
+    path = write_lines(tmp_path / "c.jsonl", completion(1, RIGHT))
+    done = score(path, data)
+    assert done.status == 1
+    assert "1 of 1 problems have no outputs to compare with (1); --outputs FILE runs them" in done.complaint
+    outputs = tmp_path / "ruHumanEval.json"
+    done = score(path, data, "--outputs", outputs, "--json", "-")
+    assert (done.status, done.json["metrics"], done.json["outcomes"]) == (0, {}, {"not_judged": 1})
+    assert json.loads(outputs.read_text()) == {
+        "data": {"test": [{"outputs": [["2", "abab"]], "meta": {"id": 1}}]}
+    }
+
+
+def test_a_check_has_no_outputs_to_write(tmp_path):
+    data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"))
+    done = score(
+        write_lines(tmp_path / "c.jsonl", completion("HumanEval/0", RIGHT)),
+        data,
+        "--outputs",
+        tmp_path / "o.json",
+    )
+    assert (
+        done.status,
+        done.complaint.startswith("merilo: --outputs: the problems are tested by check"),
+    ) == (2, True)
+
+
+@pytest.mark.parametrize(("rows", "status", "sentence"), [
+    ([], 2, "c.jsonl: holds no completions"),
+    ([completion(3, RIGHT)], 1, "c.jsonl, row 1, id: 3 is none of the 2 problems"),
+    ([completion(1, RIGHT), {"id": 1}], 1, "c.jsonl, row 2, completion: must be the text"),
+])  # fmt: skip
+def test_bad_completions_are_one_sentence(tmp_path, data, rows, status, sentence):
+    done = score(write_lines(tmp_path / "c.jsonl", *rows), data)
+    assert done.status == status
+    assert sentence in done.complaint
+
+
+@pytest.mark.parametrize(("problem", "sentence"), [
+    (item(1, tests=""), "problems.json, item 1, inputs.tests: has no tests"),
+    (item(1, tests="[{'x': y}]"), "problems.json, item 1, inputs.tests: is not a list of literals"),
+    (item(1) | {"meta": {"id": 1, "entry_point": "triple"}}, "item 1, meta.entry_point: the function triple is not defined"),
+])  # fmt: skip
+def test_bad_problems_are_one_sentence(tmp_path, problem, sentence):
+    data = write_items(tmp_path / "problems.json", problem)
+    done = score(write_lines(tmp_path / "c.jsonl", completion(1, RIGHT)), data)
+    assert done.status == 1
+    assert sentence in done.complaint
+
+
+@pytest.mark.parametrize(("words", "sentence"), [
+    (["--timeout", "0"], "'--timeout'"),
+    (["--timeout", "nan"], "timeout"),
+    (["--python", "2.7"], "--python"),
+    (["--python", "/nowhere/python"], "--python: '/nowhere/python' is no program"),
+    (["--packages", "/nowhere"], "'/nowhere' is no folder"),
+    (["--backend", "chroot"], "there is no backend 'chroot'"),
+    (["--ray", ""], "--ray: must be an address"),
+    (["--workers", "0"], "'--workers'"),
+    (["--timeout", "inf"], "'--timeout'"),
+])  # fmt: skip
+def test_options_that_make_no_jail_are_one_sentence(tmp_path, data, words, sentence):
+    done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), data, *words)
+    assert done.status == 2
+    assert sentence in done.complaint
+
+
+def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(3, 10))
+    first = score(path, data, "--out", tmp_path / "out", "--json", "-")
+    verdicts = (tmp_path / "out" / "verdicts.jsonl").read_bytes()
+    again = score(path, data, "--out", tmp_path / "out", "-k", "3", "--json", "-")
+    assert again.complaint == "merilo: going on: 20 programs have their verdicts already"
+    assert (tmp_path / "out" / "verdicts.jsonl").read_bytes() == verdicts
+    assert again.json["per_problem"][0]["outcomes"] == first.json["per_problem"][0]["outcomes"]
+    assert json.loads((tmp_path / "out" / "score.json").read_text())["metrics"] == again.json["metrics"]
+    assert len((tmp_path / "out" / "generations.jsonl").read_text().splitlines()) == 20
+
+
+@pytest.mark.parametrize("change", ["completions", "data", "timeout"])
+def test_a_folder_of_another_job_is_refused(tmp_path, data, change):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    assert score(path, data, "--out", tmp_path / "out").status == 0
+    if change == "completions":
+        write_lines(path, *generations(0, 1, 1))
+    if change == "data":
+        write_items(data, item(1), item(2, outputs=("3", "ab")))
+    done = score(path, data, "--out", tmp_path / "out", *(["--timeout", "2"] if change == "timeout" else []))
+    assert done.status == 2
+    name = "wall_seconds" if change == "timeout" else change
+    assert f"verdicts.jsonl: holds the verdicts of another job: {name} was" in done.complaint
+
+
+# What a killed run leaves behind.
+
+
+class Started:
+    """`merilo code score` in a process of its own, to be killed."""
+
+    def __init__(self, folder: Path, path: Path, data: Path):
+        self.out, self.temporary = folder / "out", folder / "temporary"
+        self.temporary.mkdir(exist_ok=True)
+        words = [
+            sys.executable,
+            "-m",
+            "merilo",
+            "code",
+            "score",
+            path,
+            "--data",
+            data,
+            "--out",
+            self.out,
+            "--workers",
+            "2",
+        ]
+        environment = os.environ | {
+            "TMPDIR": str(self.temporary),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+        self.process = subprocess.Popen(
+            list(map(str, words)), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        """Wait for something to happen while the process runs."""
+        while not happened():
+            with suppress(subprocess.TimeoutExpired):
+                pytest.fail(f"the job ended with {self.process.wait(0.005)} before anything could be killed")
+
+    def judged(self) -> int:
+        with suppress(FileNotFoundError):
+            return (self.out / "verdicts.jsonl").read_bytes().count(b"\n") - 1
+        return 0
+
+    def family(self) -> list[int]:
+        """Every process below it."""
+        children: dict[int, list[int]] = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with suppress(OSError):
+                    parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                    children.setdefault(parent, []).append(int(entry.name))
+        found = [self.process.pid]
+        for pid in found:
+            found += children.get(pid, [])
+        return found[1:]
+
+
+def watch(pids: list[int]) -> list[int]:
+    """Handles by which the end of processes can be awaited; those that ended already have none."""
+    handles = []
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            handles.append(os.pidfd_open(pid))
+    return handles
+
+
+def all_ended(handles: list[int], seconds: float = 30.0) -> bool:
+    """Wait for the end of all of them."""
+    try:
+        return all(select.select([handle], [], [], seconds)[0] for handle in handles)
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def job(folder: Path) -> tuple[Path, Path]:
+    """A job of some seconds: many programs that take a moment each."""
+    data = write_items(folder / "problems.json", item(1))
+    texts = [f"    sum(range(10**5))\n    return {n % 4} * x\n    # {n}\n    pass\n" for n in range(400)]
+    return write_lines(folder / "c.jsonl", *[completion(1, text) for text in texts]), data
+
+
+def result(out: Path) -> dict:
+    content = json.loads((out / "score.json").read_text())
+    return {
+        name: content[name] for name in ("metrics", "outcomes", "per_problem", "programs", "rules", "retries")
+    }
+
+
+@pytest.mark.parametrize("victim", ["the parent", "everything"])
+def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_path, victim):
+    path, data = job(tmp_path)
+    started = Started(tmp_path, path, data)
+    started.until(lambda: started.judged() > 40)
+    family = started.family()
+    assert len(family) >= 2
+    handles = watch(family)
+    started.process.send_signal(signal.SIGKILL)
+    if victim == "everything":
+        for pid in family:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    assert started.process.wait() == -signal.SIGKILL
+    assert all_ended(handles)
+    assert list(started.temporary.iterdir()) == []
+    kept = (started.out / "verdicts.jsonl").read_bytes().rpartition(b"\n")[0].splitlines()
+    assert 40 < len(kept) - 1 < 400
+
+    assert score(path, data, "--out", started.out).status == 0
+    lines = (started.out / "verdicts.jsonl").read_bytes().splitlines()
+    assert lines[: len(kept)] == kept
+    programs = [json.loads(line)["program"] for line in lines[1:]]
+    assert len(programs) == len(set(programs)) == 400
+    assert score(path, data, "--out", tmp_path / "unkilled").status == 0
+    assert result(started.out) == result(tmp_path / "unkilled")
+
+
+def test_a_killed_worker_costs_nothing(tmp_path):
+    path, data = job(tmp_path)
+    started = Started(tmp_path, path, data)
+    started.until(lambda: started.judged() > 40)
+    for pid in started.family():
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert started.process.wait() == 0
+    assert result(started.out)["outcomes"] == {"wrong_answer": 300, "passed": 100}
+    assert list(started.temporary.iterdir()) == []
+
+
+def test_an_interrupted_job_says_so_and_goes_on_later(tmp_path):
+    path, data = job(tmp_path)
+    started = Started(tmp_path, path, data)
+    started.until(lambda: started.judged() > 40)
+    handles = watch(started.family())
+    started.process.send_signal(signal.SIGINT)
+    assert started.process.wait() == 130
+    assert all_ended(handles)
+    assert score(path, data, "--out", started.out).status == 0
+    assert result(started.out)["programs"] == 400
