@@ -10,6 +10,7 @@ from rich.table import Table
 
 from merilo.people.aggregation import Resolution
 from merilo.people.baseline import Baseline
+from merilo.reports.figures import lines
 
 _WAYS = {
     Resolution.UNANIMOUS: "all agree",
@@ -47,6 +48,7 @@ def _figures(baseline: Baseline) -> list[tuple[str, str]]:
         interval = score.interval
         sure = f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
         rows.append((name, f"{score.value:.3f}{sure.replace('[', chr(92) + '[')}  on {score.n} items"))
+    rows += lines(baseline.figures)
     if baseline.published:
         published = baseline.published
         rows.append(

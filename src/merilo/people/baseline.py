@@ -19,6 +19,7 @@ from merilo.metrics.score import Score
 from merilo.people import aggregation, agreement, controls, cost, repeats
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.decision import PoolVotes, Resolve, decide, pool_votes
+from merilo.people.figures import Figures, figures
 from merilo.people.gold import Gold
 from merilo.people.normalisation import Normalisation, normalise, normalise_gold, rules_of
 from merilo.people.remarks import Remark, reasons_to_reject, remarks
@@ -66,6 +67,8 @@ class Baseline:
         published: the metric by the published procedure (majority of `min_votes`, other items left out), where the settings ask
             for another one and there is gold.
         bounds: what the metric would be had no item been left out; `None` without gold, or when none was.
+        figures: the crowd's figure with its uncertainty over items and annotators, and the single person's; `None` without
+            gold.
         resolved_by: how many items were resolved in each way.
         low_agreement: how many items have no majority.
         alpha: Krippendorff's nominal alpha of the responses used; NaN where it is not defined.
@@ -86,6 +89,7 @@ class Baseline:
     scores: dict[str, Score]
     bounds: Bounds | None
     published: Score | None
+    figures: Figures | None
     resolved_by: dict[Resolution, int]
     low_agreement: int
     alpha: float
@@ -160,6 +164,7 @@ def baseline(
     low = items.height - int((majority.label >= 0).sum())
     scores, bounds = _score(consensus, pool, settings) if gold else ({}, None)
     published = _published(items, pool, majority, settings, gold)
+    people = _with_quality(annotators, pool, decided.fit)
     reasons = reasons_to_reject(low, items.height, settings)
     return Baseline(
         settings=settings,
@@ -168,13 +173,23 @@ def baseline(
         remarks=remarks(responses, annotators, settings, gold=gold, skills=skills, fit=decided.fit),
         responses=responses,
         used=used,
-        annotators=_with_quality(annotators, pool, decided.fit),
+        annotators=people,
         consensus=consensus,
         normalisation=normalisation,
         model=decided.fit,
         scores=scores,
         bounds=bounds,
         published=published,
+        figures=figures(
+            pool.everyone,
+            pool.votes,
+            consensus=consensus,
+            annotators=people,
+            score=scores[settings.metric],
+            settings=settings,
+        )
+        if scores
+        else None,
         resolved_by=_ways(consensus),
         low_agreement=low,
         alpha=agreement.krippendorff_alpha(pool.votes),

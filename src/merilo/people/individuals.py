@@ -33,17 +33,34 @@ class Person:
         annotator: the annotator's code.
         n: how many items they answered that have gold.
         value: the mean score of their answers.
-        interval: of this person by themselves.
-        simultaneous: wide enough to hold for all people at once, and so for whoever was chosen as best or worst.
         shrunk: the value drawn towards the mean of all as far as chance explains the distance.
+        deviation: the standard deviation of their scores; `None` where each is 0 or 1.
+        among: from how many people this one may have been chosen.
+        level: the nominal coverage of the intervals.
     """
 
     annotator: int
     n: int
     value: float
-    interval: Interval
-    simultaneous: Interval
     shrunk: float
+    deviation: float | None
+    among: int
+    level: float = 0.95
+
+    @property
+    def interval(self) -> Interval:
+        """Of this person by themselves: exact for right and wrong answers, Student's for other scores."""
+        return self._interval(self.level)
+
+    @property
+    def simultaneous(self) -> Interval:
+        """Wide enough to hold for all people at once, and so for whoever was chosen as best or worst."""
+        return self._interval(self.level ** (1 / self.among))
+
+    def _interval(self, level: float) -> Interval:
+        if self.deviation is None:
+            return exact_interval(round(self.value * self.n), self.n, level)
+        return _student(self.value, self.deviation, self.n, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,19 +273,18 @@ def _people(
     sums = np.bincount(votes.annotator, weights=score, minlength=votes.annotators)
     squares = np.bincount(votes.annotator, weights=score**2, minlength=votes.annotators)
     chosen = np.flatnonzero(answered >= max(min_answers, 1))
-    together = level ** (1 / chosen.shape[0]) if chosen.shape[0] else level
     binary = bool(np.isin(score, (0.0, 1.0)).all())
     chance = parts.item + parts.rest
     people = []
     for code in chosen.tolist():
-        n, total = int(answered[code]), float(sums[code])
-        value = total / n
-        both = [
-            exact_interval(round(total), n, at) if binary else _student(value, float(squares[code]), n, at)
-            for at in (level, together)
-        ]
+        n = int(answered[code])
+        value = float(sums[code]) / n
+        deviation = (
+            None if binary else sqrt(max(float(squares[code]) / n - value**2, 0.0) * n / max(n - 1, 1))
+        )
         pull = parts.person / (parts.person + chance / n) if parts.person > 0 else 0.0
-        people.append(Person(code, n, value, both[0], both[1], mean + pull * (value - mean)))
+        shrunk = mean + pull * (value - mean)
+        people.append(Person(code, n, value, shrunk, deviation, chosen.shape[0], level))
     return tuple(sorted(people, key=lambda person: (person.value, person.n, -person.annotator)))
 
 
@@ -306,12 +322,11 @@ def _excess(values: FloatArray) -> float:
     return max(float((centred**4).mean()) / second**2 - 3, 0.0) if second > 1e-12 else 0.0
 
 
-def _student(value: float, square_sum: float, n: int, level: float) -> Interval:
+def _student(value: float, deviation: float, n: int, level: float) -> Interval:
     """Student's interval of a mean of scores in [0, 1]; of one answer nothing is known."""
     if n < 2:
         return Interval(0.0, 1.0, level, "Student")
-    error = sqrt(max(square_sum / n - value**2, 0.0) / (n - 1))
-    reach = student_quantile((1 + level) / 2, n - 1) * error
+    reach = student_quantile((1 + level) / 2, n - 1) * deviation / sqrt(n)
     return Interval(max(0.0, value - reach), min(1.0, value + reach), level, "Student")
 
 

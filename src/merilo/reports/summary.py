@@ -12,6 +12,7 @@ from merilo.people.baseline import Baseline
 from merilo.people.gold import Gold
 from merilo.people.provenance import Provenance
 from merilo.people.quality.study import StudyQuality
+from merilo.reports.figures import crowd_summary, single_summary
 from merilo.reports.quality import quality_summary, sensitivity_summary
 
 
@@ -39,6 +40,7 @@ def summary(
         "items": _items(baseline),
         "resolved_by": resolved_by(baseline.resolved_by),
         "metrics": {name: _metric(score, baseline) for name, score in baseline.scores.items()},
+        "single_person": single_summary(baseline.figures),
         "model": _model(baseline),
         "agreement": {
             "krippendorff_alpha": _number(baseline.alpha),
@@ -128,6 +130,7 @@ def _metric(score: Score, baseline: Baseline) -> dict[str, Json]:
         "ci95": _interval(score.interval),
         "n": score.n,
         "interval": score.interval.method if score.interval else None,
+        **crowd_summary(baseline.figures),
     }
     if baseline.published:
         content["by_majority_alone"] = {

@@ -1,0 +1,134 @@
+"""Both figures of a study in `merilo baseline`: the crowd's with its two intervals, and the single person's."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import merilo
+
+
+def study(
+    folder: Path, *, items: int = 60, people: int = 12, overlap: int = 5, seed: int = 0
+) -> list[object]:
+    """A plain study with gold, in which person p3 is always right and p0 guesses."""
+    rng = np.random.default_rng(seed)
+    ability = np.r_[0.25, 0.7, 0.7, 1.0, np.full(people - 4, 0.75)]
+    answers, gold = folder / "answers.csv", folder / "gold.csv"
+    with answers.open("w", newline="") as file, gold.open("w", newline="") as right:
+        writer, known = csv.writer(file), csv.writer(right)
+        writer.writerow(["text", "annotator", "answer"])
+        known.writerow(["text", "gold"])
+        for item in range(items):
+            known.writerow([f"question {item}", "A"])
+            for person in rng.permutation(people)[:overlap]:
+                label = "A" if rng.random() < ability[person] else rng.choice(["B", "C"])
+                writer.writerow([f"question {item}", f"p{person}", label])
+    return [
+        answers,
+        "--platform",
+        "csv",
+        "--item",
+        "text",
+        "--annotator",
+        "annotator",
+        "--answer",
+        "answer",
+        "--gold",
+        gold,
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--resolve", "none"),
+        ("--resolve", "skill"),
+        ("--resolve", "glad"),
+        ("--aggregator", "dawid-skene"),
+        ("--aggregator", "glad"),
+    ],
+    ids=" ".join,
+)
+def test_the_interval_over_items_and_annotators_holds_that_over_items(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    found = merilo("baseline", *study(tmp_path), *options, "--json", "-").json["metrics"]["acc"]
+    low, high = found["ci95"]
+    both_low, both_high = found["ci95_items_and_annotators"]
+    assert both_low <= low <= found["value"] <= high <= both_high
+    assert found["annotators"] == 12
+    assert found["design_effect"] >= 1
+    assert "items and annotators" in found["interval_items_and_annotators"]
+
+
+def test_the_single_person_is_told_from_the_crowd(tmp_path: Path) -> None:
+    found = merilo("baseline", *study(tmp_path), "--json", "-").json
+    single = found["single_person"]
+    assert single["mean"] < found["metrics"]["acc"]["value"]
+    assert single["ci95"][0] < single["mean"] < single["ci95"][1]
+    assert single["best"]["annotator"] == "p3"
+    assert single["best"]["value"] == 1
+    assert single["worst"]["annotator"] == "p0"
+    assert single["spread_ci95"][0] <= single["spread"] <= single["spread_ci95"][1]
+    assert (single["annotators"], single["answers"], single["items"]) == (12, 300, 60)
+
+
+def test_a_single_persons_figure_can_be_counted_by_hand(tmp_path: Path) -> None:
+    arguments = study(tmp_path)
+    found = merilo("baseline", *arguments, "--json", "-").json["single_person"]
+    with Path(str(arguments[0])).open() as file:
+        rows = [row for row in csv.DictReader(file) if row["annotator"] == "p0"]
+    right = sum(row["answer"] == "A" for row in rows)
+    assert (found["worst"]["n"], found["worst"]["value"]) == (
+        len(rows),
+        pytest.approx(right / len(rows), abs=1e-6),
+    )
+
+
+def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:
+    arguments = study(tmp_path)
+    one, two = (merilo("baseline", *arguments, "--json", "-").json for _ in range(2))
+    assert one["metrics"] == two["metrics"]
+    assert one["single_person"] == two["single_person"]
+
+
+def test_without_gold_there_is_neither_figure(tmp_path: Path) -> None:
+    found = merilo("baseline", *study(tmp_path)[:-2], "--json", "-").json
+    assert found["single_person"] is None
+    assert found["metrics"] == {}
+
+
+def test_one_person_alone_has_a_figure_and_no_spread(tmp_path: Path) -> None:
+    table = tmp_path / "one.csv"
+    table.write_text(
+        "text,annotator,answer,gold\n" + "".join(f"q{i},ann,{'AB'[i % 2]},A\n" for i in range(20))
+    )
+    found = merilo(
+        "baseline", table, "--platform", "csv", "--item", "text", "--annotator", "annotator", "--answer", "answer",
+        "--gold", table, "--gold-column", "gold", "--min-votes", "1", "--json", "-",
+    ).json  # fmt: skip
+    assert found["single_person"]["mean"] == 0.5
+    assert found["single_person"]["spread"] == 0
+    assert found["metrics"]["acc"]["ci95_items_and_annotators"][0] < 0.5
+
+
+def test_the_table_and_the_report_name_both(tmp_path: Path) -> None:
+    outcome = merilo("baseline", *study(tmp_path), "--out", tmp_path / "out")
+    assert "single person" in outcome.out
+    assert "items and annotators" in outcome.out
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "The crowd and the single person" in report
+    assert "Все вместе и каждый по отдельности" in report
+
+
+def test_on_lcs_one_person_reaches_far_less_than_the_crowd(pools: Path) -> None:
+    files = sorted((pools / "lcs").glob("*.tsv"))
+    found = merilo(
+        "baseline", *files, "--dataset", "lcs", "--skills", pools / "lcs" / "workerSkills.csv", "--json", "-"
+    ).json
+    assert found["metrics"]["acc"]["value"] == 0.56
+    assert 0.4 < found["single_person"]["mean"] < 0.5
+    assert found["single_person"]["spread"] > 0.15
+    assert found["metrics"]["acc"]["design_effect"] > 1.5
