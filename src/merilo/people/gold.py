@@ -221,10 +221,15 @@ def _flat(record: object, path: Path, row: int) -> dict[str, str | None]:
     flat: dict[str, object] = {}
     for name, value in record.items():
         if name in {"inputs", "meta"} and isinstance(value, Mapping):
-            flat.update(value if name == "inputs" else {"id": value.get("id")})
+            flat.update(value if name == "inputs" else _of_meta(value))
         else:
             flat[name] = value
     return {name: _text(value) for name, value in flat.items() if name != "instruction"}
+
+
+def _of_meta(meta: Mapping[str, object]) -> dict[str, object]:
+    """The id, and the other fields with the mark of `meta` before their names, so that none is taken for an answer."""
+    return {"id": meta.get("id"), **{f"meta.{name}": value for name, value in meta.items() if name != "id"}}
 
 
 def _text(value: object) -> str | None:
@@ -247,7 +252,7 @@ def _gold_column(
         match = next((own for own in free if own.casefold() == name.casefold()), None)
         if match is not None:
             return match
-    rest = [name for name in free if name.casefold() not in _ID_COLUMNS]
+    rest = [name for name in free if name.casefold() not in _ID_COLUMNS and not name.startswith("meta.")]
     if len(rest) == 1:
         return rest[0]
     raise InputError(
@@ -272,7 +277,9 @@ def _matching_columns(
         return named
     if "inputs" in table.columns:
         return ["inputs"]
-    candidates = [name for name in table.columns if name not in {"row", gold}]
+    candidates = [
+        name for name in table.columns if name not in {"row", gold} and not name.startswith("meta.")
+    ]
     held = {name: set(table[name].drop_nulls()) for name in candidates}
     shown = {name: set(items[name].drop_nulls()) for name in fields}
     if len(candidates) < len(fields) or len(candidates) > 8 or len(fields) > 5:

@@ -1,0 +1,203 @@
+"""`merilo experts`: drawing questions, planning, and the experts' figure beside that of people without training."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from merilo.cli.output import OutFolder, emit_json, say
+from merilo.cli.study import command_line, gold_of, reading
+from merilo.datasets import dataset
+from merilo.files import refuse_existing
+from merilo.items import Json, Split, read_split, write_splits
+from merilo.people import platforms, repeats
+from merilo.people.baseline import baseline
+from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.people.experts.planning import QUESTIONS_AN_HOUR, plan
+from merilo.people.experts.sampling import sample_questions
+from merilo.people.experts.study import (
+    Marks,
+    beside_people,
+    decided_right,
+    domains_of,
+    gold_by_item,
+    read_marks,
+)
+from merilo.people.platforms import Columns, Platform
+from merilo.people.provenance import provenance
+from merilo.people.settings import Settings
+from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
+from merilo.reports.summary import as_text
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Expert tests: draw the questions, plan the hours, and set experts beside people without training.",
+)
+
+JsonOption = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output."),
+]
+
+
+@app.command()
+def sample(
+    file: Annotated[Path, typer.Argument(help="The dataset's items: JSON, JSONL or Parquet.")],
+    *,
+    out: Annotated[Path, typer.Option(help="Where the questions go; the format is told by the name.")],
+    questions: Annotated[int, typer.Option("-n", "--questions", help="How many questions a domain.")] = 100,
+    domain: Annotated[str | None, typer.Option(help="The field of the domain, in meta or inputs; one domain when not given.")] = None,
+    even_over: Annotated[list[str] | None, typer.Option(help="A field to be even over; may be given several times, the coarsest first: subdomain, difficulty.")] = None,
+    seed: Annotated[int, typer.Option(help="The seed of the draw.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Draw the questions for experts: so many a domain, even over subdomains and difficulty."""
+    refuse_existing(out, force=force)
+    split = read_split(file)
+    drawn = sample_questions(split.items, questions, domain=domain, fields=even_over or (), seed=seed)
+    write_splits(out, [Split("test", drawn.items)])
+    for name, there in drawn.short.items():
+        say(
+            f"domain '{name}' has only {there} of {questions} questions"
+            if name
+            else f"there are only {there} questions"
+        )
+    if json_to:
+        emit_json(
+            {
+                "questions": len(drawn.items),
+                "short": dict(drawn.short),
+                "strata": [asdict(stratum) | {"values": list(stratum.values)} for stratum in drawn.strata],
+                "seed": seed,
+            },
+            json_to,
+        )
+    if json_to != "-":
+        from merilo.cli.experts_table import show_sample  # noqa: PLC0415 - the JSON needs no tables
+
+        show_sample(drawn, domain, even_over or [], out)
+    return 0
+
+
+@app.command("plan")
+def plan_(
+    *,
+    questions: Annotated[int, typer.Option("-n", "--questions", help="How many questions a domain.")] = 100,
+    experts: Annotated[int, typer.Option(help="How many experts a domain has.")] = 5,
+    own: Annotated[float | None, typer.Option(help="How many of the questions an expert wrote, on average; an equal share of all when not given.")] = None,
+    an_hour: Annotated[float, typer.Option(help="Questions an hour.")] = QUESTIONS_AN_HOUR,
+    rate: Annotated[float | None, typer.Option(help="Pay an hour, in dollars.")] = None,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Plan a domain: hours, pay, and how many answers an item will keep."""
+    made = plan(questions, experts, own=own, questions_an_hour=an_hour, usd_an_hour=rate)
+    if json_to:
+        emit_json({name: value for name, value in asdict(made).items()}, json_to)  # noqa: C416 - the copy has the type
+    if json_to != "-":
+        from merilo.cli.experts_table import show_plan  # noqa: PLC0415 - the JSON needs no tables
+
+        show_plan(made)
+    return 0
+
+
+@app.command("baseline")
+def baseline_(
+    files: Annotated[list[Path], typer.Argument(help="The experts' exports.")],
+    *,
+    people: Annotated[list[Path] | None, typer.Option(help="Exports of people without training on the same questions; may be given several times.")] = None,
+    protocol: Annotated[Literal["out-of-bag", "basic"], typer.Option(help="out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen them, and the procedure is that of merilo baseline.")] = "out-of-bag",
+    mine: Annotated[list[str] | None, typer.Option(help="An answer that means 'may be mine'; may be given several times.")] = None,
+    mine_column: Annotated[str | None, typer.Option(help="A column of marks 'may be mine' beside the answers.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for a question, from the moment it is shown (the guide: 60).")] = None,
+    late: Annotated[Late, typer.Option(help="Answers after the time limit: do not count, count, or count as wrong.")] = "drop",
+    min_answers: Annotated[int, typer.Option(help="Items with fewer answers left are named and not decided.")] = 3,
+    decision: Annotated[Decision, typer.Option(help="What decides: more than half of the answers left, or the most of them.")] = "majority",
+    domain: Annotated[str | None, typer.Option(help="The field of the domain: an input field, or a column (or meta field) of --gold.")] = None,
+    dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset's name.")] = None,
+    gold: Annotated[Path | None, typer.Option(help="Right answers: CSV, TSV, JSON or JSONL, joined on the inputs.")] = None,
+    gold_column: Annotated[str | None, typer.Option(help="The column of right answers, where its name does not tell.")] = None,
+    platform: Annotated[Platform | None, typer.Option(help="Where the files come from; told by their header when not given.")] = None,
+    answer: Annotated[str | None, typer.Option(help="The column of answers, where there are several.")] = None,
+    item: Annotated[list[str] | None, typer.Option(help="A column that makes an item (plain tables); may be given several times.")] = None,
+    annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids (plain tables).")] = None,
+    seconds: Annotated[str | None, typer.Option(help="The column of the seconds that a page took (plain tables).")] = None,
+    min_control_accuracy: Annotated[float, typer.Option(help="People below it on control items are excluded (people, and experts by the basic protocol).")] = 0.5,
+    out: Annotated[Path | None, typer.Option(help="A new folder for experts.json and, out of bag, every question in items.csv.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Make the experts' baseline, and set it beside that of people without training."""
+    folder = OutFolder.checked(out, force=force)
+    declared = dataset(dataset_name) if dataset_name else None
+    labels = declared.answer.labels if declared else ()
+    settings = Settings(
+        dataset=declared.name if declared else None, labels=labels, min_control_accuracy=min_control_accuracy
+    )
+    columns = Columns(answer=answer, item=tuple(item or ()), annotator=annotator, seconds=seconds)
+    with reading(files) as progress:
+        responses = platforms.read(
+            files, platform=platform, columns=columns, labels=labels, progress=progress
+        )
+    known = gold_of(responses, declared, gold, gold_column, None)
+    bag: OutOfBag | None = None
+    if protocol == "basic":
+        made = baseline(responses, settings, gold=known)
+        responses = made.responses
+        right = {
+            int(n): bool(ok) for n, ok in made.consensus.select("item", "correct").drop_nulls().iter_rows()
+        }
+        content = basic_summary(made)
+    else:
+        design = OutOfBagDesign(tuple(mine or ()), time_limit, late, min_answers, decision)
+        marks = read_marks(files, mine_column, responses, platform, columns) if mine_column else Marks()
+        responses = repeats.settle(responses)
+        domains = domains_of(responses, domain, gold) if domain else None
+        bag = out_of_bag(responses, design, gold=gold_by_item(known), domains=domains, marks=marks.of)
+        right, content = decided_right(bag), out_of_bag_summary(bag, marks)
+    untrained, comparison = None, None
+    if people:
+        read = platforms.read(people, platform=platform, columns=columns, labels=labels)
+        untrained = baseline(read, settings, gold=gold_of(read, declared, gold, gold_column, None))
+        comparison = beside_people(right, responses, known, untrained) if right else None
+    options: dict[str, Json] = {
+        "people": [str(path) for path in people or ()], "protocol": protocol, "mine": list(mine or []),
+        "mine_column": mine_column, "time_limit": time_limit, "late": late, "min_answers": min_answers,
+        "decision": decision, "domain": domain, "dataset": dataset_name, "gold": str(gold) if gold else None,
+        "gold_column": gold_column, "platform": platform, "answer": answer, "item": list(item or []),
+        "annotator": annotator, "seconds": seconds, "min_control_accuracy": min_control_accuracy,
+    }  # fmt: skip
+    command = command_line("experts baseline", files, options, _DEFAULTS)
+    inputs = [*files, *(people or ()), *([gold] if gold else [])]
+    summary = experts_summary(
+        content,
+        basic_summary(untrained) if untrained else None,
+        comparison,
+        settings.dataset,
+        provenance(command, inputs, options),
+    )
+    if folder:
+        with folder.filled() as hidden:
+            (hidden / "experts.json").write_text(as_text(summary), encoding="utf-8")
+            if bag:
+                expert_items(bag, responses).write_csv(hidden / "items.csv")
+    if json_to:
+        emit_json(summary, json_to)
+    if json_to != "-":
+        from merilo.cli.experts_table import show_baselines  # noqa: PLC0415 - the JSON needs no tables
+
+        show_baselines(summary, out)
+    return 0
+
+
+_DEFAULTS: dict[str, Json] = {
+    "protocol": "out-of-bag",
+    "late": "drop",
+    "min_answers": 3,
+    "decision": "majority",
+    "min_control_accuracy": 0.5,
+}

@@ -1,0 +1,100 @@
+"""Expert studies on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from merilo.items import Json
+from merilo.people.experts.planning import ExpertPlan
+from merilo.people.experts.sampling import Sample
+
+
+def show_sample(sample: Sample, domain: str | None, fields: Sequence[str], out: Path) -> None:
+    """Print what was drawn, a row a stratum."""
+    console = Console(highlight=False)
+    table = Table(title=f"{len(sample.items)} questions", title_justify="left", title_style="bold")
+    for name in (domain or "domain", *fields):
+        table.add_column(escape(name))
+    table.add_column("there are", justify="right")
+    table.add_column("drawn", justify="right")
+    for stratum in sample.strata:
+        table.add_row(*map(escape, stratum.values), str(stratum.available), str(stratum.taken))
+    console.print(table)
+    console.print(f"The questions: {out}", soft_wrap=True, markup=False)
+
+
+def show_plan(plan: ExpertPlan) -> None:
+    """Print a plan."""
+    table = Table(show_header=False)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_row("questions", str(plan.questions))
+    table.add_row("experts", str(plan.experts))
+    table.add_row("an expert answers", f"{plan.answered:.1f}")
+    table.add_row("hours of one expert", f"{plan.hours:.1f}")
+    table.add_row("hours of all", f"{plan.total_hours:.1f}")
+    table.add_row("answers an item keeps, on average", f"{plan.answers_an_item:.1f}")
+    if plan.usd is not None:
+        table.add_row("pay, USD", f"{plan.usd:.2f}")
+    Console(highlight=False).print(table)
+
+
+def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
+    """Print both baselines side by side, and what was not decided."""
+    console = Console(highlight=False)
+    table = Table(title="Experts and people without training", title_justify="left", title_style="bold")
+    table.add_column("")
+    table.add_column("figure")
+    table.add_column("items", justify="right")
+    experts, people = summary["experts"], summary["people"]
+    for name, side in (("experts", experts), ("people without training", people)):
+        for metric, score in _scores(side, "metrics"):
+            table.add_row(f"{name}, {escape(metric)}", _figure(score), str(score["n"]))
+        for domain, score in _scores(side, "by_domain"):
+            if domain:
+                table.add_row(f"  {escape(domain)}", _figure(score), str(score["n"]))
+    console.print(table)
+    if isinstance(experts, dict) and isinstance(experts.get("answers"), dict):
+        _print_bag(console, experts)
+    comparison = summary["comparison"]
+    if isinstance(comparison, dict):
+        console.print(
+            f"On the {comparison['n']} items that both decided: experts {comparison['experts']:.3f}, people "
+            f"{comparison['people']:.3f}; McNemar's exact p = {comparison['p']:.3g}."
+        )
+    if out:
+        console.print(f"The files: {out}", soft_wrap=True, markup=False)
+
+
+def _print_bag(console: Console, experts: dict[str, Json]) -> None:
+    answers, items = experts["answers"], experts["items"]
+    if not isinstance(answers, dict) or not isinstance(items, dict):
+        return
+    console.print(
+        f"Answers: {answers['counted']} counted, {answers['may_be_mine']} marked as perhaps one's own, "
+        f"{answers['late']} late, {answers['missing']} missing."
+    )
+    for what, text in (("too_few", "too few answers left"), ("no_majority", "no majority")):
+        named = items[what]
+        if isinstance(named, list) and named:
+            console.print(f"{text}: items {', '.join(map(str, named))}", soft_wrap=True, markup=False)
+
+
+def _scores(side: Json, what: str) -> list[tuple[str, dict[str, Json]]]:
+    found = side.get(what) if isinstance(side, dict) else None
+    if not isinstance(found, dict):
+        return []
+    return [(name, score) for name, score in found.items() if isinstance(score, dict)]
+
+
+def _figure(score: dict[str, Json]) -> str:
+    if score["value"] is None:
+        return "—"
+    bounds = score["ci95"]
+    sure = f" \\[{bounds[0]:.3f}, {bounds[1]:.3f}]" if isinstance(bounds, list) else ""
+    return f"{score['value']:.3f}{sure}"

@@ -1,0 +1,85 @@
+"""What an expert study will take: the guide's figures of time, and the answers an item can hope for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from merilo.errors import UsageError
+
+#: The guide's speed: 30 questions an hour, reading, context, pictures and decision included.
+QUESTIONS_AN_HOUR = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertPlan:
+    """What a domain of an expert study will take.
+
+    Attributes:
+        questions: questions asked.
+        experts: N, people of the domain.
+        own: questions that an expert wrote and skips, on average.
+        answered: questions that an expert answers, on average.
+        hours: hours of one expert.
+        total_hours: hours of all.
+        answers_an_item: N - k on average: answers that an item keeps when its authors skip it.
+        usd: what that costs, `None` without a rate.
+    """
+
+    questions: int
+    experts: int
+    own: float
+    answered: float
+    hours: float
+    total_hours: float
+    answers_an_item: float
+    usd: float | None
+
+
+def plan(
+    questions: int,
+    experts: int,
+    *,
+    own: float | None = None,
+    questions_an_hour: float = QUESTIONS_AN_HOUR,
+    usd_an_hour: float | None = None,
+) -> ExpertPlan:
+    """Plan one domain.
+
+    Args:
+        questions: questions asked (the guide: 100 a domain).
+        experts: N, people of the domain.
+        own: how many of them an expert wrote, on average; an equal share of all when not given, 0 for experts who have not
+            seen the dataset.
+        questions_an_hour: the speed.
+        usd_an_hour: the pay.
+
+    Returns:
+        The plan.
+
+    Raises:
+        UsageError: a figure cannot be.
+
+    Example:
+        Five experts on a hundred questions that they wrote themselves, each a fifth:
+
+        >>> made = plan(100, 5)
+        >>> made.answered, round(made.hours, 2), made.answers_an_item
+        (80.0, 2.67, 4.0)
+    """
+    if questions < 1 or experts < 1 or questions_an_hour <= 0:
+        raise UsageError("a plan needs at least one question, one expert and a speed above 0")
+    own = questions / experts if own is None else own
+    if not 0 <= own <= questions:
+        raise UsageError(f"an expert cannot have written {own:g} of {questions} questions")
+    answered = questions - own
+    hours = answered / questions_an_hour
+    return ExpertPlan(
+        questions=questions,
+        experts=experts,
+        own=own,
+        answered=answered,
+        hours=hours,
+        total_hours=hours * experts,
+        answers_an_item=experts * answered / questions,
+        usd=None if usd_an_hour is None else hours * experts * usd_an_hour,
+    )

@@ -1,0 +1,160 @@
+"""Which questions experts are asked: so many a domain, evenly over subdomains and difficulty."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from merilo.errors import DataError, UsageError
+from merilo.files import listed
+from merilo.items import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Questions that are alike in all that was asked for.
+
+    Attributes:
+        values: the domain, then the value of each field.
+        available: how many there are.
+        taken: how many were drawn.
+    """
+
+    values: tuple[str, ...]
+    available: int
+    taken: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The questions that were drawn.
+
+    Attributes:
+        items: the questions, in the dataset's order.
+        strata: what was there and what was taken, by domain and fields.
+        short: domains with fewer questions than asked for -> how many they have.
+    """
+
+    items: tuple[Item, ...]
+    strata: tuple[Stratum, ...]
+    short: Mapping[str, int]
+
+
+def sample_questions(
+    items: Sequence[Item], per_domain: int, *, domain: str | None, fields: Sequence[str] = (), seed: int
+) -> Sample:
+    """Draw N questions a domain, evenly over the values of fields: subdomain first, within it difficulty.
+
+    Each value gets an equal share; a value with fewer questions gives what it has, and the rest is shared among the others;
+    what does not divide evenly goes to values drawn by lot.
+
+    Args:
+        items: the dataset.
+        per_domain: N, how many questions a domain.
+        domain: the field of the domain, in `meta` or `inputs`; `None` takes all items for one domain.
+        fields: the fields to be even over, the coarsest first.
+        seed: the seed of the lots.
+
+    Returns:
+        The sample.
+
+    Raises:
+        UsageError: `per_domain` is below 1, or no item has one of the fields.
+        DataError: some items lack a field that others have.
+    """
+    if per_domain < 1:
+        raise UsageError(f"a domain needs at least 1 question, not {per_domain}")
+    names = [*([domain] if domain else []), *fields]
+    for name in names:
+        _require(items, name)
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, item in enumerate(items):
+        key = (
+            "" if domain is None else str(value_of(item, domain)),
+            *(str(value_of(item, f)) for f in fields),
+        )
+        places[key].append(place)
+    random = Random(seed)  # noqa: S311 - a sample that can be drawn again, not a secret
+    taken: dict[tuple[str, ...], int] = {}
+    short = {}
+    for name in sorted({key[0] for key in places}):
+        own = {key: len(found) for key, found in sorted(places.items()) if key[0] == name}
+        if sum(own.values()) < per_domain:
+            short[name] = sum(own.values())
+        taken |= _spread(per_domain, own, 1, random)
+    drawn = [place for key, n in taken.items() for place in random.sample(places[key], n)]
+    return Sample(
+        tuple(items[place] for place in sorted(drawn)),
+        tuple(Stratum(key, len(places[key]), n) for key, n in taken.items()),
+        short,
+    )
+
+
+def even_shares(n: int, capacities: Sequence[int], random: Random) -> list[int]:
+    """Share `n` evenly among places of limited capacity.
+
+    Args:
+        n: how much there is to share.
+        capacities: what each place can hold.
+        random: draws who gets what does not divide evenly.
+
+    Returns:
+        The shares: they add up to `n`, or to all the capacities if those are less, and two places that are not full differ
+        by at most one.
+
+    Example:
+        >>> even_shares(10, [2, 9, 9], Random(0))
+        [2, 4, 4]
+    """
+    shares = [0] * len(capacities)
+    left = min(n, sum(capacities))
+    while left:
+        # Whoever is full drops out before lots are drawn, so that nobody not full stays two behind.
+        open_places = [i for i, capacity in enumerate(capacities) if shares[i] < capacity]
+        each = min(left // len(open_places), *(capacities[i] - shares[i] for i in open_places))
+        if each == 0:
+            for i in random.sample(open_places, left):
+                shares[i] += 1
+            break
+        for i in open_places:
+            shares[i] += each
+        left -= each * len(open_places)
+    return shares
+
+
+def value_of(item: Item, field: str) -> object:
+    """The value of a field of an item, in `meta` or else in `inputs`; `None` where it has none."""
+    if field in item.meta:
+        return item.meta[field]
+    return item.inputs.get(field) if isinstance(item.inputs, Mapping) else None
+
+
+def _require(items: Sequence[Item], field: str) -> None:
+    without = [item.id for item in items if value_of(item, field) in {None, ""}]
+    if len(without) == len(items):
+        known = sorted({name for item in items for name in item.meta} - {"id"})
+        raise UsageError(f"no item has a field '{field}' (meta holds: {listed(known) or 'nothing but ids'})")
+    if without:
+        raise DataError(
+            f"{len(without)} items have no '{field}' (ids {listed([str(name) for name in without], 5)}): they cannot be "
+            "drawn evenly over it"
+        )
+
+
+def _spread(
+    n: int, own: Mapping[tuple[str, ...], int], depth: int, random: Random
+) -> dict[tuple[str, ...], int]:
+    """Share `n` among the values at one depth of the keys, and each share within its value."""
+    if len(own) == 1:
+        ((key, capacity),) = own.items()
+        return {key: min(n, capacity)}
+    groups: dict[str, dict[tuple[str, ...], int]] = defaultdict(dict)
+    for key, capacity in own.items():
+        groups[key[depth]][key] = capacity
+    shares = even_shares(n, [sum(group.values()) for group in groups.values()], random)
+    taken: dict[tuple[str, ...], int] = {}
+    for share, group in zip(shares, groups.values(), strict=True):
+        taken |= _spread(share, group, depth + 1, random)
+    return taken

@@ -1,0 +1,143 @@
+"""An expert baseline as JSON and as a table."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import polars as pl
+
+from merilo.items import Json
+from merilo.metrics.score import Score
+from merilo.people.baseline import Baseline
+from merilo.people.experts.comparison import Comparison
+from merilo.people.experts.out_of_bag import OutOfBag
+from merilo.people.experts.study import Marks
+from merilo.people.provenance import Provenance
+from merilo.responses import INPUT_MARK, Responses
+
+
+def out_of_bag_summary(result: OutOfBag, marks: Marks) -> dict[str, Json]:
+    """The experts' figure, and what became of every question.
+
+    Args:
+        result: the baseline out of bag.
+        marks: the marks that stood in a column of their own.
+    """
+    return {
+        "protocol": "out-of-bag",
+        "experts": {name: len(ids) for name, ids in result.experts.items()},
+        "items": {
+            "total": len(result.items) + len(marks.only_marked),
+            "decided": sum(one.label is not None or one.outcome == "late" for one in result.items),
+            "too_few": list(result.named("too_few")),
+            "no_majority": list(result.named("no_majority")),
+            "only_marked": list(marks.only_marked),
+            "answers_left": _counts([one.left for one in result.items]),
+        },
+        "answers": {
+            "counted": sum(one.left for one in result.items),
+            "may_be_mine": sum(one.marks for one in result.items),
+            "late": sum(one.late for one in result.items),
+            "missing": sum(one.missing for one in result.items),
+        },
+        "design": {
+            "time_limit_seconds": result.design.seconds,
+            "late": result.design.late,
+            "min_answers": result.design.min_answers,
+            "decision": result.design.decision,
+            "mine": list(result.design.mine),
+        },
+        "metrics": {result.score.name: _score(result.score)} if result.score else {},
+        "undecided_counted_as_wrong": _number(result.undecided_wrong),
+        "by_domain": {name: _score(score) for name, score in result.by_domain.items()},
+    }
+
+
+def basic_summary(baseline: Baseline) -> dict[str, Json]:
+    """The figure of people, or of experts who had not seen the questions, as `merilo baseline` has it, in short."""
+    return {
+        "protocol": "basic",
+        "status": baseline.status,
+        "annotators": baseline.annotators.height,
+        "excluded": int(baseline.annotators["excluded"].sum()),
+        "items": baseline.items,
+        "metrics": {name: _score(score) for name, score in baseline.scores.items()},
+    }
+
+
+def experts_summary(
+    experts: dict[str, Json],
+    people: dict[str, Json] | None,
+    comparison: Comparison | None,
+    dataset: str | None,
+    provenance: Provenance,
+) -> dict[str, Json]:
+    """Both baselines side by side.
+
+    Args:
+        experts: the experts'.
+        people: that of people without training, if they were asked.
+        comparison: the two on the items that both decided.
+        dataset: the dataset's name.
+        provenance: how it was made.
+    """
+    return {
+        "dataset": dataset,
+        "experts": experts,
+        "people": people,
+        "comparison": None
+        if comparison is None
+        else {
+            "n": comparison.n,
+            "experts": _number(comparison.experts),
+            "people": _number(comparison.people),
+            "difference": _number(comparison.experts - comparison.people),
+            "only_experts_right": comparison.only_experts,
+            "only_people_right": comparison.only_people,
+            "p": _number(comparison.p),
+            "test": "McNemar, exact, two-sided",
+        },
+        "provenance": provenance.to_json(),
+    }
+
+
+def expert_items(result: OutOfBag, responses: Responses) -> pl.DataFrame:
+    """Every question after the experts, a row an item: who was left, what they answered, how it was decided."""
+    rows = [
+        {
+            "item": one.item,
+            "domain": one.domain,
+            "experts": one.experts,
+            "may_be_mine": one.marks,
+            "late": one.late,
+            "missing": one.missing,
+            "left": one.left,
+            "answers": "; ".join(f"{label or '(late)'}: {n}" for label, n in one.answers.items()),
+            "label": one.label,
+            "outcome": one.outcome,
+            "correct": one.correct,
+        }
+        for one in result.items
+    ]
+    inputs = responses.items.rename(
+        {name: f"INPUT:{name.removeprefix(INPUT_MARK)}" for name in responses.fields}
+    )
+    table = pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col("item").cast(pl.UInt32))
+    return table.join(inputs, on="item", how="left", maintain_order="left")
+
+
+def _counts(values: list[int]) -> dict[str, Json]:
+    return {str(value): values.count(value) for value in sorted(set(values), reverse=True)}
+
+
+def _score(score: Score) -> dict[str, Json]:
+    interval = score.interval
+    return {
+        "value": _number(score.value),
+        "ci95": [_number(interval.low), _number(interval.high)] if interval else None,
+        "n": score.n,
+    }
+
+
+def _number(value: float) -> float | None:
+    return round(value, 6) if isfinite(value) else None

@@ -1,0 +1,222 @@
+"""`merilo experts`: questions drawn, hours planned, experts beside people."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from merilo.cli import main
+from merilo.items import read_split
+
+EXPERTS = ["ann", "bob", "cat", "dan", "eve"]
+
+
+def written(path: Path, header: list[str], rows: list[list[object]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        table = csv.writer(lines)
+        table.writerow(header)
+        table.writerows(rows)
+    return path
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> dict[str, Path]:
+    """Forty questions of two domains: each expert wrote a fifth; experts know nearly all, people two thirds."""
+    questions = [f"question {n}" for n in range(40)]
+    gold = {text: "ABCD"[n % 4] for n, text in enumerate(questions)}
+    experts, people = [], []
+    for n, text in enumerate(questions):
+        for place, who in enumerate(EXPERTS):
+            mine = n % 5 == place
+            answer = "пропустить" if mine else gold[text] if n != 7 else "D" if gold[text] != "D" else "A"
+            experts.append([text, who, answer, 75 if (n, who) == (3, "ann") else 40, "1" if mine else ""])
+        for place in range(5):
+            wrong = n % 3 == 0
+            people.append(
+                [text, f"p{place}", ("B" if gold[text] == "A" else "A") if wrong else gold[text], 20, ""]
+            )
+    header = ["question", "annotator", "answer", "seconds", "own"]
+    split = {
+        "data": {
+            "test": [
+                {
+                    "instruction": "?",
+                    "inputs": {"question": text},
+                    "outputs": gold[text],
+                    "meta": {
+                        "id": n,
+                        "domain": "law" if n < 20 else "art",
+                        "subdomain": "ab"[n % 2],
+                        "level": n % 3,
+                    },
+                }
+                for n, text in enumerate(questions)
+            ]
+        }
+    }
+    items = tmp_path / "items.json"
+    items.write_text(json.dumps(split), encoding="utf-8")
+    return {
+        "experts": written(tmp_path / "experts.csv", header, experts),
+        "people": written(tmp_path / "people.csv", header, people),
+        "gold": items,
+    }
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict:
+    assert main([*map(str, words), "--json", "-"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+COLUMNS = ("--item", "question", "--seconds", "seconds")
+
+
+def test_two_baselines_stand_side_by_side(study: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    content = run_json(
+        capsys, "experts", "baseline", study["experts"], "--people", study["people"], "--gold", study["gold"],
+        "--mine", "пропустить", "--domain", "domain", *COLUMNS,
+    )  # fmt: skip
+    experts = content["experts"]
+    assert experts["answers"]["may_be_mine"] == 40
+    assert experts["items"]["answers_left"] == {"4": 40}
+    assert experts["metrics"]["acc"]["value"] == 39 / 40
+    assert {name: one["n"] for name, one in experts["by_domain"].items()} == {"law": 20, "art": 20}
+    assert experts["experts"] == {"law": 5, "art": 5}
+    assert content["people"]["metrics"]["acc"]["value"] == pytest.approx(26 / 40)
+    comparison = content["comparison"]
+    assert (comparison["n"], comparison["only_experts_right"], comparison["only_people_right"]) == (40, 14, 1)
+    assert comparison["p"] < 0.01
+
+
+def test_marks_may_stand_in_a_column_of_their_own(
+    study: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside = run_json(
+        capsys,
+        "experts",
+        "baseline",
+        study["experts"],
+        "--gold",
+        study["gold"],
+        "--mine-column",
+        "own",
+        *COLUMNS,
+    )
+    among = run_json(
+        capsys,
+        "experts",
+        "baseline",
+        study["experts"],
+        "--gold",
+        study["gold"],
+        "--mine",
+        "Пропустить",
+        *COLUMNS,
+    )
+    assert beside["experts"]["answers"] == among["experts"]["answers"]
+    assert beside["experts"]["metrics"] == among["experts"]["metrics"]
+
+
+@pytest.mark.parametrize(("late", "counted"), [("drop", 159), ("keep", 160), ("wrong", 160)])
+def test_the_handling_of_late_answers_is_recorded(
+    study: dict[str, Path], capsys: pytest.CaptureFixture[str], late: str, counted: int
+) -> None:
+    content = run_json(
+        capsys, "experts", "baseline", study["experts"], "--gold", study["gold"], "--mine", "пропустить",
+        "--time-limit", "60", "--late", late, *COLUMNS,
+    )  # fmt: skip
+    assert content["experts"]["answers"]["late"] == 1
+    assert content["experts"]["answers"]["counted"] == counted
+    assert content["experts"]["design"]["late"] == late
+    assert content["provenance"]["parameters"]["late"] == late
+    assert content["provenance"]["parameters"]["time_limit"] == 60
+
+
+def test_items_with_too_few_left_are_named(
+    study: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = [
+        "experts", "baseline", study["experts"], "--gold", study["gold"], "--mine", "пропустить",
+        "--min-answers", "5", "--out", out, *COLUMNS,
+    ]  # fmt: skip
+    content = run_json(capsys, *words)
+    assert len(content["experts"]["items"]["too_few"]) == 40
+    assert content["experts"]["metrics"] == {}
+    with (out / "items.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert {row["outcome"] for row in rows} == {"too_few"}
+    assert json.loads((out / "experts.json").read_text(encoding="utf-8")) == content
+
+
+def test_experts_who_saw_nothing_follow_the_basic_protocol(
+    study: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = run_json(
+        capsys,
+        "experts",
+        "baseline",
+        study["people"],
+        "--protocol",
+        "basic",
+        "--gold",
+        study["gold"],
+        *COLUMNS,
+    )
+    assert content["experts"]["protocol"] == "basic"
+    assert content["experts"]["metrics"]["acc"]["n"] == 40
+
+
+def test_studies_of_different_questions_are_not_compared(
+    study: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = written(
+        tmp_path / "other.csv", ["question", "annotator", "answer"], [["else", who, "A"] for who in EXPERTS]
+    )
+    gold = tmp_path / "gold.csv"
+    gold.write_text("question,gold\nquestion 1,B\nquestion 2,C\nelse,A\n", encoding="utf-8")
+    status = main(
+        [*map(str, ("experts", "baseline", study["experts"], "--people", other, "--gold", gold,
+        "--mine", "пропустить", "--item", "question"))]
+    )  # fmt: skip
+    assert status == 2
+    assert "no item in common" in capsys.readouterr().err
+
+
+def test_questions_are_drawn_evenly_and_can_be_drawn_again(
+    study: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "sample.json"
+    words = ["experts", "sample", study["gold"], "-n", "12", "--domain", "domain", "--seed", "5",
+             "--even-over", "subdomain", "--even-over", "level", "--out", out]  # fmt: skip
+    content = run_json(capsys, *words)
+    assert content["questions"] == 24
+    assert {tuple(one["values"]): one["taken"] for one in content["strata"]} == {
+        (domain, sub, str(level)): 2 for domain in ("law", "art") for sub in "ab" for level in range(3)
+    }
+    first = out.read_bytes()
+    assert len(read_split(out).items) == 24
+    assert main([*map(str, words)]) == 2  # never overwritten unless told to
+    run_json(capsys, *words, "--force")
+    assert out.read_bytes() == first
+
+
+def test_the_plan_is_the_guides(capsys: pytest.CaptureFixture[str]) -> None:
+    content = run_json(capsys, "experts", "plan", "-n", "100", "--experts", "5", "--rate", "10")
+    assert content["answers_an_item"] == 4
+    assert content["hours"] == pytest.approx(80 / 30)
+    assert main(["experts", "plan", "--experts", "0"]) == 2
+
+
+def test_the_tables_are_printed(
+    study: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("experts", "baseline", study["experts"], "--people", study["people"], "--gold", study["gold"],
+             "--mine", "пропустить", "--min-answers", "5", "--item", "question")  # fmt: skip
+    assert main([*map(str, words)]) == 0
+    said = capsys.readouterr().out
+    assert "people without training, acc" in said
+    assert "too few answers left: items 1, 2" in said
+    assert main(["experts", "plan"]) == 0
+    assert main(["experts", "sample", str(study["gold"]), "-n", "3", "--out", str(tmp_path / "s.jsonl")]) == 0

@@ -1,0 +1,200 @@
+"""Experts: how questions are drawn, and how answers out of bag decide them."""
+
+from random import Random
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from merilo.errors import DataError, UsageError
+from merilo.items import Item
+from merilo.people.experts.comparison import compare
+from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.people.experts.planning import plan
+from merilo.people.experts.sampling import even_shares, sample_questions
+from merilo.responses import SCHEMA, Responses
+
+
+@given(st.integers(0, 200), st.lists(st.integers(0, 30), max_size=8), st.integers())
+def test_even_shares_are_as_even_as_capacities_allow(n: int, capacities: list[int], seed: int) -> None:
+    shares = even_shares(n, capacities, Random(seed))
+    assert sum(shares) == min(n, sum(capacities))
+    assert all(0 <= share <= capacity for share, capacity in zip(shares, capacities, strict=True))
+    not_full = [share for share, capacity in zip(shares, capacities, strict=True) if share < capacity]
+    if not_full:
+        assert max(shares) - min(not_full) <= 1
+
+
+def dataset(cells: dict[tuple[str, str, int], int]) -> list[Item]:
+    """Items by (domain, subdomain, difficulty) -> how many."""
+    return [
+        Item(f"{domain}-{sub}-{hard}-{n}", "", "?", "", {"domain": domain, "sub": sub, "hard": hard})
+        for (domain, sub, hard), count in cells.items()
+        for n in range(count)
+    ]
+
+
+def test_a_sample_is_even_over_subdomains_and_within_them_over_difficulty() -> None:
+    items = dataset({("law", sub, hard): 40 for sub in "abc" for hard in (1, 2)} | {("art", "a", 1): 7})
+    sample = sample_questions(items, 30, domain="domain", fields=("sub", "hard"), seed=3)
+    taken = {stratum.values: stratum.taken for stratum in sample.strata}
+    assert taken == {("art", "a", "1"): 7} | {("law", sub, str(hard)): 5 for sub in "abc" for hard in (1, 2)}
+    assert sample.short == {"art": 7}
+    assert len({item.id for item in sample.items}) == 37
+
+
+def test_a_small_subdomain_gives_all_it_has_and_the_others_the_rest() -> None:
+    items = dataset({("law", "a", 1): 2, ("law", "b", 1): 50, ("law", "c", 1): 50})
+    sample = sample_questions(items, 20, domain="domain", fields=("sub",), seed=0)
+    assert [stratum.taken for stratum in sample.strata] == [2, 9, 9]
+
+
+@given(st.integers(), st.integers(1, 40))
+def test_the_same_seed_draws_the_same_questions(seed: int, n: int) -> None:
+    items = dataset({("law", sub, hard): 5 for sub in "ab" for hard in (1, 2, 3)})
+    one, two = (
+        sample_questions(items, n, domain="domain", fields=("sub", "hard"), seed=seed) for _ in range(2)
+    )
+    assert one == two
+    assert len(one.items) == min(n, 30)
+
+
+def test_a_field_that_no_item_has_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match="domain, hard, sub"):
+        sample_questions(dataset({("law", "a", 1): 2}), 1, domain="subject", seed=0)
+    broken = [*dataset({("law", "a", 1): 2}), Item("x", "", "?", "", {"domain": "law"})]
+    with pytest.raises(DataError, match="1 items have no 'sub'"):
+        sample_questions(broken, 1, domain="domain", fields=("sub",), seed=0)
+
+
+def experts(rows: list[tuple[int, str, str, float | None]], page: str | None = None) -> Responses:
+    """Responses from (item, expert, answer, seconds)."""
+    table = pl.DataFrame(
+        [
+            {
+                "item": i,
+                "respondent": who,
+                "answer": answer,
+                "is_control": False,
+                "page_seconds": seconds,
+                "page": page,
+            }
+            for i, who, answer, seconds in rows
+        ],
+        schema_overrides={"item": pl.UInt32, "page_seconds": pl.Float64, "page": pl.String},
+    )
+    table = table.with_columns(
+        pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items() if name not in table.columns
+    ).select(list(SCHEMA))
+    items = pl.DataFrame({"item": sorted({row[0] for row in rows})}, schema_overrides={"item": pl.UInt32})
+    return Responses(table, items, len(rows), {})
+
+
+def decided(
+    rows: list[tuple[int, str, str, float | None]], gold: dict[int, str], **design: object
+) -> OutOfBag:
+    return out_of_bag(experts(rows), OutOfBagDesign(mine=("mine",), **design), gold=gold)  # type: ignore[arg-type]
+
+
+FIVE = ["ann", "bob", "cat", "dan", "eve"]
+
+
+def test_an_item_keeps_n_less_k_answers_and_their_majority_decides() -> None:
+    rows = [(1, who, "mine" if who in {"ann", "bob"} else "A", None) for who in FIVE]
+    (item,) = decided(rows, {1: "A"}).items
+    assert (item.experts, item.marks, item.left, item.label, item.outcome, item.correct) == (
+        5, 2, 3, "A", "majority", True,
+    )  # fmt: skip
+
+
+def test_the_authors_own_answer_never_counts() -> None:
+    rows = [(1, who, answer, None) for who, answer in zip(FIVE, ["A", "A", "B", "B", "B"], strict=True)]
+    design = OutOfBagDesign()
+    marks = {("cat", 1), ("dan", 1)}
+    (item,) = out_of_bag(experts(rows), design, gold={1: "B"}, marks=marks).items
+    assert (item.label, item.answers, item.correct) == ("A", {"A": 2, "B": 1}, False)
+
+
+def test_items_with_too_few_left_are_named_and_not_scored() -> None:
+    rows = [(1, who, "mine" if who < "d" else "A", None) for who in FIVE]
+    rows += [(2, who, "A", None) for who in FIVE]
+    result = decided(rows, {1: "A", 2: "A"})
+    assert result.named("too_few") == [1]
+    assert result.score is not None
+    assert (result.score.value, result.score.n) == (1.0, 1)
+    assert result.undecided_wrong == 0.5
+
+
+def test_half_is_no_majority_and_most_votes_may_be_asked_for() -> None:
+    rows = [(1, who, answer, None) for who, answer in zip(FIVE, ["A", "A", "B", "C", "D"], strict=True)]
+    assert decided(rows, {1: "A"}).named("no_majority") == [1]
+    (item,) = decided(rows, {1: "A"}, decision="plurality").items
+    assert (item.label, item.outcome) == ("A", "plurality")
+    tie = [(1, who, answer, None) for who, answer in zip(FIVE[:4], ["A", "A", "B", "B"], strict=True)]
+    assert decided(tie, {1: "A"}, decision="plurality").named("no_majority") == [1]
+
+
+@pytest.mark.parametrize(
+    ("late", "left", "label", "outcome", "correct"),
+    [
+        ("drop", 2, None, "too_few", None),
+        ("keep", 5, "A", "majority", True),
+        ("wrong", 5, None, "late", False),
+    ],
+)
+def test_late_answers_are_handled_as_the_design_said(
+    late: str, left: int, label: str | None, outcome: str, correct: bool | None
+) -> None:
+    rows = [(1, who, "A", 61.0 if who > "b" and who != "bob" else 60.0) for who in FIVE]
+    (item,) = decided(rows, {1: "A"}, seconds=60, late=late).items
+    assert (item.late, item.left, item.label, item.outcome, item.correct) == (
+        3,
+        left,
+        label,
+        outcome,
+        correct,
+    )
+
+
+def test_answers_of_one_page_share_its_time() -> None:
+    rows = [(i, "ann", "A", 90.0) for i in (1, 2)]
+    design = OutOfBagDesign(seconds=60, min_answers=1)
+    assert [one.late for one in out_of_bag(experts(rows, page="p"), design).items] == [0, 0]
+    assert [one.late for one in out_of_bag(experts(rows), design).items] == [1, 1]
+
+
+def test_a_time_limit_without_times_is_refused() -> None:
+    with pytest.raises(DataError, match="no response says how long"):
+        decided([(1, "ann", "A", None)], {}, seconds=60)
+
+
+def test_only_the_people_of_a_domain_count_into_its_n() -> None:
+    rows = [(1, who, "A", None) for who in FIVE[:3]] + [(2, who, "B", None) for who in FIVE[2:]]
+    result = out_of_bag(experts(rows), OutOfBagDesign(), gold={1: "A", 2: "A"}, domains={1: "law", 2: "art"})
+    assert {one.domain: (one.experts, one.missing) for one in result.items} == {"law": (3, 0), "art": (3, 0)}
+    assert {name: score.value for name, score in result.by_domain.items()} == {"art": 0.0, "law": 1.0}
+    with pytest.raises(DataError, match="1 items have no domain"):
+        out_of_bag(experts(rows), OutOfBagDesign(), domains={1: "law"})
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
+def test_the_comparison_is_mcnemars_exact_test(pairs: list[tuple[bool, bool]]) -> None:
+    result = compare(
+        {str(i): one for i, (one, _) in enumerate(pairs)}, {str(i): two for i, (_, two) in enumerate(pairs)}
+    )
+    differing = result.only_experts + result.only_people
+    expected = stats.binomtest(result.only_experts, differing, 0.5).pvalue if differing else 1.0
+    assert result.p == pytest.approx(expected)
+
+
+def test_the_guides_figures_of_time() -> None:
+    made = plan(100, 5, usd_an_hour=10)
+    assert (made.answered, made.answers_an_item) == (80, 4)
+    assert made.hours == pytest.approx(80 / 30)
+    assert made.usd == pytest.approx(10 * 5 * 80 / 30)
+    # The guide allows 3 to 4 hours for the full hundred.
+    assert 3 <= plan(100, 5, own=0).hours <= 4
+    with pytest.raises(UsageError):
+        plan(100, 5, own=101)
