@@ -35,6 +35,11 @@ def test_the_names_are_the_benchmarks() -> None:
     assert ", ".join(KINDS) == BENCHMARK_NAMES
 
 
+def test_the_documentation_explains_each() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "submissions.md").read_text(encoding="utf-8")
+    assert [kind for kind in KINDS if f"| `{kind}` |" not in page] == []
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_error_speaks_both_languages(kind) -> None:
     one = fault(kind, "что-то", "something", position=3, id=17)

@@ -1,0 +1,96 @@
+"""The one scorer: what it asks of a dataset's declaration, and what it says where it cannot answer."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from gold_sets import TITLES, gold_split, right_answer
+
+from merilo.datasets import dataset
+from merilo.datasets.declaration import METRICS
+from merilo.errors import DataError
+from merilo.items import Item
+from merilo.metrics.answers import read_answer
+from merilo.metrics.calibration import read_calibration
+from merilo.metrics.scoring import explain, metric_names, score
+
+PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_is_explained_in_the_documentation(metric: str) -> None:
+    assert f"`{metric}`" in PAGE
+
+
+def test_the_file_of_curves_in_the_documentation_is_one(tmp_path: Path) -> None:
+    (found,) = [
+        block for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) if "calibration" in block
+    ]
+    (tmp_path / "curves.json").write_text(found, encoding="utf-8")
+    assert read_calibration(tmp_path / "curves.json").name == json.loads(found)["name"]
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_names_of_metrics_are_known_before_anybody_answers(title: str) -> None:
+    """A dataset with errors scores 0 on the same metrics that a whole set of answers would get."""
+    declared, split = dataset(title), gold_split(dataset(title), 60)
+    answers = {item.id: read_answer(declared.answer, right_answer(declared, item)) for item in split}
+    scores = score(declared, split.items, answers)
+    main, extra = metric_names(declared, split.items)
+    assert set(main) == {*scores.main, *scores.missing}
+    assert list(extra) == list(scores.extra)
+
+
+def test_items_of_one_text_are_one_cluster() -> None:
+    def item(number: int, text: str) -> Item:
+        return Item(number, "{text}", {"text": text}, "Да", {"id": number})
+
+    answers = {number: "Да" if number % 4 else "Нет" for number in range(40)}
+    alone = score(dataset("RWSD"), [item(n, f"text {n}") for n in range(40)], answers).main["acc"]
+    shared = score(dataset("RWSD"), [item(n, f"text {n % 4}") for n in range(40)], answers).main["acc"]
+    assert alone.value == shared.value
+    assert alone.interval is not None
+    assert shared.interval is not None
+    assert alone.interval.method == "Wilson score"
+    assert "clusters" in shared.interval.method
+
+
+def test_a_respondent_is_nowhere_to_be_seen() -> None:
+    """Who answered is no argument of the scorer."""
+    names = score.__code__.co_varnames[: score.__code__.co_argcount + score.__code__.co_kwonlyargcount]
+    assert names == ("dataset", "items", "answers", "rater", "seed")
+
+
+@pytest.mark.parametrize(
+    ("title", "item", "answer", "told"),
+    [
+        ("LCS", Item(1, "", "a b", None, {"id": 1}), "1", "the test is closed"),
+        ("LCS", Item(1, "", "a b", ["1"], {"id": 1}), "1", "not of the dataset's type"),
+        ("ruEthics", Item(1, "", {}, {"virtue": "1"}, {"id": 1}), None, "lacks 'law'"),
+        ("USE", Item(1, "", {}, "1", {"id": 1}), "1", "needs id_task, variant and score"),
+        ("USE", Item(1, "", {}, "1", {"id": 1, "id_task": "1", "variant": 1, "score": 1, "type": "essay"}), "1", "essay"),
+    ],
+)  # fmt: skip
+def test_gold_that_no_metric_can_use_is_one_sentence(
+    title: str, item: Item, answer: str | None, told: str
+) -> None:
+    declared = dataset(title)
+    given = answer if answer is not None else dict.fromkeys(declared.answer.criteria, "1")
+    with pytest.raises(DataError, match=told):
+        score(declared, [item], {1: given})
+
+
+def test_an_incomplete_variant_has_no_grade() -> None:
+    split = gold_split(dataset("USE"), 30)
+    answers = {item.id: "1" for item in split}
+    scores = score(dataset("USE"), split.items[:20], answers)
+    assert (scores.main, scores.extra) == ({}, {})
+    assert "no complete variant" in scores.missing["grade_norm"]
+
+
+def test_one_answer_of_criteria_is_explained_criterion_by_criterion() -> None:
+    (item,) = gold_split(dataset("ruEthics"), 1).items
+    judgements = explain(dataset("ruEthics"), item, item.outputs)
+    assert [judgement.points for judgement in judgements] == [1.0] * 5
+    assert judgements[0].metric == "mcc, virtue"
