@@ -159,12 +159,13 @@ def _codes(column: pl.Series, known: Sequence[str | int] = ()) -> tuple[IntArray
     first = np.full(int(appearance.max()) + 1, -1, dtype=np.int64)
     first[appearance[::-1]] = np.arange(len(column) - 1, -1, -1)
     present = np.flatnonzero(first >= 0)
-    names = column.gather(first[present])
-    order = names.arg_sort().to_numpy()
+    found = pl.DataFrame({"name": column.gather(first[present]), "place": np.arange(present.size)}).sort(
+        "name"
+    )
     rank = np.empty(first.shape[0], dtype=np.int32)
-    rank[present[order]] = np.arange(present.shape[0], dtype=np.int32)
+    rank[present[found["place"].to_numpy()]] = np.arange(present.shape[0], dtype=np.int32)
     codes: IntArray = rank[appearance]
-    return codes, names.gather(order)
+    return codes, found["name"].rename(column.name)
 
 
 def sorting_order(codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:

@@ -1,0 +1,169 @@
+"""Aggregation and agreement beside crowd-kit and krippendorff: time, objective, labels, memory.
+
+    python benchmarks/aggregation.py [--answers 1000000] [--glad-answers 100000] [--large 10000000]
+
+crowd-kit's GLAD takes a minute or so; `--glad-answers 20000` is quick. Both sides get the same simulated answers, each in the table
+that it reads: pandas for crowd-kit, Polars for Merilo. Dawid-Skene runs as many iterations as crowd-kit chose to run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from merilo.people.aggregation import NO_LABEL, dawid_skene, fit_glad, glad
+from merilo.people.aggregation.glad import GladLikelihood
+from merilo.people.agreement import krippendorff_alpha
+from merilo.people.votes import Votes, encode
+
+T = TypeVar("T")
+
+
+def timed(work: Callable[[], T], times: int = 3) -> tuple[float, T]:
+    """The best of several runs, in seconds, and what came out."""
+    best, result = float("inf"), None
+    for _ in range(times):
+        start = time.perf_counter()
+        result = work()
+        best = min(best, time.perf_counter() - start)
+    return best, result
+
+
+def simulated(answers: int, people: int, labels: int, seed: int = 0) -> tuple[Votes, np.ndarray]:
+    """Answers of people of different ability to items of different difficulty, five an item, and the true labels."""
+    rng = np.random.default_rng(seed)
+    items = answers // 5
+    item = np.repeat(np.arange(items, dtype=np.int32), 5)
+    # Five different people an item: a random one, and the next ones at random distances.
+    steps = rng.integers(1, people // 5, (items, 5))
+    annotator = ((rng.integers(0, people, items)[:, None] + steps.cumsum(axis=1)) % people).reshape(-1)
+    ability, beta = rng.normal(1, 1, people), np.exp(rng.normal(0, 1, items))
+    truth = rng.integers(0, labels, items)
+    right = rng.random(item.size) < 1 / (1 + np.exp(-ability[annotator] * beta[item]))
+    wrong = (truth[item] + rng.integers(1, labels, item.size)) % labels
+    label = np.where(right, truth[item], wrong)
+    return Votes(item, annotator.astype(np.int32), label.astype(np.int32), items, people, labels), truth
+
+
+def row(work: str, peer: float | None, ours: float, at_least: str, more: str = "") -> None:
+    ratio = "" if peer is None else f"{peer / ours:7.1f} x"
+    theirs = "" if peer is None else f"{peer:9.2f}"
+    print(f"{work:<50}{theirs:>10}{ours:>9.2f}{ratio:>11}  {at_least:<14}{more}", flush=True)
+
+
+def compare_glad(answers: int) -> None:
+    import pandas as pd
+    from crowdkit.aggregation import GLAD
+
+    votes, truth = simulated(answers, 200, 4)
+    frame = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
+    ours, consensus = timed(lambda: glad(votes))
+    peer, theirs = timed(lambda: GLAD(n_iter=100).fit(frame.copy()), times=1)
+    likelihood = GladLikelihood.of(votes, np.full(votes.items, NO_LABEL, dtype=np.int32))
+    point = np.concatenate([theirs.alphas_.sort_index(), theirs.betas_.sort_index()])
+    reached = -likelihood.value_and_gradient(point)[0]
+    row(f"GLAD, {answers:,} answers", peer, ours, "(60 x)")
+    fit = consensus.fit
+    labels = theirs.probas_[range(4)].to_numpy().argmax(axis=1)
+    print(
+        f"{'  objective (log-likelihood and priors)':<50}{reached:>10.0f}{fit.log_likelihood[-1]:>9.0f}  higher is better"
+    )
+    print(
+        f"{'  iterations':<50}{len(theirs.loss_history_):>10}{fit.iterations:>9}  ours converged: {fit.converged}"
+    )
+    print(f"{'  right labels':<50}{(labels == truth).mean():>10.4f}{(consensus.label == truth).mean():>9.4f}")
+
+
+def compare_dawid_skene(answers: int) -> None:
+    import pandas as pd
+    from crowdkit.aggregation import DawidSkene
+
+    votes, truth = simulated(answers, 1000, 4)
+    frame = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
+    peer, theirs = timed(lambda: DawidSkene().fit(frame.copy()), times=2)
+    iterations = len(theirs.loss_history_)
+    ours, consensus = timed(lambda: dawid_skene(votes, iterations=iterations, tolerance=0), times=5)
+    row(f"Dawid-Skene, {answers:,} answers, {iterations} iterations, integer ids", peer, ours, "(6 x)")
+    table = theirs.probas_[range(4)].sort_index().to_numpy()
+    same = (table.argmax(axis=1) == consensus.label).mean()
+    away = np.abs(table - consensus.fit.posterior).max()
+    print(f"{'  labels the same, posteriors apart at most':<50}{same:>10.6f}{away:>9.0e}")
+    until, converged = timed(lambda: dawid_skene(votes), times=1)
+    more = f"{converged.fit.iterations} iterations; right {(converged.label == truth).mean():.4f}"
+    row("  ours until it converges", None, until, "", more)
+
+    shuffled = np.random.default_rng(1).permutation(len(votes))
+    names = [f"{what}-{{:08d}}" for what in ("item", "annotator", "label")]
+    columns = [
+        pl.DataFrame({"code": code[shuffled]}).select(pl.format(name.replace("{:08d}", "{}"), pl.col("code").cast(pl.String).str.zfill(8)))
+        .to_series()
+        for name, code in zip(names, (votes.item, votes.annotator, votes.label), strict=True)
+    ]  # fmt: skip
+    texts = pd.DataFrame(dict(zip(("task", "worker", "label"), (c.to_list() for c in columns), strict=True)))
+    peer, _ = timed(lambda: DawidSkene().fit(texts.copy()), times=1)
+    ours, consensus = timed(lambda: dawid_skene(encode(*columns).votes, iterations=iterations, tolerance=0))
+    row(f"Dawid-Skene, {answers:,} answers, string ids, shuffled", peer, ours, "(15 x)")
+    encoding, _ = timed(lambda: encode(*columns))
+    row("  of which encoding", None, encoding, "")
+
+
+def compare_alpha(answers: int) -> None:
+    import krippendorff
+
+    votes, _ = simulated(answers, 200, 4)
+    table = np.full((votes.annotators, votes.items), np.nan)
+    table[votes.annotator, votes.item] = votes.label
+    peer, theirs = timed(
+        lambda: krippendorff.alpha(reliability_data=table, level_of_measurement="nominal"), times=1
+    )
+    ours, alpha = timed(lambda: krippendorff_alpha(votes))
+    row(f"Krippendorff's alpha, {answers:,} answers", peer, ours, "", f"{theirs:.6f} and {alpha:.6f}")
+
+
+def large(answers: int) -> None:
+    """One large fit in a process of its own, so that its memory can be seen."""
+    votes, truth = simulated(answers, 5000, 4)
+    seconds, consensus = timed(lambda: dawid_skene(votes), times=1)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    fit = consensus.fit
+    more = (
+        f"{memory:.2f} GB in all, {fit.iterations} iterations, converged: {fit.converged}, "
+        f"right {(consensus.label == truth).mean():.4f}"
+    )
+    row(f"Dawid-Skene, {answers:,} answers, a process of its own", None, seconds, "(4 GB)", more)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore", DeprecationWarning)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--answers", type=int, default=1_000_000)
+    options.add_argument("--glad-answers", type=int, default=100_000)
+    options.add_argument("--large", type=int, default=10_000_000)
+    options.add_argument("--only-large", action="store_true", help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.only_large:
+        large(chosen.large)
+        return
+    print(f"{'seconds':<50}{'peer':>10}{'ours':>9}{'ratio':>11}  at least")
+    compare_glad(chosen.glad_answers)
+    compare_dawid_skene(chosen.answers)
+    compare_alpha(min(chosen.answers, 100_000))
+    subprocess.run([sys.executable, __file__, "--only-large", "--large", str(chosen.large)], check=True)
+    # A fit of a small pool costs next to nothing in the process of `merilo baseline`.
+    votes, _ = simulated(4000, 190, 4)
+    row("GLAD, 4,000 answers, several starts", None, timed(lambda: fit_glad(votes))[0], "")
+
+
+if __name__ == "__main__":
+    main()
