@@ -356,10 +356,16 @@ def refuse_existing(path: Path, *, force: bool) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old content or the new, never a part.
 
+    What is no regular file (a device, a pipe) is written to, not replaced: root could put a file in the place of
+    `/dev/null`.
+
     Raises:
         OutputError: the file cannot be written.
     """
     try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8", newline="")
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     except OSError as error:

@@ -87,7 +87,8 @@ def page(address):
         return os.read(reading, 4096)
 def search(pattern):
     seeds = {id(object()), id("x" * 100), id(bytearray(10)), id([1] * 1000), ctypes.addressof(ctypes.create_string_buffer(2**20))}
-    seeds.add(ctypes.cast(libc.malloc, ctypes.c_void_p).value)
+    libc.malloc.restype = ctypes.c_void_p
+    seeds |= {libc.malloc(1000), ctypes.addressof(ctypes.create_string_buffer(5000))}
     done = set()
     for seed in seeds:
         for step in (4096, -4096):

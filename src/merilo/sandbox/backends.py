@@ -90,6 +90,9 @@ class Bubblewrap:
             raise MissingPartError(
                 "bubblewrap is not installed: 'apt install bubblewrap' or 'dnf install bubblewrap'"
             )
+        if fakes := [device for device in _DEVICES if not Path(device).is_char_device()]:
+            # A jail that hands it out would let programs write to it.
+            raise MissingPartError(f"{fakes[0]} is not the device that it should be on this machine")
         self._python = python
         self._packages = packages
         self._can_forbid_user_namespaces = "--disable-userns" in _output([self._bwrap, "--help"])

@@ -24,7 +24,10 @@ def frame(message: bytes) -> bytes:
 
 def write(descriptor: int, *parts: bytes | memoryview) -> None:
     """Send one message, in parts or whole, however often the kernel takes only some of it."""
-    waiting = [memoryview(part) for part in (_LENGTH.pack(sum(map(len, parts))), *parts) if len(part)]
+    length = 0
+    for part in parts:  # not `sum`, which a program may have replaced
+        length += len(part)
+    waiting = [memoryview(part) for part in (_LENGTH.pack(length), *parts) if len(part)]
     while waiting:
         taken = os.writev(descriptor, waiting)
         while waiting and taken >= len(waiting[0]):
