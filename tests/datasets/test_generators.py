@@ -157,6 +157,15 @@ def test_rumultiar_expressions_are_as_deep_as_they_say_and_every_depth_is_as_fre
     assert Counter(item.meta["depth"] for item in items) == dict.fromkeys(DEPTHS, 100)
 
 
+@pytest.mark.slow
+def test_rumultiar_still_finds_expressions_when_most_answers_are_used_up() -> None:
+    items = generate("rumultiar", 9000, seed=8)
+    answers = Counter(item.outputs for item in items)
+    assert max(answers.values()) == 10
+    assert len({item.inputs for item in items}) == 9000
+    assert all(item.outputs == SOLVERS["rumultiar"](item.inputs) for item in items)
+
+
 def test_rumultiar_cannot_be_larger_than_its_answers_allow() -> None:
     with pytest.raises(UsageError, match="fewer than 20011"):
         generate("rumultiar", 20011, seed=0)

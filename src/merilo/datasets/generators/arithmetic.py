@@ -6,6 +6,8 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from random import Random
 from typing import Final
 
@@ -42,7 +44,9 @@ _OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
     "*": operator.mul,
 }
 _TERMS: Final = (2, 3, 4)
-_PATIENCE: Final = 200_000
+
+#: ruMultiAr: after so many draws in vain an expression is led to an answer that may still come.
+_LUCK: Final = 20
 
 
 def simplear(size: int, random: Random) -> Iterator[Question]:
@@ -105,7 +109,7 @@ def rumultiar(size: int, random: Random) -> Iterator[Question]:
     """Draw expressions of several depths, equally often; none comes twice, no answer more than ten times.
 
     Raises:
-        UsageError: where the answers that may still come are used up.
+        UsageError: where there are more items than answers.
     """
     if size > len(TARGETS) * MOST_OF_A_TARGET:
         raise UsageError(
@@ -125,8 +129,14 @@ def rumultiar(size: int, random: Random) -> Iterator[Question]:
 
 
 def _fresh(depth: int, random: Random, answers: Counter[int], seen: set[str]) -> _Term:
-    for _ in range(_PATIENCE):
+    """An expression that has not come yet, whose answer may still come."""
+    drawn = 0
+    while True:
+        drawn += 1
         expression = _expression(depth, random)
+        if expression is not None and drawn > _LUCK:
+            free = [answer for answer in TARGETS if answers[answer] < MOST_OF_A_TARGET]
+            expression = _led(expression, random.choice(free))
         if (
             expression is not None
             and expression.value in TARGETS
@@ -134,7 +144,21 @@ def _fresh(depth: int, random: Random, answers: Counter[int], seen: set[str]) ->
             and expression.text not in seen
         ):
             return expression
-    raise UsageError(f"no new expression of depth {depth} was found after {len(seen)}: ask for fewer items")
+
+
+def _led(expression: _Term, answer: int) -> _Term | None:
+    """The expression with a product and a term more, which lead to an answer; None where that is too far."""
+    steps = _steps().get(answer - expression.value)
+    if steps is None:
+        return None
+    a, b, c, d = (_number(step).text for step in steps)
+    return _Term(f"{expression.text} + {a} * {b} * {c} + {d}", answer)
+
+
+@cache
+def _steps() -> dict[int, tuple[int, int, int, int]]:
+    """Difference -> arguments a, b, c, d with a * b * c + d equal to it."""
+    return {a * b * c + d: (a, b, c, d) for a, b, c, d in product(ARGUMENTS, repeat=4)}
 
 
 def _expression(depth: int, random: Random) -> _Term | None:
@@ -166,7 +190,10 @@ def _expression(depth: int, random: Random) -> _Term | None:
 
 def _term(depth: int, random: Random) -> _Term | None:
     if depth == 0:
-        number = random.choice(ARGUMENTS)
-        return _Term(f"({number})" if number < 0 else str(number), number)
+        return _number(random.choice(ARGUMENTS))
     inner = _expression(depth, random)
     return None if inner is None else _Term(f"({inner.text})", inner.value)
+
+
+def _number(value: int) -> _Term:
+    return _Term(f"({value})" if value < 0 else str(value), value)
