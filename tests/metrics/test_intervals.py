@@ -92,7 +92,9 @@ def test_a_single_dialogue_is_drawn_in_blocks_of_neighbours() -> None:
 def test_every_interval_stays_in_the_range_of_the_scores(values: list[float], data: st.DataObject) -> None:
     clusters = data.draw(st.none() | st.lists(st.integers(0, 4), min_size=len(values), max_size=len(values)))
     interval = mean_interval(values, clusters, resamples=50)
-    assert interval is not None
+    if interval is None:
+        assert np.ptp(values) < 1e-9 or len(values) < 5, "equal scores tell nothing of their spread"
+        return
     assert -1e-9 <= interval.low <= interval.high <= 1 + 1e-9
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -36,13 +39,14 @@ def score_archive(
 
     Exit status 1: the submission was scored and is not ready for the public table.
     """
-    tests = read_gold(gold)
     rater = rater_of(rudetox_models, rudetox_curves)
     try:
-        result = score_submission(archive, tests, rater=rater, seed=seed)
+        with _uncollected():
+            tests = read_gold(gold)
+            result = score_submission(archive, tests, rater=rater, seed=seed)
     except ArchiveError as error:
         if json_to:
-            emit_json(content_of(refused(error, tests)), json_to)
+            emit_json(content_of(refused(error)), json_to)
         raise error.told(lang) from error
     if json_to:
         making: dict[str, Json] = {"seed": seed, "rudetox": {**rater.making} if rater else None}
@@ -52,6 +56,16 @@ def score_archive(
 
         show_result(result, lang)
     return 0 if result.ready_for_public else 1
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the cyclic garbage collector: it takes a third of the time to walk items that all live to the end."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @app.command("sample")

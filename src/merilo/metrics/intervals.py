@@ -94,7 +94,7 @@ def mean_interval(
         resamples: how many to draw.
 
     Returns:
-        The interval, or `None` of no items.
+        The interval; `None` of no items, and of items that all score alike between 0 and 1.
 
     References:
         B. Efron, R. Tibshirani (1993), An introduction to the bootstrap, chapter 13 (percentile intervals).
@@ -123,7 +123,9 @@ def mean_interval(
         sizes = np.bincount(codes).astype(np.float64)
         draws, drawn = len(sums), "clusters"
     means = _resampled_ratios(sums, sizes, draws, np.random.default_rng(seed), resamples)
-    if not independent and np.ptp(means) < ALIKE:
+    if np.ptp(means) < ALIKE:
+        if independent:
+            return None
         return mean_interval(scores, over=over, level=level, seed=seed, resamples=resamples)
     return percentile_interval(means, drawn, level=level, seed=seed)
 

@@ -145,15 +145,9 @@ def score_submission(
     return _result(datasets, ignored)
 
 
-def refused(error: ArchiveError, gold: Mapping[str, Gold]) -> Result:
+def refused(error: ArchiveError) -> Result:
     """The result of an archive that cannot be scored at all."""
-    return Result(
-        {},
-        None,
-        tuple(title for title, one in gold.items() if one.dataset.in_total),
-        ready_for_public=False,
-        faults=(error.fault,),
-    )
+    return Result({}, None, (), ready_for_public=False, faults=(error.fault,))
 
 
 def content_of(result: Result) -> dict[str, Json]:
