@@ -135,7 +135,7 @@ def mcnemar(better: int, worse: int) -> float:
     """
     n, fewer = better + worse, min(better, worse)
     if n <= 1000:
-        return min(1.0, 2 * sum(comb(n, k) for k in range(fewer + 1)) / 2**n)
+        return min(1.0, 2 * sum(comb(n, k) for k in range(fewer + 1)) / (1 << n))
     return min(1.0, 2 * at_most(fewer, n, 0.5))
 
 
