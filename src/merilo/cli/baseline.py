@@ -12,6 +12,7 @@ from merilo.cli.study import command_line, gold_of, reading
 from merilo.datasets import dataset
 from merilo.items import Json
 from merilo.people import platforms
+from merilo.people.agreement import Level
 from merilo.people.baseline import Settings, baseline
 from merilo.people.controls import read_skills
 from merilo.people.decision import Aggregator, Resolve
@@ -50,6 +51,8 @@ def make(
     resolve: Annotated[Resolve, typer.Option(help="Items left open: left out (the published procedure); decided by most votes and then skill; and then GLAD; or by all of these in turn.", rich_help_panel=_PROCEDURE)] = "cascade",
     anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Let the models know the right answers of control items.", rich_help_panel=_PROCEDURE)] = False,
     normalise: Annotated[list[str] | None, typer.Option(help="Free answers: rules by which spellings are one answer (numbers, words, or single rules; may be given several times).", rich_help_panel=_PROCEDURE)] = None,
+    by: Annotated[list[str] | None, typer.Option(help="A field of the items (of the inputs, or of the gold's file: domain finds meta.domain): agreement and the figure are told for each of its values; may be given several times.", rich_help_panel=_PROCEDURE)] = None,
+    level: Annotated[Level, typer.Option(help="What labels are to Krippendorff's alpha: names, places in an order, or numbers.", rich_help_panel=_PROCEDURE)] = "nominal",
     repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
     item: Annotated[list[str] | None, typer.Option(help="A column that makes an item; may be given several times.", rich_help_panel=_COLUMNS)] = None,
     annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids.", rich_help_panel=_COLUMNS)] = None,
@@ -81,6 +84,8 @@ def make(
         resolve=resolve,
         anchor_controls=anchor_controls,
         normalise=tuple(normalise or ()),
+        by=tuple(by or ()),
+        level=level,
         repeats=repeats,
         currency=currency,
     )
@@ -113,7 +118,7 @@ def make(
         "answer": answer, "skills": _name(skills), "encoding": encoding, "currency": currency, "metric": metric,
         "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": min_votes,
         "max_low_agreement": max_low_agreement, "aggregator": aggregator, "resolve": resolve,
-        "anchor_controls": anchor_controls, "normalise": list(normalise or []), "repeats": repeats, "item": list(item or []),
+        "anchor_controls": anchor_controls, "normalise": list(normalise or []), "by": list(by or []), "level": level, "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page, "started": started, "submitted": submitted,
         "seconds": seconds, "reward": reward,
     }  # fmt: skip
@@ -146,6 +151,7 @@ _DEFAULTS: dict[str, Json] = {
     "aggregator": "majority",
     "resolve": "cascade",
     "anchor_controls": False,
+    "level": "nominal",
     "repeats": "refuse",
 }
 

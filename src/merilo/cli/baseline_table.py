@@ -6,9 +6,12 @@ from math import isnan
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from merilo.files import shortened
 from merilo.people.aggregation import Resolution
+from merilo.people.agreement import Agreement
 from merilo.people.baseline import Baseline
 from merilo.reports.figures import lines
 
@@ -21,6 +24,13 @@ _WAYS = {
     Resolution.GLAD: "GLAD",
     Resolution.DAWID_SKENE: "Dawid-Skene",
     Resolution.UNRESOLVED: "unresolved",
+}
+
+
+_COEFFICIENTS = {
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "fleiss_kappa": "Fleiss' kappa",
+    "gwet_ac1": "Gwet's AC1",
 }
 
 
@@ -88,7 +98,6 @@ def _people(baseline: Baseline) -> list[tuple[str, str]]:
 
 def _items(baseline: Baseline) -> list[tuple[str, str]]:
     ways = ", ".join(f"{n} {_WAYS[way]}" for way, n in baseline.resolved_by.items() if n and way in _WAYS)
-    alpha = "not defined" if isnan(baseline.alpha) else f"{baseline.alpha:.3f}"
     return [
         ("items", f"{baseline.items}: {ways}"),
         ("overlap", f"{_overlap(baseline.overlap_before)}; after exclusion {_overlap(baseline.overlap)}"),
@@ -96,8 +105,36 @@ def _items(baseline: Baseline) -> list[tuple[str, str]]:
             "without majority",
             f"{baseline.low_agreement} of {baseline.items} ({baseline.low_agreement_share:.1%})",
         ),
-        ("Krippendorff's alpha", f"{alpha}  on {baseline.used.height} responses"),
+        *_agreement(baseline.agreement),
+        *_groups(baseline),
     ]
+
+
+def _agreement(agreement: Agreement) -> list[tuple[str, str]]:
+    """The coefficients with their intervals, and items by the size of their majority."""
+    rows = []
+    for name, title in _COEFFICIENTS.items():
+        value, interval = getattr(agreement, name), agreement.intervals.get(name)
+        sure = f" \\[{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
+        rows.append(
+            (title, "not defined" if isnan(value) else f"{value:.3f}{sure}  on {agreement.answers} responses")
+        )
+    sizes = ", ".join(f"{n} of {size}" for size, n in agreement.majority_sizes.items())
+    return [*rows, ("largest group of equal answers", f"{sizes} (items of people)")]
+
+
+def _groups(baseline: Baseline) -> list[tuple[str, str]]:
+    """A line for each group of items, for the fields that were asked for."""
+    rows = []
+    for field, groups in baseline.by.items():
+        for value, group in groups.items():
+            parts = [f"{group.items} items"]
+            if group.score:
+                parts.append(f"{group.score.name} {group.score.value:.3f} on {group.score.n}")
+            if group.agreement and not isnan(group.agreement.krippendorff_alpha):
+                parts.append(f"alpha {group.agreement.krippendorff_alpha:.3f}")
+            rows.append((f"  {escape(field)}: {escape(shortened(value, 40))}", ", ".join(parts)))
+    return rows
 
 
 def _overlap(counts: dict[int, int]) -> str:

@@ -16,13 +16,16 @@ import polars as pl
 from merilo.errors import DataError
 from merilo.metrics.intervals import wilson
 from merilo.metrics.score import Score
-from merilo.people import aggregation, agreement, controls, cost, repeats
+from merilo.people import aggregation, controls, cost, repeats
 from merilo.people.aggregation import Consensus, Fit, Resolution
+from merilo.people.agreement import Agreement, measure
 from merilo.people.decision import PoolVotes, Resolve, decide, pool_votes
 from merilo.people.figures import Figures, figures
 from merilo.people.gold import Gold
+from merilo.people.groups import Group, groups_by
 from merilo.people.normalisation import Normalisation, normalise, normalise_gold, rules_of
 from merilo.people.remarks import Remark, reasons_to_reject, remarks
+from merilo.people.scales import on_scale
 from merilo.people.settings import Settings
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
@@ -71,7 +74,8 @@ class Baseline:
             gold.
         resolved_by: how many items were resolved in each way.
         low_agreement: how many items have no majority.
-        alpha: Krippendorff's nominal alpha of the responses used; NaN where it is not defined.
+        agreement: how far people agree, on the responses used.
+        by: field -> value -> the items that share it, for the fields that the settings name.
         cost: money and time.
         gold: the right answers and what did not match; `None` without gold.
     """
@@ -92,7 +96,8 @@ class Baseline:
     figures: Figures | None
     resolved_by: dict[Resolution, int]
     low_agreement: int
-    alpha: float
+    agreement: Agreement
+    by: dict[str, dict[str, Group]]
     cost: cost.Cost
     gold: Gold | None = None
     overlap_before: dict[int, int] = field(default_factory=dict)
@@ -107,6 +112,11 @@ class Baseline:
     def items(self) -> int:
         """How many items the study has."""
         return self.consensus.height
+
+    @property
+    def alpha(self) -> float:
+        """Krippendorff's alpha of the responses used; NaN where it is not defined."""
+        return self.agreement.krippendorff_alpha
 
     @property
     def low_agreement_share(self) -> float:
@@ -165,6 +175,9 @@ def baseline(
     scores, bounds = _score(consensus, pool, settings) if gold else ({}, None)
     published = _published(items, pool, majority, settings, gold)
     people = _with_quality(annotators, pool, decided.fit)
+    on_level, values = on_scale(
+        pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, settings.labels
+    )
     reasons = reasons_to_reject(low, items.height, settings)
     return Baseline(
         settings=settings,
@@ -192,7 +205,17 @@ def baseline(
         else None,
         resolved_by=_ways(consensus),
         low_agreement=low,
-        alpha=agreement.krippendorff_alpha(pool.votes),
+        agreement=measure(on_level, level=settings.level, values=values),
+        by=groups_by(
+            settings.by,
+            items=items,
+            gold=gold,
+            pool=pool,
+            consensus=consensus,
+            metric=settings.metric,
+            level=settings.level,
+            order=settings.labels,
+        ),
         cost=cost.cost(responses, settings.currency),
         gold=gold,
         overlap_before=_overlap(items, tests),

@@ -33,6 +33,7 @@ class Gold:
         without_gold: the numbers of the pool's items that have none.
         unused: the rows of the file that match no item of the pool.
         warnings: what the reader should know.
+        fields: the file's other fields of those items, `meta.*` among them: `item` and text columns; `None` without a file.
     """
 
     answers: pl.DataFrame
@@ -40,6 +41,7 @@ class Gold:
     without_gold: tuple[int, ...] = ()
     unused: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
+    fields: pl.DataFrame | None = None
 
 
 def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:
@@ -94,11 +96,13 @@ def read_gold(
     key = pl.concat_str([pl.col(name).fill_null("") for name in inputs], separator=_separator(inputs)).alias(
         "key"
     )
+    others = [name for name in table.columns if name not in {"row", gold, *inputs}]
     rows = table.select(
         "row",
         key,
         pl.col(gold).alias("gold"),
         _id(table).alias("id"),
+        *(pl.col(name).alias(f"\x1f{name}") for name in others),
     ).filter(pl.col("gold").is_not_null())
     mapping = unify(sorted(rows["gold"].unique()), list(labels))
     rows = rows.with_columns(pl.col("gold").replace(mapping))
@@ -125,6 +129,7 @@ def read_gold(
         tuple(joined.filter(pl.col("gold").is_null())["item"]),
         tuple(unused["row"]),
         warnings,
+        found.select("item", *(pl.col(f"\x1f{name}").alias(name) for name in others if name != "item")),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from merilo.errors import UsageError
+from merilo.people.agreement import Level
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.normalisation import rules_of
 from merilo.people.repeats import Repeats
@@ -30,6 +31,8 @@ class Settings:
         resolve: what happens to items that it leaves open; see `decision.decide`.
         anchor_controls: whether models know the labels of control items.
         normalise: names of the rules by which answers are one; see `normalisation.RULES` and `SETS`.
+        by: fields of the items by which agreement and the figure are told apart.
+        level: the level of measurement of Krippendorff's alpha.
         repeats: what happens to an annotator's second answer to an item.
         currency: the currency of rewards, where the platform does not say it.
     """
@@ -45,6 +48,8 @@ class Settings:
     resolve: Resolve = "cascade"
     anchor_controls: bool = False
     normalise: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    level: Level = "nominal"
     repeats: Repeats = "refuse"
     currency: str | None = None
 

@@ -152,8 +152,7 @@ def _codes(column: pl.Series, known: Sequence[str | int] = ()) -> tuple[IntArray
         every, names = _codes(extended)
         return every[: len(column)], names
     if column.dtype.is_integer() or not len(column):
-        numbers, place = np.unique(column.to_numpy(), return_inverse=True)
-        return place.astype(np.int32), pl.Series(numbers, dtype=column.dtype)
+        return _codes_of_numbers(column)
     # A categorical hashes every string once; sorting is left to the few that differ.
     appearance = column.cast(pl.String).cast(pl.Categorical).to_physical().to_numpy()
     first = np.full(int(appearance.max()) + 1, -1, dtype=np.int64)
@@ -166,6 +165,19 @@ def _codes(column: pl.Series, known: Sequence[str | int] = ()) -> tuple[IntArray
     rank[present[found["place"].to_numpy()]] = np.arange(present.shape[0], dtype=np.int32)
     codes: IntArray = rank[appearance]
     return codes, found["name"].rename(column.name)
+
+
+def _codes_of_numbers(column: pl.Series) -> tuple[IntArray, pl.Series]:
+    """The same for whole numbers, which need no sorting where they lie close together."""
+    values = column.to_numpy()
+    if values.size and int(values.max()) - int(values.min()) <= 4 * values.size:
+        lowest = int(values.min())
+        offset = values.astype(np.int64) - lowest
+        present = np.bincount(offset) > 0
+        rank = (np.cumsum(present) - 1).astype(np.int32)
+        return rank[offset], pl.Series(np.flatnonzero(present) + lowest).cast(column.dtype)
+    numbers, place = np.unique(values, return_inverse=True)
+    return place.astype(np.int32), pl.Series(numbers, dtype=column.dtype)
 
 
 def sorting_order(codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:

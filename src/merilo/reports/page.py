@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from merilo.items import Json
 from merilo.metrics.intervals import wilson
+from merilo.metrics.score import Interval
 from merilo.people.aggregation import Resolution
 from merilo.people.baseline import Baseline
 from merilo.people.quality.study import StudyQuality
@@ -88,6 +89,8 @@ def page(baseline: Baseline, content: dict[str, Json], quality: StudyQuality | N
         fields=[name for name in baseline.consensus.columns if name not in _OWN_COLUMNS],
         rows=_rows(content),
         alpha_defined=not isnan(baseline.alpha),
+        alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
+        coefficients=_coefficients(baseline),
         unjudged=int((baseline.annotators["controls"] == 0).sum()),
         most_rows=MOST_ROWS,
         quality=quality,
@@ -100,6 +103,18 @@ def page(baseline: Baseline, content: dict[str, Json], quality: StudyQuality | N
 _OWN_COLUMNS: Final = frozenset({
     "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
 })  # fmt: skip
+
+
+def _coefficients(baseline: Baseline) -> list[tuple[Bilingual, float, Interval | None]]:
+    """The coefficients of agreement that are defined, with their intervals."""
+    names = {
+        "krippendorff_alpha": Bilingual("Krippendorff's alpha", "альфа Криппендорфа"),
+        "fleiss_kappa": Bilingual("Fleiss' kappa", "каппа Флейса"),
+        "gwet_ac1": Bilingual("Gwet's AC1", "AC1 Гвета"),
+    }
+    found = baseline.agreement
+    rows = [(title, getattr(found, name), found.intervals.get(name)) for name, title in names.items()]
+    return [row for row in rows if not isnan(row[1])]
 
 
 def _sign(value: str) -> Bilingual:

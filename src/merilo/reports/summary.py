@@ -8,8 +8,10 @@ from math import isfinite
 from merilo.items import Json
 from merilo.metrics.score import Interval, Score
 from merilo.people.aggregation import Resolution
+from merilo.people.agreement import Agreement
 from merilo.people.baseline import Baseline
 from merilo.people.gold import Gold
+from merilo.people.groups import Group
 from merilo.people.provenance import Provenance
 from merilo.people.quality.study import StudyQuality
 from merilo.reports.figures import crowd_summary, single_summary
@@ -43,11 +45,16 @@ def summary(
         "single_person": single_summary(baseline.figures),
         "model": _model(baseline),
         "agreement": {
-            "krippendorff_alpha": _number(baseline.alpha),
+            **_coefficients(baseline.agreement),
+            "level": baseline.settings.level,
             "low_agreement": baseline.low_agreement,
             "low_agreement_share": _number(baseline.low_agreement_share),
             "max_low_agreement": baseline.settings.max_low_agreement,
             "n": baseline.used.height,
+        },
+        "by": {
+            field: {value: _group(group) for value, group in groups.items()}
+            for field, groups in baseline.by.items()
         },
         "cost": _cost(baseline),
         "gold": _gold(baseline.gold),
@@ -146,6 +153,29 @@ def _metric(score: Score, baseline: Baseline) -> dict[str, Json]:
             "dropped_resolved_by_plurality": _number(baseline.bounds.plurality),
         }
     return content
+
+
+def _coefficients(agreement: Agreement) -> dict[str, Json]:
+    """Coefficients with their intervals, and items by the size of their majority."""
+    found: dict[str, Json] = {}
+    for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac1"):
+        found[name] = _number(getattr(agreement, name))
+        found[f"{name}_ci95"] = _interval(agreement.intervals.get(name))
+    alpha = agreement.intervals.get("krippendorff_alpha")
+    found["interval"] = alpha.method if alpha else None
+    found["majority_sizes"] = {str(size): n for size, n in agreement.majority_sizes.items()}
+    return found
+
+
+def _group(group: Group) -> dict[str, Json]:
+    """A part of the study: its items, how far people agree on them, and the figure on them."""
+    found: dict[str, Json] = {"items": group.items}
+    if group.agreement:
+        found |= {"answers": group.agreement.answers, "agreement": _coefficients(group.agreement)}
+    if group.score:
+        score = group.score
+        found[score.name] = {"value": _number(score.value), "ci95": _interval(score.interval), "n": score.n}
+    return found
 
 
 def _model(baseline: Baseline) -> Json:

@@ -25,7 +25,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 AT_ONCE = 8_000_000
 
 #: Resamples are cut, to no fewer than 200, where they would need more cells than this in all.
-AT_MOST = 400_000_000
+AT_MOST = 100_000_000
 
 
 def bootstrap(
@@ -57,7 +57,8 @@ def bootstrap(
     if resamples < 1:
         raise UsageError("a bootstrap takes at least 1 resample")
     profiles = _Profiles.of(votes)
-    if not profiles.answers.size:
+    if profiles.items.sum() < 2:
+        # One item drawn again and again is always itself: that would look like certainty.
         return {}
     resamples = min(resamples, max(200, AT_MOST // max(profiles.cell_label.size, 1)))
     rng = np.random.default_rng(seed)
@@ -67,6 +68,7 @@ def bootstrap(
         "fleiss_kappa": profiles.kappa,
         "gwet_ac1": profiles.ac1,
     }
+    seen = profiles.items[None, :].astype(np.float64)
     found: dict[str, list[FloatArray]] = {name: [] for name in statistics}
     step = max(1, AT_ONCE // max(profiles.cell_label.size, votes.labels, 1))
     for start in range(0, resamples, step):
@@ -76,21 +78,27 @@ def bootstrap(
     return {
         name: interval
         for name, parts in found.items()
-        if (interval := _interval(np.concatenate(parts), confidence, seed)) is not None
+        if (interval := _interval(np.concatenate(parts), float(statistics[name](seen)[0]), confidence, seed))
+        is not None
     }
 
 
-def _interval(estimates: FloatArray, confidence: float, seed: int) -> Interval | None:
-    """The percentile interval over the samples on which the coefficient is defined."""
+def _interval(estimates: FloatArray, value: float, confidence: float, seed: int) -> Interval | None:
+    """The percentile interval over the samples on which the coefficient is defined, moved so that its mean is the value.
+
+    An item that is drawn twice agrees with itself by chance, which real items do not: the coefficients of resamples are
+    too low by about one part in the number of items, and would miss the value itself where items are few.
+    """
     defined = estimates[np.isfinite(estimates)]
-    if not defined.size:
+    if not defined.size or not np.isfinite(value):
         return None
-    interval = percentile_interval(defined, "items", level=confidence, seed=seed)
+    centred = np.minimum(defined - defined.mean() + value, 1.0)
+    interval = percentile_interval(centred, "items", level=confidence, seed=seed)
     lost = estimates.size - defined.size
-    if not lost:
-        return interval
-    method = f"{interval.method}, {lost} more on which it is not defined"
-    return Interval(interval.low, interval.high, interval.level, method)
+    method = interval.method.replace("percentile", "percentile, centred on the value")
+    if lost:
+        method += f", {lost} more on which it is not defined"
+    return Interval(min(interval.low, value), max(interval.high, value), interval.level, method)
 
 
 @dataclass(frozen=True, slots=True)

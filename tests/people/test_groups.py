@@ -1,0 +1,158 @@
+"""Agreement on a scale, and the parts of a study, through the real command."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import merilo
+from exports import row, toloka, written
+
+from merilo.errors import UsageError
+from merilo.people.agreement import krippendorff_alpha
+from merilo.people.scales import on_scale
+from merilo.people.votes import Votes
+
+
+def votes_of(names: list[str]) -> Votes:
+    codes = np.arange(len(names))
+    return Votes(codes // 2, codes % 2, codes, len(names) // 2 + 1, 2, len(names))
+
+
+def test_numbers_are_ordered_by_their_value_and_not_by_the_alphabet() -> None:
+    ordered, values = on_scale(votes_of(["10", "9", "1"]), ["10", "9", "1"], "ordinal")
+    assert ordered.label.tolist() == [2, 1, 0]
+    assert values is None
+
+
+def test_the_datasets_own_order_comes_first() -> None:
+    names = ["good", "bad", "fair"]
+    ordered, _ = on_scale(votes_of(names), names, "ordinal", ["bad", "fair", "good"])
+    assert ordered.label.tolist() == [2, 0, 1]
+
+
+def test_the_interval_level_takes_numbers_only() -> None:
+    votes, values = on_scale(votes_of(["1", "2,5"]), ["1", "2,5"], "interval")
+    assert values.tolist() == [1.0, 2.5]
+    assert votes.label.tolist() == [0, 1]
+    with pytest.raises(UsageError, match="'two' is an answer"):
+        on_scale(votes_of(["1", "two"]), ["1", "two"], "interval")
+
+
+def study(tmp_path: Path) -> tuple[Path, Path]:
+    """Four items of two domains; people agree on law and do not on medicine."""
+    rows = []
+    for item in range(12):
+        for person in range(5):
+            answer = str(item % 3 + 1) if item < 6 else str((item + person) % 3 + 1)
+            rows.append(row(f"q{item}", answer, f"w{person}"))
+    gold = [
+        {
+            "inputs": f"q{item}",
+            "outputs": str(item % 3 + 1),
+            "meta": {"id": item, "domain": "law" if item < 6 else "medicine"},
+        }
+        for item in range(12)
+    ]
+    return (
+        written(tmp_path / "p.tsv", toloka(rows)),
+        written(tmp_path / "gold.json", json.dumps({"data": {"test": gold}}, ensure_ascii=False)),
+    )
+
+
+def test_agreement_and_the_figure_are_told_for_each_domain(tmp_path: Path) -> None:
+    pool, gold = study(tmp_path)
+    outcome = merilo(
+        "baseline",
+        pool,
+        "--gold",
+        gold,
+        "--by",
+        "domain",
+        "--max-low-agreement",
+        "1",
+        "--out",
+        tmp_path / "out",
+        "--json",
+        "-",
+    )
+    assert outcome.status == 0, outcome.err
+    groups = outcome.json["by"]["domain"]
+    assert list(groups) == ["law", "medicine"]
+    assert groups["law"]["items"] == groups["medicine"]["items"] == 6
+    assert groups["law"]["agreement"]["krippendorff_alpha"] == 1.0
+    assert groups["medicine"]["agreement"]["krippendorff_alpha"] < 0
+    assert groups["law"]["agreement"]["majority_sizes"] == {"5": 6}
+    assert groups["law"]["acc"]["value"] == 1.0
+    assert groups["law"]["acc"]["n"] == 6
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "medicine" in report
+    assert "По полю" in report
+    shown = merilo("baseline", pool, "--gold", gold, "--by", "domain", "--max-low-agreement", "1").out
+    assert "domain: law" in shown
+
+
+def test_an_input_field_makes_groups_too_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    pool, _ = study(tmp_path)
+    found = merilo("baseline", pool, "--by", "question", "--max-low-agreement", "1", "--json", "-").json
+    assert len(found["by"]["question"]) == 12
+    outcome = merilo("baseline", pool, "--by", "colour")
+    assert outcome.status == 2
+    assert "there is no field 'colour' (there are: question)" in outcome.complaint
+
+
+def test_the_level_of_measurement_is_recorded_and_changes_alpha(tmp_path: Path) -> None:
+    rows = [row(f"q{i}", str(i + (p == 0)), f"w{p}") for i in range(8) for p in range(5)]
+    pool = written(tmp_path / "p.tsv", toloka(rows))
+    found = {
+        level: merilo("baseline", pool, "--level", level, "--json", "-").json["agreement"]
+        for level in ("nominal", "ordinal", "interval")
+    }
+    assert found["interval"]["level"] == "interval"
+    assert found["nominal"]["krippendorff_alpha"] < found["interval"]["krippendorff_alpha"]
+    assert found["nominal"]["fleiss_kappa"] == found["interval"]["fleiss_kappa"]
+    for agreement in found.values():
+        low, high = agreement["krippendorff_alpha_ci95"]
+        assert low <= agreement["krippendorff_alpha"] <= high
+        assert "bootstrap over items" in agreement["interval"]
+
+
+def test_the_interval_level_refuses_words(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka([row("q", "yes", f"w{p}") for p in range(3)]))
+    outcome = merilo("baseline", pool, "--level", "interval")
+    assert outcome.status == 2
+    assert "'yes' is an answer" in outcome.complaint
+
+
+def test_the_majorities_of_rutie_stand_in_the_json(pools: Path) -> None:
+    found = merilo("baseline", *(pools / "rutie").glob("*.tsv"), "--dataset", "rutie", "--json", "-").json
+    assert found["agreement"]["majority_sizes"] == {"5": 294, "4": 93, "3": 43}
+
+
+def test_alpha_of_the_pools_is_that_of_the_reference(pools: Path) -> None:
+    import krippendorff
+
+    paths = sorted((pools / "bps").glob("*.tsv"))
+    found = merilo("baseline", *paths, "--min-control-accuracy", "0", "--json", "-").json["agreement"]
+    answers: dict[tuple[str, str], int] = {}
+    for path in paths:
+        with path.open(encoding="utf-8", newline="") as stream:
+            for line in csv.DictReader(stream, delimiter="\t"):
+                if not line["GOLDEN:correct"]:
+                    answers[line["ASSIGNMENT:worker_id"], line["INPUT:parentheses"]] = int(
+                        line["OUTPUT:correct"]
+                    )
+    people, items = (sorted({key[k] for key in answers}) for k in range(2))
+    table = np.full((len(people), len(items)), np.nan)
+    for (person, item), label in answers.items():
+        table[people.index(person), items.index(item)] = label
+    expected = krippendorff.alpha(reliability_data=table, level_of_measurement="nominal")
+    assert found["krippendorff_alpha"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_alpha_does_not_change_when_labels_change_places() -> None:
+    rng = np.random.default_rng(0)
+    votes = Votes(np.repeat(np.arange(20), 3), np.tile(np.arange(3), 20), rng.integers(0, 3, 60), 20, 3, 3)
+    same, _ = on_scale(votes, ["c", "b", "a"], "nominal")
+    assert krippendorff_alpha(same) == krippendorff_alpha(votes)
