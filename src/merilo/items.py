@@ -299,11 +299,11 @@ def _split(raw: RawSplit, path: Path) -> Split:
         if item.id in seen:
             raise InputError(f"two items have the id {item.id!r}", file=path, field=raw.where)
         seen.add(item.id)
-    return Split(raw.name, tuple(items), raw.access, tuple(lengths) or _runs(items))
+    return Split(raw.name, tuple(items), raw.access, tuple(lengths) or dialogue_lengths(items))
 
 
-def _runs(items: Sequence[Item]) -> tuple[int, ...]:
-    """The lengths of dialogues whose turns say in `meta.dialog_id` where they belong."""
+def dialogue_lengths(items: Sequence[Item]) -> tuple[int, ...]:
+    """The lengths of dialogues whose turns say in `meta.dialog_id` where they belong; none where they do not."""
     if not items or any("dialog_id" not in item.meta for item in items):
         return ()
     return tuple(len(list(turns)) for _, turns in groupby(items, key=lambda item: item.meta["dialog_id"]))

@@ -1,6 +1,8 @@
 """`merilo datasets` lists, shows, checks, makes and loads; its exit statuses and JSON are a contract."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 from merilo.cli import main
 from merilo.datasets import CATALOGUE
 from merilo.datasets.rendering import prompts
-from merilo.items import read_split
+from merilo.items import read_split, split_file
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -91,6 +93,22 @@ def test_as_many_items_are_made_as_the_test_has(capsys: pytest.CaptureFixture[st
     assert status == 0
     assert "1000 items in test" in err
     assert len(read_split(tmp_path / "bps.jsonl")) == 1000
+
+
+def test_a_folder_gets_a_file_called_after_the_dataset(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for folder in (tmp_path, tmp_path / "new"):
+        assert run(capsys, "generate", "LCS", "--seed", "1", "--size", "5", "--out", str(folder))[0] == 0
+        assert split_file(folder, "LCS") == folder / "lcs.json"
+
+
+def test_listing_and_showing_do_without_polars_and_numpy() -> None:
+    code = "import sys; from merilo.cli import main; main(['datasets', 'list']); main(['datasets', 'show', 'use'])"
+    code += "; sys.exit('polars' in sys.modules or 'numpy' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False).returncode == 0
+    )
 
 
 @pytest.mark.parametrize(

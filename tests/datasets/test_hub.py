@@ -8,9 +8,9 @@ import pytest
 from merilo.cli import main
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
-from merilo.datasets.hub import pull
+from merilo.datasets.hub import pull, split_of
 from merilo.errors import InputError
-from merilo.items import Split, read_splits, write_splits
+from merilo.items import Item, Split, read_splits, write_splits
 
 pytest.importorskip("datasets", reason="the extra 'hub' is not installed")
 
@@ -57,6 +57,19 @@ def test_every_split_of_a_dataset_is_loaded_the_test_first(tmp_path: Path, name:
     source = repository_of(tmp_path / "source", suffix)
     splits = pull(dataset(name), source=str(source), cache=str(tmp_path / "cache"))
     assert splits == [Split("test", bundled["test"].items), Split(SHOTS[name], bundled["shots"].items)]
+
+
+def test_turns_of_the_hub_fall_into_dialogues_and_fields_that_are_null_are_absent() -> None:
+    turn = {"instruction": "{question}", "inputs": {"question": "Кто?", "hint": None}, "outputs": ""}
+    rows = [
+        {**turn, "meta": {"dialog_id": d, "question_id": q, "id": None}} for d, q in [(0, 0), (0, 1), (1, 0)]
+    ]
+    split = split_of("test", rows, file="hub")
+    assert split.lengths == (2, 1)
+    assert [item.id for item in split] == ["0/0", "0/1", "1/0"]
+    assert split.items[0] == Item(
+        "0/0", "{question}", {"question": "Кто?"}, None, {"dialog_id": 0, "question_id": 0}
+    )
 
 
 def test_a_dataset_that_is_not_there_is_refused_with_a_sentence(repository: Path, tmp_path: Path) -> None:

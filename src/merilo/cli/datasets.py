@@ -96,7 +96,9 @@ def generate(
     name: Annotated[str, typer.Argument(help="bps, lcs, rumodar, rumultiar or simplear.")],
     *,
     seed: Annotated[int, typer.Option(help="The same seed gives the same file, to the byte.")],
-    out: Annotated[Path, typer.Option(help="The file to write: .json, .jsonl or .parquet.")],
+    out: Annotated[
+        Path, typer.Option(help="The file to write (.json, .jsonl, .parquet), or a folder for NAME.json.")
+    ],
     size: Annotated[
         int | None, typer.Option(help="How many items; as many as the benchmark's test when not given.")
     ] = None,
@@ -107,8 +109,10 @@ def generate(
     from merilo.datasets.generators import generate_splits  # noqa: PLC0415 - the other commands make no items
 
     declared = dataset(name)
+    place = _file(out, declared)
     count = size if size is not None else max(declared.sizes.values(), default=1)
-    _write(out, generate_splits(declared.name, count, seed, shots=shots), force=force)
+    _refuse_existing(place, force=force)
+    _write(place, generate_splits(declared.name, count, seed, shots=shots))
     return 0
 
 
@@ -116,7 +120,9 @@ def generate(
 def pull(
     name: Annotated[str, typer.Argument(help="The dataset's name.")],
     *,
-    out: Annotated[Path | None, typer.Option(help="The file to write; NAME.json when not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write, or a folder for NAME.json; here when not given.")
+    ] = None,
     source: Annotated[
         str, typer.Option(help="A repository of the hub, or a folder laid out as one.")
     ] = "MERA-evaluation/MERA",
@@ -127,15 +133,19 @@ def pull(
     from merilo.datasets.hub import pull as load  # noqa: PLC0415 - only this command reaches for the network
 
     declared = dataset(name)
-    place = Path(f"{declared.name}.json") if out is None else out
+    place = _file(Path() if out is None else out, declared)
     _refuse_existing(place, force=force)
     splits = load(declared, source=source, revision=revision)
-    _write(place, splits, force=force)
+    _write(place, splits)
     return 0
 
 
-def _write(place: Path, splits: list[Split], *, force: bool) -> None:
-    _refuse_existing(place, force=force)
+def _file(out: Path, declared: Dataset) -> Path:
+    """The file to write: a folder gets one called after the dataset, where other commands look for it."""
+    return out / f"{declared.name}.json" if out.is_dir() or not out.suffix else out
+
+
+def _write(place: Path, splits: list[Split]) -> None:
     write_splits(place, splits)
     counted = ", ".join(f"{len(split)} items in {split.name}" for split in splits)
     sys.stderr.write(f"merilo: {place} holds {counted}\n")

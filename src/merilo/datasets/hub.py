@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import InputError, MissingPartError
-from merilo.items import Item, Json, Split, item_of
+from merilo.items import Item, Json, Split, dialogue_lengths, item_of
 
 #: Where the benchmark's datasets are published, one configuration a dataset.
 REPOSITORY: Final = "MERA-evaluation/MERA"
@@ -56,7 +56,7 @@ def split_of(name: str, rows: Iterable[Mapping[str, Json]], *, file: object) -> 
         InputError: a row is no item.
     """
     items = tuple(_item(row, f"{name}[{number}]", file) for number, row in enumerate(rows))
-    return Split(name, items)
+    return Split(name, items, lengths=dialogue_lengths(items))
 
 
 def _item(row: Mapping[str, Json], where: str, file: object) -> Item:
