@@ -208,6 +208,27 @@ def test_programs_come_plain_or_in_one_more_list(wrap, tmp_path: Path) -> None:
     assert metrics["pass@10"]["value"] == 1.0
 
 
+@pytest.mark.parametrize(
+    "written",
+    [lambda gold: gold, lambda gold: [gold] * 3, str],
+    ids=["list", "samples x tests", "literal"],
+)
+def test_gold_results_come_in_every_form_of_the_dataset(written, tmp_path: Path) -> None:
+    """The dataset's page describes a row a sample, its example a plain list, and its files hold literals."""
+    results = ["[]", "[3]", "[2]", "{'a': 1}"]
+    item = {
+        "instruction": "{function}",
+        "inputs": {"function": "", "tests": "[]"},
+        "outputs": written(results),
+        "meta": {"id": 6},
+    }
+    (tmp_path / "gold").mkdir()
+    (tmp_path / "gold" / "ruhumaneval.json").write_text(json.dumps({"data": {"test": [item]}}))
+    answer = {"outputs": [results] * 5 + [results[::-1]] * 5, "meta": {"id": 6}}
+    _, result = score_zip(write_zip(tmp_path / "s.zip", {"ruHumanEval": [answer]}), tmp_path / "gold")
+    assert result["results"]["ruHumanEval"]["metrics"]["pass@1"]["value"] == 0.5
+
+
 @pytest.mark.parametrize("form", ["dialogues", "flat", "ids"])
 def test_rutie_comes_in_dialogues_or_flat(form: str, tmp_path: Path) -> None:
     declared = dataset("ruTiE")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, TypeAlias
 
+from merilo.datasets.problems import program_golds
 from merilo.items import Item
 
 AnswerKind: TypeAlias = Literal["choice", "integer", "text", "program", "criteria"]
@@ -154,6 +155,14 @@ class Dataset:
     def expert(self) -> bool:
         """Whether special training is needed: experts and untrained people are then asked apart."""
         return EXPERT_SKILL in self.skills
+
+    def results(self, item: Item) -> list[str]:
+        """What `str(result)` must be for each test of a programming problem.
+
+        Raises:
+            DataError: the item's `outputs` are no such list.
+        """
+        return program_golds(item)
 
     def group(self, item: Item) -> str | None:
         """The name of the metric that an item's own group has, such as `acc.anatomy`; `None` where there are no groups.

@@ -48,6 +48,9 @@ class Declared(Protocol):
     def group(self, item: Item) -> str | None:
         """The name of the metric of the item's own group."""
 
+    def results(self, item: Item) -> Sequence[str]:
+        """What `str(result)` must be for each test of a programming problem."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -142,8 +145,7 @@ def explain(dataset: Declared, item: Item, answer: Given, *, rater: Rater | None
         ]
     if not isinstance(answer, str):
         ks = [int(metric[5:]) for metric in dataset.metrics]
-        gold_results = cast("Sequence[str]", item.outputs)
-        return [pass_at_k.judge(answer, gold_results, k) for k in ks if k <= len(answer)]
+        return [pass_at_k.judge(answer, dataset.results(item), k) for k in ks if k <= len(answer)]
     if "grade_norm" in dataset.metrics:
         return [exam.judge(_exam_items(dataset, [item])[0], answer)]
     if any(metric in RATED for metric in dataset.metrics):
@@ -188,10 +190,23 @@ class _Sheet:
         return _Sheet([self.items[row] for row in rows], [self.answers[row] for row in rows], clusters)
 
 
+def has_gold(item: Item) -> bool:
+    """Whether the right answer of an item is known: a closed test holds nothing, or empty texts, in its place.
+
+    Example:
+        >>> has_gold(Item(1, "{function}", {}, ["", ""])), has_gold(Item(1, "{inputs}", "()", "1"))
+        (False, True)
+    """
+    outputs = item.outputs
+    if isinstance(outputs, dict):
+        return any(outputs.values())
+    return any(outputs) if isinstance(outputs, list) else outputs is not None
+
+
 def _require_gold(dataset: Declared, items: Sequence[Item]) -> None:
-    kind = {"criteria": dict, "program": list}.get(dataset.answer.kind, str | int)
+    kind = {"criteria": dict, "program": list | str}.get(dataset.answer.kind, str | int)
     for item in items:
-        if item.outputs is None:
+        if not has_gold(item):
             raise DataError(
                 f"item {item.id!r} of {dataset.name} has no gold answer: the test is closed, and only its owner can score it"
             )
@@ -214,10 +229,7 @@ def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str |
     """One metric on a sheet, under another name where it is a group's."""
     if metric.startswith("pass@"):
         counts = [
-            (
-                len(given),
-                sum(pass_at_k.is_right(results, cast("Sequence[str]", item.outputs)) for results in given),
-            )
+            _passed(given, dataset.results(item))
             for item, given in zip(sheet.items, cast("list[Generations]", sheet.answers), strict=True)
         ]
         found = pass_at_k.pass_score(counts, int(metric[5:]), sheet.ids, seed=seed)
@@ -235,6 +247,11 @@ def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str |
     else:
         raise DataError(f"the metric '{metric}' does not score answers of kind '{dataset.answer.kind}'")
     return found if name is None else Score(name, found.value, found.n, found.interval, found.per_item)
+
+
+def _passed(generations: Generations, gold: Sequence[str]) -> tuple[int, int]:
+    """How many generations there are, and how many of them pass every test."""
+    return len(generations), sum(pass_at_k.is_right(results, gold) for results in generations)
 
 
 def _rated(dataset: Declared, sheet: _Sheet, rater: Rater | None, seed: int) -> dict[str, Score]:

@@ -11,7 +11,7 @@ from merilo.errors import InputError
 from merilo.items import Item, Json, Split, read_split, split_file
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
-from merilo.metrics.scoring import RATED, Scores, metric_names, score
+from merilo.metrics.scoring import RATED, Scores, has_gold, metric_names, score
 from merilo.metrics.total import total_score
 from merilo.submissions.answers import Answers, parse_file, read_answers
 from merilo.submissions.archive import Archive, ArchiveError, open_archive, shown
@@ -100,7 +100,7 @@ def read_gold(folder: Path) -> dict[str, Gold]:
     for one in [*declared, *own]:
         file = split_file(folder, one.name)
         split = None if file is None else read_split(file)
-        if split is not None and (set(one.metrics) <= set(RATED) or any(map(_has_gold, split))):
+        if split is not None and (set(one.metrics) <= set(RATED) or any(map(has_gold, split))):
             found[one.title] = Gold(one, split)
     if not found:
         raise InputError(
@@ -108,11 +108,6 @@ def read_gold(folder: Path) -> dict[str, Gold]:
             file=folder,
         )
     return found
-
-
-def _has_gold(item: Item) -> bool:
-    outputs = item.outputs
-    return any(outputs.values()) if isinstance(outputs, dict) else outputs is not None
 
 
 def score_submission(

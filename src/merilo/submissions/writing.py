@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -165,7 +165,7 @@ def _sample_answer(declared: Dataset, item: Item, rng: random.Random) -> Json:
 
 
 def _sample_generations(declared: Dataset, item: Item, rng: random.Random) -> Json:
-    results: Sequence[Json] = item.outputs if isinstance(item.outputs, list) else []
+    results = declared.results(item)
     most = max(int(metric.removeprefix("pass@")) for metric in declared.metrics)
     return [[rng.choice(results) for _ in results] for _ in range(most)]
 
