@@ -20,6 +20,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "datasets": ("merilo.cli.datasets", "list, show, check, generate and load datasets"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
     "audit": ("merilo.cli.audit", "list the items whose gold is probably wrong"),
+    "recipe": ("merilo.cli.recipe", "several questions about one item: follow a declared recipe"),
     "experts": ("merilo.cli.experts", "expert tests: draw questions, plan, set experts beside others"),
     "code": ("merilo.cli.code", "run and score generated programs, jailed"),
     "score": ("merilo.cli.score", "score anybody's answers to a dataset"),

@@ -38,7 +38,7 @@ def read_declaration(path: Path) -> Dataset:
     Raises:
         InputError: where the file cannot be read, or fields are missing, unknown or wrong; one sentence names all faults.
     """
-    content = _yaml(path)
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(
             "holds no declaration: 'name: ...', 'answer: ...', 'metrics: ...' were expected", file=path
@@ -48,14 +48,23 @@ def read_declaration(path: Path) -> Dataset:
     try:
         return _adapter().validate_python(content)
     except ValidationError as error:
-        faults = [
-            f"{'.'.join(map(str, fault['loc'])) or 'declaration'}: {fault['msg'].removeprefix('Value error, ')}"
-            for fault in error.errors(include_url=False)
-        ]
-        raise InputError("; ".join(faults), file=path) from error
+        raise InputError(faults_of(error), file=path) from error
 
 
-def _yaml(path: Path) -> object:
+def faults_of(error: ValidationError) -> str:
+    """All that is wrong with a declaration, in one sentence."""
+    return "; ".join(
+        f"{'.'.join(map(str, fault['loc'])) or 'declaration'}: {fault['msg'].removeprefix('Value error, ')}"
+        for fault in error.errors(include_url=False)
+    )
+
+
+def read_yaml(path: Path) -> object:
+    """Read a page of YAML that somebody else wrote: plain values only, no aliases, no tags.
+
+    Raises:
+        InputError: the file cannot be read, is too large, or is no such YAML.
+    """
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise InputError(

@@ -220,13 +220,15 @@ def _list_of_records(content: object, path: Path) -> list[object]:
 
 
 def _flat(record: object, path: Path, row: int) -> dict[str, str | None]:
-    """A record's fields as texts; the benchmark's `inputs`, `outputs` and `meta.id` are laid open."""
+    """A record's fields as texts; the benchmark's `inputs`, `outputs` by criterion and `meta` are laid open."""
     if not isinstance(record, dict):
         raise InputError("is not a JSON object", file=path, row=row)
     flat: dict[str, object] = {}
     for name, value in record.items():
         if name in {"inputs", "meta"} and isinstance(value, Mapping):
             flat.update(value if name == "inputs" else _of_meta(value))
+        elif name == "outputs" and isinstance(value, Mapping):
+            flat.update({f"outputs.{criterion}": answer for criterion, answer in value.items()})
         else:
             flat[name] = value
     return {name: _text(value) for name, value in flat.items() if name != "instruction"}

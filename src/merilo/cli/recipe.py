@@ -1,0 +1,153 @@
+"""`merilo recipe`: several questions about one item, and what follows from their answers together."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from merilo.cli.output import OutFolder, emit_json, say
+from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
+from merilo.errors import UsageError
+from merilo.items import Json
+from merilo.people.provenance import provenance
+from merilo.people.recipes.declaration import Recipe, names, recipe, text_of
+from merilo.people.recipes.running import RecipeResult, run_recipe
+from merilo.reports.recipes import recipe_summary
+from merilo.reports.summary import as_text
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Several questions about one item: list the recipes, show one to copy, follow one.",
+)
+
+
+@app.command("list")
+def list_(
+    *,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The list as one JSON object.")] = None,
+) -> int:  # fmt: skip
+    """List the recipes that Merilo brings."""
+    known = [recipe(name) for name in names()]
+    if json_to:
+        emit_json({"recipes": [_as_json(one) for one in known]}, json_to)
+    if json_to != "-":
+        for one in known:
+            sys.stdout.write(f"{one.name}: {one.about}\n  questions: {', '.join(one.questions)}\n")
+    return 0
+
+
+@app.command()
+def show(name: Annotated[str, typer.Argument(help="A recipe's name.")]) -> int:
+    """Print a recipe's declaration, to read or to copy for a dataset of one's own."""
+    sys.stdout.write(text_of(name))
+    return 0
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(help="A recipe's name, or the path of a YAML file of one's own.")],
+    *,
+    files: Annotated[list[str], typer.Option(metavar="QUESTION=FILE", help="An export with the answers to a question; several times, and several for one question.")],
+    gold: Annotated[Path | None, typer.Option(help="Right answers: CSV, TSV, JSON or JSONL, joined on the item's fields.")] = None,
+    models: ModelsOption = None,
+    curves: CurvesOption = None,
+    encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.")] = None,
+    seed: Annotated[int, typer.Option(help="The seed of the intervals' resampling.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="A new folder for recipe.json and items.csv: every item with every question's answer.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
+) -> int:  # fmt: skip
+    """Follow a recipe: a baseline for every question, the items kept, the scores and the comparison."""
+    folder = OutFolder.checked(out, force=force)
+    declared = recipe(name)
+    exports = _exports(files)
+    rater = rater_of(models, curves)
+    result = run_recipe(declared, exports, gold=gold, rater=rater, encoding=encoding, seed=seed)
+    options: dict[str, Json] = {
+        "recipe": name, "files": list(files), "gold": str(gold) if gold else None, "rudetox_models": models,
+        "rudetox_curves": str(curves) if curves else None, "encoding": encoding, "seed": seed,
+        **({"rating": dict(rater.making)} if rater else {}),
+    }  # fmt: skip
+    own = [Path(name)] if name not in names() else []
+    inputs = [*own, *(path for paths in exports.values() for path in paths), *([gold] if gold else [])]
+    summary = recipe_summary(result, provenance(_command(name, options), inputs, options))
+    if folder:
+        with folder.filled() as hidden:
+            (hidden / "recipe.json").write_text(as_text(summary), encoding="utf-8")
+            result.table.write_csv(hidden / "items.csv")
+    for sentence in result.left_undone:
+        say(sentence)
+    if json_to:
+        emit_json(summary, json_to)
+    if json_to != "-":
+        _print(result, out)
+    return 0
+
+
+def _exports(files: list[str]) -> dict[str, list[Path]]:
+    """`["fluent=a.tsv", "fluent=b.tsv"]` as question -> files."""
+    exports: dict[str, list[Path]] = {}
+    for one in files:
+        question, sign, path = one.partition("=")
+        if not sign or not question or not path:
+            raise UsageError(f"--files takes QUESTION=FILE, not '{one}'")
+        exports.setdefault(question, []).append(Path(path))
+    return exports
+
+
+def _command(name: str, options: dict[str, Json]) -> str:
+    """The command that makes the same result again."""
+    words = ["merilo", "recipe", "run", name]
+    files = options["files"]
+    for one in files if isinstance(files, list) else []:
+        words += ["--files", str(one)]
+    for option in ("gold", "rudetox_models", "rudetox_curves", "encoding", "seed"):
+        if options[option]:
+            words += [f"--{option.replace('_', '-')}", str(options[option])]
+    return shlex.join(words)
+
+
+def _as_json(one: Recipe) -> dict[str, Json]:
+    return {
+        "name": one.name,
+        "about": one.about,
+        "item": list(one.item),
+        "questions": {name: question.about for name, question in one.questions.items()},
+    }
+
+
+def _print(result: RecipeResult, out: Path | None) -> None:
+    from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
+    from rich.markup import escape  # noqa: PLC0415 - as above
+    from rich.table import Table  # noqa: PLC0415 - as above
+
+    console = Console(highlight=False)
+    table = Table(title=f"Recipe {escape(result.recipe.name)}", title_justify="left", title_style="bold")
+    for name in ("question", "people", "excluded", "items", "answered"):
+        table.add_column(name, justify="left" if name == "question" else "right")
+    for name, made in result.questions.items():
+        answered = f"{result.table.height - result.table[name].null_count()} of {result.table.height}"
+        excluded = str(made.annotators["excluded"].sum())
+        table.add_row(escape(name), str(made.annotators.height), excluded, str(made.items), answered)
+    console.print(table)
+    if result.recipe.keep:
+        kept = result.table["kept"]
+        console.print(
+            f"kept: {kept.sum()} of {result.table.height}; refused: {(~kept).sum()}; undecided: {kept.null_count()}"
+        )
+    for name, score in result.scores.items():
+        sure = f" \\[{score.interval.low:.3f}, {score.interval.high:.3f}]" if score.interval else ""
+        console.print(f"{escape(name)}: {score.value:.3f}{sure} on {score.n} items")
+    if result.agreement:
+        one, two = result.recipe.compare
+        same, n = result.agreement
+        console.print(f"{escape(one)} and {escape(two)} agree on {same} of {n} items")
+    if result.comparison:
+        console.print(f"their accuracy differs with McNemar's exact p = {result.comparison.p:.3g}")
+    if out:
+        console.print(f"The files: {out}", soft_wrap=True, markup=False)

@@ -1,0 +1,1 @@
+"""Recipes: several questions about one item, and what follows from their answers together."""

@@ -1,0 +1,85 @@
+"""What came of a recipe, as JSON."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from merilo.items import Json
+from merilo.metrics.score import Score
+from merilo.people.baseline import Baseline
+from merilo.people.provenance import Provenance
+from merilo.people.recipes.running import RecipeResult
+from merilo.reports.summary import resolved_by
+
+
+def recipe_summary(result: RecipeResult, provenance: Provenance) -> dict[str, Json]:
+    """Every question's baseline in short, the items kept, the scores and the comparison.
+
+    Args:
+        result: what came of the recipe.
+        provenance: how it was made.
+    """
+    recipe, comparison = result.recipe, result.comparison
+    return {
+        "recipe": recipe.name,
+        "items": result.table.height,
+        "questions": {name: _question(name, made, result) for name, made in result.questions.items()},
+        "kept": _kept(result) if recipe.keep else None,
+        "metrics": {name: _score(score) for name, score in result.scores.items()},
+        "comparison": None
+        if result.agreement is None
+        else {
+            "questions": list(recipe.compare),
+            "same_answer": result.agreement[0],
+            "n": result.agreement[1],
+            "accuracy": [_number(comparison.experts), _number(comparison.people)] if comparison else None,
+            "only_first_right": comparison.only_experts if comparison else None,
+            "only_second_right": comparison.only_people if comparison else None,
+            "p": _number(comparison.p) if comparison else None,
+            "test": "McNemar, exact, two-sided",
+        },
+        "left_undone": list(result.left_undone),
+        "provenance": provenance.to_json(),
+    }
+
+
+def _question(name: str, made: Baseline, result: RecipeResult) -> dict[str, Json]:
+    counts = result.table[name].drop_nulls().value_counts().sort(name)
+    return {
+        "about": result.recipe.questions[name].about,
+        "annotators": made.annotators.height,
+        "excluded": int(made.annotators["excluded"].sum()),
+        "responses": made.used.height,
+        "items": made.items,
+        "resolved_by": resolved_by(made.resolved_by),
+        "answers": {str(label): int(n) for label, n in counts.iter_rows()},
+        "krippendorff_alpha": _number(made.alpha),
+    }
+
+
+def _kept(result: RecipeResult) -> dict[str, Json]:
+    kept = result.table["kept"]
+    accepted: dict[str, Json] = {
+        name: int((result.table[name] == result.recipe.questions[name].accept).sum())
+        for name in result.recipe.keep
+    }
+    return {
+        "items": int(kept.sum()),
+        "refused": int((~kept).sum()),
+        "undecided": kept.null_count(),
+        "accepted_by": accepted,
+    }
+
+
+def _score(score: Score) -> dict[str, Json]:
+    interval = score.interval
+    return {
+        "value": _number(score.value),
+        "ci95": [_number(interval.low), _number(interval.high)] if interval else None,
+        "n": score.n,
+        "interval": interval.method if interval else None,
+    }
+
+
+def _number(value: float) -> float | None:
+    return round(value, 6) if isfinite(value) else None
