@@ -148,6 +148,19 @@ def test_answers_without_items_and_items_without_answers_are_told(tmp_path: Path
     assert "1 answers belong to no item and are left out: 999" in outcome.err
 
 
+def test_what_each_item_earned_can_be_asked_for(tmp_path: Path) -> None:
+    data = write_gold(tmp_path, {"RCB": gold_split(dataset("RCB"), 3)}) / "rcb.json"
+    (tmp_path / "r.json").write_text(
+        json.dumps({item.id: item.outputs for item in read_split(data).items[:2]})
+    )
+    outcome = score_file(tmp_path / "r.json", data, "rcb", "--per-item")
+    assert outcome.json["per_item"] == {"acc": {"1": 1.0, "2": 1.0}}
+    assert (
+        "--per-item needs --json"
+        in merilo("score", tmp_path / "r.json", "--dataset", "rcb", "--data", data, "--per-item").complaint
+    )
+
+
 def test_the_table_for_people(tmp_path: Path) -> None:
     data = write_gold(tmp_path, {"BPS": gold_split(dataset("BPS"), 4)}) / "bps.json"
     (tmp_path / "r.json").write_text('{"1": "1", "2": "0"}')

@@ -288,11 +288,11 @@ def test_files_of_no_dataset_are_told_and_left_alone(tmp_path: Path) -> None:
     gold = write_gold(tmp_path / "gold", {"RCB": split})
     content = documents(declared, split, right_answer)
     path = write_zip(
-        tmp_path / "s.zip", {"mine/RCB": content, "__MACOSX/._RCB.json": b"\0\1", "readme.txt": b"hello"}
+        tmp_path / "s.zip", {"mine/RCB": content, "__MACOSX/mine/._RCB.json": b"\0\1", "readme.txt": b"hello"}
     )
     status, result = score_zip(path, gold)
     assert (status, result["total"]) == (0, 1.0)
-    assert result["ignored_files"] == ["__MACOSX/._RCB.json", "readme.txt"]
+    assert result["ignored_files"] == ["__MACOSX/mine/._RCB.json", "readme.txt"]
 
 
 def test_a_closed_test_is_not_scored_and_is_named(tmp_path: Path) -> None:

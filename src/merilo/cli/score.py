@@ -32,12 +32,15 @@ def score_responses(
     data: Annotated[Path, typer.Option(help="The items with their right answers: JSON, JSONL or Parquet.")],
     split: Annotated[str | None, typer.Option(help="Which split of the file; 'test', or the only one, when not given.")] = None,
     explain_id: Annotated[list[str] | None, typer.Option("--explain", metavar="ID", help="Show how this item's answer was judged; may be given several times.")] = None,
+    per_item: Annotated[bool, typer.Option("--per-item", help="Put what each item earned under each metric into the JSON.")] = False,
     rudetox_models: ModelsOption = None,
     rudetox_curves: CurvesOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the intervals' resampling.")] = 0,
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
     """Score answers to a dataset, whoever gave them: people and models go through the same metrics."""
+    if per_item and not json_to:
+        raise UsageError("--per-item needs --json")
     declared = dataset(dataset_name)
     items = read_split(data, split).items
     matched = match(read_sheet(responses), items, declared.answer)
@@ -51,6 +54,8 @@ def score_responses(
     judgements = _judgements(declared, items, matched, explain_id or (), rater)
     if json_to:
         content = _content(declared, scores, matched, len(items), judgements, seed)
+        if per_item:
+            content["per_item"] = _per_item(scores)
         emit_json({**content, "rudetox": {**rater.making}} if rater else content, json_to)
     if json_to == "-":
         return 0
@@ -91,6 +96,15 @@ def _told(name: str, judgements: list[Judgement]) -> str:
         lines.append(f"item {name}, {judgement.metric}: {judgement.points:g} of {judgement.most:g}")
         lines += [f"  - {step}" for step in judgement.steps]
     return "\n".join(lines)
+
+
+def _per_item(scores: Scores) -> dict[str, Json]:
+    """Metric -> item -> what it earned; macro F1 and MCC are not made of such shares."""
+    earned: dict[str, Json] = {}
+    for name, one in scores.main.items():
+        if one.per_item:
+            earned[name] = {str(item): share for item, share in one.per_item.items()}
+    return earned
 
 
 def _content(

@@ -25,8 +25,8 @@ MAX_TOTAL_BYTES: Final = 256 << 20
 #: Answers repeat themselves and pack 50 times smaller; past a size that matters, nothing honest packs 200 times.
 MAX_RATIO: Final = 200
 RATIO_MATTERS_FROM: Final = 8 << 20
-#: A name may have one folder before it, as archives made of a folder have.
-MAX_DEPTH: Final = 2
+#: An archive made of a folder has it before every name, and that of a Mac one more before its own notes.
+MAX_DEPTH: Final = 3
 
 _END: Final = struct.Struct("<4s4H2LH")
 _END_SIGNATURE: Final = b"PK\x05\x06"

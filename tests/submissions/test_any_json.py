@@ -1,0 +1,81 @@
+"""Whatever a file of a submission holds, reading it gives answers and errors, and nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gold_sets import TITLES, documents, gold_split, right_answer, write_gold, write_zip
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo.datasets import dataset
+from merilo.metrics.scoring import score
+from merilo.submissions.answers import parse_file, read_answers
+from merilo.submissions.faults import KINDS
+
+keys = st.sampled_from(
+    ["data", "test", "outputs", "meta", "id", "dialog_id", "question_id", "virtue"]
+) | st.text(max_size=3)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
+)
+answers = st.fixed_dictionaries(
+    {}, optional={"outputs": values, "meta": values | st.fixed_dictionaries({"id": st.integers(0, 6)})}
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.sampled_from(TITLES), values | st.lists(answers, max_size=6).map(lambda test: {"data": {"test": test}})
+)
+def test_any_json_is_answers_and_errors(title: str, content) -> None:
+    declared = dataset(title)
+    split = gold_split(declared, 3)
+    found = read_answers(content, declared, split.items)
+    ids = {item.id for item in split}
+    assert set(found.given) <= ids
+    assert {one.kind for one in found.faults} <= set(KINDS)
+    assert found.fault_count == len(found.faults)
+    assert found.faults or set(found.given) == ids, "what is missing is told"
+    json.dumps([one.content() for one in found.faults])
+    if declared.name != "use":
+        score(declared, split.items, found.given)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=60) | st.text('[]{}",:01e-.\\u nulltruefalseNaN', max_size=60).map(str.encode))
+def test_any_bytes_are_json_or_one_error(content: bytes) -> None:
+    value, fault = parse_file(content, "BPS.json")
+    if fault is None:
+        assert json.loads(content.decode("utf-8-sig")) == value
+    else:
+        assert value is None
+        assert fault.kind == "unreadable_file"
+
+
+@pytest.mark.parametrize("heavy", ["scipy", "sklearn", "polars", "pandas", "torch", "matplotlib"])
+def test_scoring_loads_nothing_heavy(heavy: str, tmp_path: Path) -> None:
+    splits = {title: gold_split(dataset(title), 10) for title in TITLES}
+    gold = write_gold(tmp_path / "gold", splits)
+    path = write_zip(
+        tmp_path / "s.zip",
+        {title: documents(dataset(title), split, right_answer) for title, split in splits.items()},
+    )
+    script = (
+        f"import sys; from merilo.cli import main; main(sys.argv[1:]); sys.exit({heavy!r} in sys.modules)"
+    )
+    words = ["submission", "score", str(path), "--gold", str(gold), "--json", "-"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
