@@ -58,6 +58,15 @@ def test_the_walk_through_works(
     items = read_split(Path("capitals/test.json")).items
     assert render(items[1], declared).startswith("Какой из городов — столица? Страна: Австралия.")
     assert declared.group(items[0]) == "acc.Европа"
+    words = ["score", "answers.csv", "--dataset", "capitals/", "--data", "capitals/test.json"]
+    assert " ".join(words) in OWN
+    assert main([*words, "--json", "-"]) == 0
+    metrics = json.loads(capsys.readouterr().out)["metrics"]
+    assert {name: metric["value"] for name, metric in metrics.items()} == {
+        "acc": 0.5,
+        "acc.Европа": 1.0,
+        "acc.Австралия": 0.0,
+    }
 
 
 def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
