@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.errors import InputError, MeriloError, OutputError, UsageError
+from merilo.errors import InputError, OutputError, UsageError
 from merilo.items import (
     Item,
     Json,
@@ -270,6 +270,16 @@ def test_what_a_file_cannot_take_is_refused(tmp_path: Path) -> None:
     mixed = Split("test", (Item(1, "", "a"), Item(2, "", {"a": "b"})))
     with pytest.raises(OutputError, match="write JSON instead"):
         write_splits(tmp_path / "mixed.parquet", [mixed])
-    for name in ("x/y.parquet",):
-        with pytest.raises(MeriloError):
-            write_splits(tmp_path / name, [split])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a/b/items.json", "a/b/items.jsonl", "a/b/items.parquet"])
+def test_folders_on_the_way_are_made_and_a_place_that_cannot_be_one_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    split = Split("items", (Item(1, "{inputs}", "a", "b", {"id": 1}),))
+    write_splits(tmp_path / name, [split])
+    assert read_split(tmp_path / name) == split
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_splits(tmp_path / "file" / name, [split])

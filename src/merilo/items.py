@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -423,12 +424,16 @@ def _write(path: Path, text: str) -> None:
 def _write_parquet(path: Path, split: Split) -> None:
     import polars as pl  # noqa: PLC0415 - half a second that JSON does not need
 
+    hidden = path.with_name(f".{path.name}.part")
     try:
         table = pl.DataFrame([entry_of(item) for item in split], infer_schema_length=None)
-        hidden = path.with_name(f".{path.name}.part")
+        path.parent.mkdir(parents=True, exist_ok=True)
         table.write_parquet(hidden)
         hidden.replace(path)
     except OSError as error:
         raise OutputError(f"cannot be written ({error.strerror or error})", file=path) from error
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         raise OutputError("the items do not fit into typed columns; write JSON instead", file=path) from error
+    finally:
+        with suppress(OSError):
+            hidden.unlink()

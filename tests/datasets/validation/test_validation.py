@@ -482,6 +482,37 @@ def test_a_prompt_may_leave_out_the_tests_of_a_program_and_a_field_that_is_empty
     assert validate(written(tmp_path / "own.json", {"test": [own]})).valid
 
 
+def test_items_of_a_known_dataset_may_name_its_prompts_by_number(tmp_path: Path) -> None:
+    items = [v1(n, f"{'( )' * n}", instruction=n % 10) for n in range(1, 21)]  # type: ignore[arg-type]
+    assert found(validate(written(tmp_path / "bps.json", {"test": items}))) == []
+    items[0]["instruction"] = 10
+    (_, path, message), *_ = found(validate(written(tmp_path / "bps.json", {"test": items})))
+    assert (path, message) == (
+        "data.test[0].instruction",
+        "is prompt 10; the prompts are numbered from 0 to 9",
+    )
+
+
+def test_prompts_of_ones_own_are_checked_with_the_data(tmp_path: Path) -> None:
+    (tmp_path / "dataset.yaml").write_text(
+        "{name: own, title: Own, fields: [a, b], answer: {kind: integer}, metrics: [em], prompts_by: kind,"
+        " prompts: {sum: ['{a} + {b}'], product: ['{a} * {c}']}}",
+        encoding="utf-8",
+    )
+    items = [v1(n, {"a": "1", "b": "2"}, instruction=0, kind=kind) for n, kind in [(1, "sum"), (2, "root")]]  # type: ignore[arg-type]
+    written(tmp_path / "test.json", {"test": items})
+    report = validate(tmp_path)
+    assert found(report) == [
+        ("dataset.yaml", "prompts.product[0]", "names {c}, which the inputs have not"),
+        (
+            "test.json",
+            "data.test[1].instruction",
+            "meta does not say which of the domains product, sum is meant",
+        ),
+    ]
+    assert {note.path for note in report.notes} == {"prompts.sum", "prompts.product"}
+
+
 def test_a_declaration_beside_the_data_is_used(tmp_path: Path) -> None:
     (tmp_path / "dataset.yaml").write_text(
         "{name: own, title: Own, answer: {kind: choice, labels: [да, нет]}, metrics: [acc]}", encoding="utf-8"

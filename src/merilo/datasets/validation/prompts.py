@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from merilo.datasets.rendering import CONTEXT, PLACEHOLDER
+from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, prompts
 from merilo.datasets.validation.folder import META, OWN, Contents, Place
 from merilo.datasets.validation.report import Report
 from merilo.items import Item
@@ -27,7 +27,7 @@ def check_prompts(contents: Contents, report: Report) -> None:
         for where, texts in _check_texts(META, groups, contents, report):
             if len(texts) < FEWEST:
                 report.wrong(META, where, f"has {len(texts)} prompts; {FEWEST} are the fewest")
-    elif contents.meta is None:
+    elif contents.declared is not None and contents.declared.prompts:
         for where, texts in _check_texts(OWN, groups, contents, report):
             if len(texts) < FEWEST:
                 report.note(
@@ -39,9 +39,9 @@ def check_prompts(contents: Contents, report: Report) -> None:
 
 
 def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
-    """The prompts of the metadata by domain; one nameless group where they are a list."""
+    """The prompts of the metadata by domain, one nameless group where they are a list; else those of the declaration."""
     if contents.meta is None:
-        return contents.declared.prompts if contents.declared else {}
+        return prompts(contents.declared) if contents.declared else {}
     held = contents.meta.get("prompts")
     groups = held if isinstance(held, dict) else {"": held}
     return {
@@ -116,7 +116,7 @@ def _check_template(
         if fault := _fields_fault(item.instruction, _shown_fields(item, contents), contents):
             report.wrong(place.file, where, fault)
         return
-    group = _group(item, groups)
+    group = _group(item, contents, groups)
     if not groups:
         report.wrong(place.file, where, f"is the number of a prompt, and there are no prompts in {META}")
     elif group is None:
@@ -139,10 +139,13 @@ def _shown_fields(item: Item, contents: Contents) -> frozenset[str]:
     return fields
 
 
-def _group(item: Item, groups: Mapping[str, Sequence[str]]) -> str | None:
+def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) -> str | None:
     """Which group of prompts an item is of: the nameless one, or the one that its meta names."""
     if set(groups) == {""}:
         return ""
+    if contents.meta is None and contents.declared is not None and contents.declared.prompts_by:
+        named = item.meta.get(contents.declared.prompts_by)
+        return named if isinstance(named, str) and named in groups else None
     return next((value for value in item.meta.values() if isinstance(value, str) and value in groups), None)
 
 
@@ -153,7 +156,7 @@ def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], repor
         group = _spread_group(place.item, contents, groups)
         used.setdefault(group, {}).setdefault(place.split, Counter())[place.item.instruction] += 1
     for group, by_split in used.items():
-        counted = {split: _with_unused(counts, group, groups) for split, counts in by_split.items()}
+        counted = {split: _with_unused(counts, group, contents, groups) for split, counts in by_split.items()}
         together = Counter[str | int]()
         for counts in counted.values():
             together.update(counts)
@@ -173,16 +176,21 @@ def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], repor
 def _spread_group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) -> str:
     if contents.declared is not None and contents.declared.prompts_by:
         return str(item.meta.get(contents.declared.prompts_by, ""))
-    return _group(item, groups) or ""
+    return _group(item, contents, groups) or ""
 
 
 def _with_unused(
-    counts: Counter[str | int], group: str, groups: Mapping[str, Sequence[str]]
+    counts: Counter[str | int], group: str, contents: Contents, groups: Mapping[str, Sequence[str]]
 ) -> Counter[str | int]:
-    """The counts with a zero for each prompt of the group that no item has."""
+    """The counts with a zero for each prompt of the group that no item has.
+
+    Templates of the items' own, where no metadata name the prompts, are all the prompts that there are.
+    """
     texts = groups.get(group, ())
-    numbered = all(isinstance(name, int) for name in counts)
-    everyone: list[str | int] = [*range(len(texts))] if numbered else [*texts]
+    if all(isinstance(name, int) for name in counts):
+        everyone: list[str | int] = [*range(len(texts))]
+    else:
+        everyone = [*texts] if contents.meta is not None else []
     return Counter({name: counts[name] for name in [*everyone, *counts]})
 
 
