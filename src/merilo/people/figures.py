@@ -95,7 +95,7 @@ def figures(
             known,
             right,
             min_votes=settings.min_votes if by_majority else 0,
-            weight=None if by_majority else _weight(known, everyone.annotators, annotators, settings),
+            weight=None if by_majority else vote_weights(known, everyone.annotators, annotators, settings),
             value=score.value,
         )
     except DataError:
@@ -103,8 +103,18 @@ def figures(
     return Figures(crowd, individuals(known, right), everyone.annotators)
 
 
-def _weight(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:
-    """What each answer weighs when the items are decided again."""
+def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:
+    """What each answer weighs when the items are decided again.
+
+    Args:
+        votes: the answers.
+        names: shape (annotators,), the annotators' ids by code.
+        annotators: a row an annotator with `annotator`, `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
+        settings: how the consensus is reached.
+
+    Returns:
+        Shape (n,): more than 0.
+    """
     people = (
         names.cast(pl.String)
         .to_frame("annotator")

@@ -89,6 +89,7 @@ def two_way(
     *,
     min_votes: int = 0,
     weight: FloatArray | None = None,
+    unseen: FloatArray | None = None,
     value: float | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
@@ -110,6 +111,7 @@ def two_way(
         min_votes: how many votes a consensus needs; items with fewer on the first label, or with a tie, are left
             out of the figure. With 0 no item is: where labels tie, the mean of their worth counts.
         weight: shape (n,), above 0, what each answer weighs; 1 each when not given. With `min_votes` there is none.
+        unseen: shape (items,), what each item would score with a label that nobody gave it; the least worth when not given.
         value: the published figure, where ties were broken in a way of their own; the figure of the rule otherwise.
         bounds: between which the metric lies: (0, 1), or (-1, 1) for correlations.
         level: the nominal coverage, in (0, 1).
@@ -138,7 +140,7 @@ def two_way(
         >>> result.n, result.annotators, result.interval.low < result.value < result.interval.high
         (100, 5, True)
     """
-    influence = influences(votes, worth, min_votes=min_votes, weight=weight)
+    influence = influences(votes, worth, min_votes=min_votes, weight=weight, unseen=unseen)
     shared, spread, freedom_cost = _annotators(votes, influence)
     rng = np.random.default_rng(seed)
     low, high = bounds
@@ -175,7 +177,12 @@ def two_way(
 
 
 def influences(
-    votes: Votes, worth: FloatArray, *, min_votes: int = 0, weight: FloatArray | None = None
+    votes: Votes,
+    worth: FloatArray,
+    *,
+    min_votes: int = 0,
+    weight: FloatArray | None = None,
+    unseen: FloatArray | None = None,
 ) -> Influence:
     """Decide every item again with each of its answers exchanged, and keep what it changes.
 
@@ -188,6 +195,7 @@ def influences(
         worth: shape (n,), what the item would score were this answer its consensus.
         min_votes: as in `two_way`.
         weight: as in `two_way`.
+        unseen: as in `two_way`.
 
     Returns:
         The influences.
@@ -198,7 +206,8 @@ def influences(
     """
     if min_votes and weight is not None:
         raise ValueError("a least number of votes counts votes, and weighs none")
-    ballots = _Ballots.of(votes, worth, np.ones(len(votes)) if weight is None else weight)
+    nobodys = np.full(votes.items, float(worth.min(initial=0.0))) if unseen is None else unseen
+    ballots = _Ballots.of(votes, worth, np.ones(len(votes)) if weight is None else weight, nobodys)
     scores, counted = ballots.outcome(ballots.totals, ballots.worth, min_votes)
     scored = int(counted.sum())
     if not scored:
@@ -222,7 +231,7 @@ def influences(
 class _Ballots:
     """Each item's labels in slots of their own, so that items are rows of a matrix.
 
-    The last slot is a label that nobody gave: it has no votes and the least worth.
+    The last slot is a label that nobody gave: it has no votes and the worth of `unseen`.
     """
 
     place: NDArray[np.intp]
@@ -232,7 +241,7 @@ class _Ballots:
     worth: FloatArray
 
     @staticmethod
-    def of(votes: Votes, worth: FloatArray, weight: FloatArray) -> _Ballots:
+    def of(votes: Votes, worth: FloatArray, weight: FloatArray, unseen: FloatArray) -> _Ballots:
         cell = votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label
         cells, cell_of = np.unique(cell, return_inverse=True)
         _, first, place_of_cell = np.unique(
@@ -243,7 +252,8 @@ class _Ballots:
         place, slot = place_of_cell[cell_of], slot_of_cell[cell_of]
         totals = np.zeros(shape)
         np.add.at(totals, (place, slot), weight)
-        values = np.full(shape, float(worth.min(initial=0.0)))
+        answered = cells[first] // max(votes.labels, 1)
+        values = np.repeat(unseen[answered][:, None], shape[1], axis=1)
         values[place, slot] = worth
         return _Ballots(place, slot, weight, totals, values)
 

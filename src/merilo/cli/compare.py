@@ -1,0 +1,54 @@
+"""`merilo compare`: people against models on the same items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from merilo.cli.output import emit_json, say
+from merilo.errors import UsageError
+from merilo.people.crowd import read_crowd, read_samples
+from merilo.people.rivals import EXACT, OF_LABELS, compare
+from merilo.reports.comparison import comparison_summary, sentences
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def people_against_models(
+    baseline: Annotated[Path, typer.Argument(help="The people: a folder that 'merilo baseline --out' wrote.")],
+    responses: Annotated[list[Path], typer.Argument(help="The models, a file each: id, answer and, for several answers to an item, sample, as CSV, TSV, JSON or JSONL.")],
+    *,
+    data: Annotated[Path | None, typer.Option(help="The items with ids and right answers, where the baseline was made without.")] = None,
+    metric: Annotated[str | None, typer.Option(help="acc, em, f1_macro or mcc; the baseline's own when not given.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Where the items differ, compare on those that both answered.")] = False,
+    min_answers: Annotated[int, typer.Option(min=1, help="With fewer answers a person is left out of the model's standing among people.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Of the permutations and resamples.")] = 0,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
+) -> int:  # fmt: skip
+    """Set people beside models: paired test, difference with interval, what could have been seen, like beside like.
+
+    Exit status 1: the model's items are not the baseline's, and --force was not given.
+    """
+    if metric is not None and metric not in (*EXACT, *OF_LABELS):
+        raise UsageError(f"--metric takes one of {', '.join((*EXACT, *OF_LABELS))}, not '{metric}'")
+    crowd = read_crowd(baseline, data=data)
+    models = [read_samples(path, crowd) for path in responses]
+    rivalries = compare(crowd, models, metric=metric, force=force, seed=seed, min_answers=min_answers)
+    if json_to:
+        emit_json(
+            comparison_summary(
+                crowd, rivalries, metric=metric or crowd.settings.metric, seed=seed, forced=force
+            ),
+            json_to,
+        )
+    if json_to != "-":
+        from merilo.cli.compare_table import show  # noqa: PLC0415 - the JSON needs no tables
+
+        show(rivalries, metric or crowd.settings.metric)
+    for rivalry in rivalries:
+        for sentence in sentences(rivalry):
+            say(f"{rivalry.model}: {sentence}")
+    return 0

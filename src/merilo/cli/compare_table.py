@@ -1,0 +1,82 @@
+"""People against models on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from merilo.metrics.score import Interval
+from merilo.people.rivals import Match, Rivalry
+
+_HEADS: Final = {
+    "consensus": "consensus beside answers",
+    "single": "person beside answer",
+    "majority": "majority beside majority",
+}
+
+
+def show(rivalries: Sequence[Rivalry], metric: str) -> None:
+    """Print the comparisons on standard output."""
+    console = Console(highlight=False)
+    for rivalry in rivalries:
+        title = f"People and {escape(rivalry.model)}: {metric}"
+        table = Table(title=title, title_justify="left", title_style="bold")
+        table.add_column("")
+        columns = [_column(match) for match in rivalry.matches]
+        for match in rivalry.matches:
+            table.add_column(_HEADS[match.kind], justify="right")
+        for name, *cells in zip(_ROWS, *columns, strict=True):
+            table.add_row(name, *cells)
+        console.print(table)
+        console.print("\n".join(_lines(rivalry)), markup=False)
+
+
+_ROWS: Final = (
+    "people",
+    "model",
+    "difference",
+    "  over items",
+    "  and annotators",
+    "p",
+    "p, Holm",
+    "detectable",
+    "items",
+)
+
+
+def _column(match: Match) -> tuple[str, ...]:
+    difference = match.difference
+    return (
+        f"{difference.first:.3f}",
+        f"{difference.second:.3f}",
+        f"{difference.value:+.3f}",
+        _text(difference.interval),
+        _text(match.both) if match.both else "-",
+        f"{difference.test.p:.3g}",
+        f"{match.corrected:.3g}",
+        "-" if difference.detectable is None else f"{difference.detectable:.3f}",
+        str(difference.n),
+    )
+
+
+def _lines(rivalry: Rivalry) -> list[str]:
+    lines = [
+        f"{_HEADS[match.kind]}: {match.difference.test.method}; the model is better on {match.difference.better} "
+        f"items, worse on {match.difference.worse}"
+        for match in rivalry.matches
+    ]
+    if rivalry.standing:
+        share, interval = rivalry.standing
+        lines.append(
+            f"the model stands above {share:.0%} [{interval.low:.0%}, {interval.high:.0%}] of {rivalry.people} people, "
+            "each on the items they answered"
+        )
+    return lines
+
+
+def _text(interval: Interval) -> str:
+    return escape(f"[{interval.low:+.3f}, {interval.high:+.3f}]")

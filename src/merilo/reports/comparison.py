@@ -1,0 +1,116 @@
+"""People against models as JSON and as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Final
+
+from merilo.items import Json
+from merilo.people.crowd import Crowd
+from merilo.people.rivals import Match, Rivalry
+from merilo.reports.figures import interval_json
+
+#: What each comparison sets side by side.
+KINDS: Final = {
+    "consensus": ("the people's consensus", "the model's answers"),
+    "single": ("a single person", "a single answer"),
+    "majority": ("the majority of people", "the majority of as many answers"),
+}
+
+
+def comparison_summary(
+    crowd: Crowd, rivalries: Sequence[Rivalry], *, metric: str, seed: int, forced: bool
+) -> dict[str, Json]:
+    """Everything that stands behind a comparison.
+
+    Args:
+        crowd: the people.
+        rivalries: the comparisons, one a model.
+        metric: the metric's name.
+        seed: of all draws.
+        forced: whether items were left out on demand.
+    """
+    return {
+        "baseline": crowd.folder,
+        "metric": metric,
+        "items": len(crowd.names),
+        "annotators": len(crowd.annotators),
+        "forced": forced,
+        "correction": f"Holm over {len(rivalries)} models, each kind of comparison by itself",
+        "seed": seed,
+        "models": [_rivalry(rivalry) for rivalry in rivalries],
+    }
+
+
+def sentences(rivalry: Rivalry) -> list[str]:
+    """What a reader must know of a comparison besides its figures."""
+    found = []
+    if rivalry.people_only:
+        found.append(
+            f"{len(rivalry.people_only)} items of the baseline have no answer of {rivalry.model}: left out"
+        )
+    if rivalry.model_only:
+        found.append(f"{len(rivalry.model_only)} answers of {rivalry.model} are to other items: left out")
+    if rivalry.undecided:
+        found.append(
+            f"{rivalry.undecided} items on which the people reached no consensus are left out of that comparison"
+        )
+    found += [
+        f"{KINDS[kind][0]} and {KINDS[kind][1]} are not compared: {why}"
+        for kind, why in rivalry.missing.items()
+    ]
+    if any(match.kind == "consensus" and not match.like for match in rivalry.matches):
+        found.append("a consensus of several people beside single answers is not like beside like")
+    return found
+
+
+def _rivalry(rivalry: Rivalry) -> dict[str, Json]:
+    share, interval = rivalry.standing or (None, None)
+    return {
+        "model": rivalry.model,
+        "n": rivalry.n,
+        "samples": {"fewest": rivalry.samples[0], "most": rivalry.samples[1]},
+        "left_out": {
+            "without_consensus": rivalry.undecided,
+            "without_answer_of_the_model": [*rivalry.people_only],
+            "not_in_the_baseline": [*rivalry.model_only],
+        },
+        "comparisons": {match.kind: _match(match) for match in rivalry.matches},
+        "not_compared": {str(kind): why for kind, why in rivalry.missing.items()},
+        "standing": None
+        if share is None
+        else {
+            "share_of_people_below": number(share),
+            "ci95": interval_json(interval),
+            "interval": interval.method if interval else None,
+            "people": rivalry.people,
+        },
+        "remarks": [*sentences(rivalry)],
+    }
+
+
+def _match(match: Match) -> dict[str, Json]:
+    difference = match.difference
+    return {
+        "people": number(difference.first),
+        "model": number(difference.second),
+        "n": difference.n,
+        "like_beside_like": match.like,
+        "difference": number(difference.value),
+        "ci95": interval_json(difference.interval),
+        "interval": difference.interval.method,
+        "ci95_items_and_annotators": interval_json(match.both),
+        "interval_items_and_annotators": match.both.method if match.both else None,
+        "p": number(difference.test.p, 9),
+        "p_holm": number(match.corrected, 9),
+        "test": difference.test.method,
+        "model_better": difference.better,
+        "model_worse": difference.worse,
+        "detectable_difference": None if difference.detectable is None else number(difference.detectable),
+    }
+
+
+def number(value: float, places: int = 6) -> float | None:
+    """A rounded number; null where there is none."""
+    return round(value, places) if isfinite(value) else None
