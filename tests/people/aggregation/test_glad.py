@@ -196,3 +196,25 @@ def test_wrong_parameters_are_refused() -> None:
         glad(votes, anchors=[1, 2])
     with pytest.raises(UsageError, match="at least 1 iteration"):
         glad(votes, iterations=0)
+
+
+def test_planted_hard_items_and_guessing_people_are_found() -> None:
+    """Of 600 items 60 are hard (half the people fail), of 40 people 8 guess: both are found from the answers alone."""
+    rng = np.random.default_rng(4)
+    items, people, labels, overlap = 600, 40, 4, 15
+    hard = np.zeros(items, dtype=bool)
+    hard[rng.choice(items, 60, replace=False)] = True
+    guessing = np.zeros(people, dtype=bool)
+    guessing[rng.choice(people, 8, replace=False)] = True
+    truth = rng.integers(0, labels, items)
+    item = np.repeat(np.arange(items), overlap)
+    annotator = np.concatenate([rng.choice(people, overlap, replace=False) for _ in range(items)])
+    chance = np.where(guessing[annotator], 1 / labels, np.where(hard[item], 0.5, 0.93))
+    right = rng.random(item.size) < chance
+    label = np.where(right, truth[item], (truth[item] + rng.integers(1, labels, item.size)) % labels)
+    consensus = glad(Votes(item, annotator, label, items, people, labels))
+    worst = np.argsort(consensus.fit.quality)[:8]
+    assert guessing[worst].all(), "precision and recall of guessing people: 1"
+    hardest = np.argsort(-consensus.fit.difficulty)[:60]
+    assert hard[hardest].mean() >= 0.85, "precision and recall of hard items: at least 0.85"
+    assert (consensus.label == truth).mean() > 0.97
