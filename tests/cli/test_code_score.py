@@ -262,7 +262,16 @@ class Started:
         return 0
 
     def family(self) -> list[int]:
-        """Every process below it."""
+        """A handle (a pidfd) of every process below it; numbers alone would be given to other processes in no time."""
+        handles = []
+        for pid in self._below():
+            with suppress(ProcessLookupError):
+                handles.append(os.pidfd_open(pid))
+                if pid not in self._below():  # it ended, and the handle may be that of a stranger
+                    os.close(handles.pop())
+        return handles
+
+    def _below(self) -> list[int]:
         children: dict[int, list[int]] = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -275,13 +284,11 @@ class Started:
         return found[1:]
 
 
-def watch(pids: list[int]) -> list[int]:
-    """Handles by which the end of processes can be awaited; those that ended already have none."""
-    handles = []
-    for pid in pids:
+def kill(handles: list[int]) -> None:
+    """SIGKILL to each, but those that ended already."""
+    for handle in handles:
         with suppress(ProcessLookupError):
-            handles.append(os.pidfd_open(pid))
-    return handles
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
 def all_ended(handles: list[int], seconds: float = 30.0) -> bool:
@@ -314,14 +321,11 @@ def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_
     started.until(lambda: started.judged() > 40)
     family = started.family()
     assert len(family) >= 2
-    handles = watch(family)
     started.process.send_signal(signal.SIGKILL)
     if victim == "everything":
-        for pid in family:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill(family)
     assert started.process.wait() == -signal.SIGKILL
-    assert all_ended(handles)
+    assert all_ended(family)
     assert list(started.temporary.iterdir()) == []
     kept = (started.out / "verdicts.jsonl").read_bytes().rpartition(b"\n")[0].splitlines()
     assert 40 < len(kept) - 1 < 400
@@ -339,9 +343,10 @@ def test_a_killed_worker_costs_nothing(tmp_path):
     path, data = job(tmp_path)
     started = Started(tmp_path, path, data)
     started.until(lambda: started.judged() > 40)
-    for pid in started.family():
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    family = started.family()
+    assert family
+    kill(family)
+    assert all_ended(family)
     assert started.process.wait() == 0
     assert result(started.out)["outcomes"] == {"wrong_answer": 300, "passed": 100}
     assert list(started.temporary.iterdir()) == []
@@ -351,9 +356,9 @@ def test_an_interrupted_job_says_so_and_goes_on_later(tmp_path):
     path, data = job(tmp_path)
     started = Started(tmp_path, path, data)
     started.until(lambda: started.judged() > 40)
-    handles = watch(started.family())
+    family = started.family()
     started.process.send_signal(signal.SIGINT)
     assert started.process.wait() == 130
-    assert all_ended(handles)
+    assert all_ended(family)
     assert score(path, data, "--out", started.out).status == 0
     assert result(started.out)["programs"] == 400
