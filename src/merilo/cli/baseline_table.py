@@ -58,15 +58,12 @@ def _figures(baseline: Baseline) -> list[tuple[str, str]]:
         interval = score.interval
         sure = f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
         rows.append((name, f"{score.value:.3f}{sure.replace('[', chr(92) + '[')}  on {score.n} items"))
-    rows += lines(baseline.figures)
     if baseline.published:
         published = baseline.published
         rows.append(
-            (
-                "  by majorities alone",
-                f"{published.value:.3f}  on {published.n} items (the published procedure)",
-            )
+            ("  majorities alone", f"{published.value:.3f}  on {published.n} items (published procedure)")
         )
+    rows += lines(baseline.figures)
     if baseline.bounds:
         bounds = baseline.bounds
         rows += [
@@ -120,7 +117,7 @@ def _agreement(agreement: Agreement) -> list[tuple[str, str]]:
             (title, "not defined" if isnan(value) else f"{value:.3f}{sure}  on {agreement.answers} responses")
         )
     sizes = ", ".join(f"{n} of {size}" for size, n in agreement.majority_sizes.items())
-    return [*rows, ("largest group of equal answers", f"{sizes} (items of people)")]
+    return [*rows, ("equal answers", sizes)]
 
 
 def _groups(baseline: Baseline) -> list[tuple[str, str]]:
