@@ -35,7 +35,8 @@ def test_the_list_names_every_dataset_with_its_figures_and_their_provenance(
         assert declared.title in out
         if len(declared.human) <= 3:
             assert all(f"{figure.metric} {figure.value}" in out for figure in declared.human)
-    assert "15 figures, 0.665 to 0.88" in out
+    assert "mcc 0.665–0.88" in out
+    assert "(15 figures)" in out
     for provenance in ("measured", "literature", "official statistics", "by definition"):
         assert provenance in out
 

@@ -15,43 +15,44 @@ from merilo.datasets.rendering import prompts
 #: How wide a table may be where no terminal says it.
 _WIDTH_OF_A_FILE: Final = 200
 
+#: Columns of long texts: these may go over several lines.
+_LONG: Final = ("", "Provenance", "Source")
+
 
 def print_list(datasets: Sequence[Dataset]) -> None:
-    """Print a line a dataset on standard output."""
-    table = _table(
-        "Dataset", "Answer", "Metrics", "Test", "Total", "People", "Human figure", "of", "Provenance"
-    )
+    """Print a line a dataset on standard output: the test of the newest version; it fits into 80 columns."""
+    table = _table("Dataset", "Answer", "Human figure", "of", "Provenance", "Test", "Total", "People")
     for declared in datasets:
+        figures = declared.human
         table.add_row(
             declared.title,
-            _answer(declared),
-            " ".join(declared.metrics) + (f"\n{declared.extra}" if declared.extra else ""),
-            _sizes(declared),
+            _labels(declared),
+            _figures(declared),
+            _count(figures[0]) if figures else "",
+            figures[0].provenance if figures else "",
+            str([*declared.sizes.values()][-1]) if declared.sizes else "–",
             "yes" if declared.in_total else "no",
             "experts" if declared.expert else "anybody",
-            *_figures(declared),
         )
     _print(table)
+    _say("All that is known of one: merilo datasets show NAME")
 
 
-def _sizes(declared: Dataset) -> str:
-    """The size of the test; of each version where it changed."""
-    if len(set(declared.sizes.values())) == 1:
-        return str(next(iter(declared.sizes.values())))
-    return "\n".join(f"v{version}: {size}" for version, size in declared.sizes.items())
+def _labels(declared: Dataset) -> str:
+    """The answer in a word: the labels, or their first and last, or the kind."""
+    labels = declared.answer.labels
+    if declared.answer.kind != "choice":
+        return declared.answer.kind
+    return " ".join(labels) if len(labels) < 4 else f"{labels[0]}–{labels[-1]}"
 
 
-def _figures(declared: Dataset) -> tuple[str, str, str]:
-    """The figures, the items behind them and their provenance, a line each where they are few."""
-    figures = declared.human
-    if len(figures) > 3:
-        low, high = min(figure.value for figure in figures), max(figure.value for figure in figures)
-        return f"{len(figures)} figures, {low} to {high}", _count(figures[0]), figures[0].provenance
-    return (
-        "\n".join(f"{figure.metric} {figure.value}" for figure in figures),
-        _count(figures[0]) if figures else "",
-        figures[0].provenance if figures else "",
-    )
+def _figures(declared: Dataset) -> str:
+    """A line a metric: its human figure, a dash where there is none, the range where groups have figures of their own."""
+    values = {figure.metric: figure.value for figure in declared.human}
+    if values and not values.keys() & set(declared.metrics):
+        low, high = min(values.values()), max(values.values())
+        return f"{declared.metrics[0]} {low}–{high}\n({len(values)} figures)"
+    return "\n".join(f"{metric} {values.get(metric, '–')}" for metric in declared.metrics)
 
 
 def _count(figure: HumanFigure) -> str:
@@ -60,24 +61,22 @@ def _count(figure: HumanFigure) -> str:
 
 def print_declaration(declared: Dataset) -> None:
     """Print all that is known of a dataset on standard output."""
-    facts = _table(
-        "",
-        "",
-        title=f"{declared.title}: {declared.about}" if declared.about else declared.title,
-        header=False,
-    )
+    _say(f"{declared.title}: {declared.about}" if declared.about else declared.title)
+    facts = _table("", "", header=False)
     for name, text in _facts(declared):
         facts.add_row(name, text)
     _print(facts)
-    figures = _table("Metric", "Value", "Items", "Provenance", "Source", title="Published human figures")
-    for figure in declared.human:
-        figures.add_row(figure.metric, str(figure.value), _count(figure), figure.provenance, figure.source)
     if declared.human:
+        _say("Published human figures")
+        figures = _table("Metric", "Value", "Items", "Provenance", "Source")
+        for figure in declared.human:
+            figures.add_row(
+                figure.metric, str(figure.value), _count(figure), figure.provenance, figure.source
+            )
         _print(figures)
     for group, texts in prompts(declared).items():
-        shown = _table(
-            "", title=f"Prompts{f' for {group}' if group else ''}: {len(texts)}, the first", header=False
-        )
+        _say(f"Prompts{f' for {group}' if group else ''}: {len(texts)}, the first")
+        shown = _table("", header=False)
         shown.add_row(texts[0])
         _print(shown)
 
@@ -118,18 +117,21 @@ def _shots(declared: Dataset) -> str:
     return f"{declared.shots.count}" + (f", of the same {declared.shots.same}" if declared.shots.same else "")
 
 
-def _table(*columns: str, title: str | None = None, header: bool = True) -> Table:
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=SIMPLE, show_header=header, pad_edge=False
-    )
+def _table(*columns: str, header: bool = True) -> Table:
+    table = Table(box=SIMPLE, show_header=header, pad_edge=False, padding=0, show_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column not in _LONG)
     return table
 
 
 def _print(table: Table) -> None:
-    """Print a table without reading marks in its texts: braces and brackets are data."""
+    """Print a table and a blank line. Marks in its texts are not read: braces and brackets are data."""
     console = Console(markup=False, highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = _WIDTH_OF_A_FILE
     console.print(table)
+    console.print()
+
+
+def _say(text: str) -> None:
+    Console(markup=False, highlight=False, emoji=False, soft_wrap=True).print(text, style="bold")
