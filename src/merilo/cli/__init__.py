@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("merilo.cli.demo", "show the whole job on bundled data, without a network"),
     "datasets": ("merilo.cli.datasets", "list, show, check, generate and load datasets"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
+    "power": ("merilo.cli.power", "plan a study: how many items, people and control items"),
     "compare": ("merilo.cli.compare", "set people beside models on the same items, like beside like"),
     "audit": ("merilo.cli.audit", "list the items whose gold is probably wrong"),
     "recipe": ("merilo.cli.recipe", "several questions about one item: follow a declared recipe"),
