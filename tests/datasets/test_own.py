@@ -1,5 +1,6 @@
 """A dataset of one's own is a YAML file."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,9 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         dataset(str(tmp_path / "own.yaml"))
     with pytest.raises(InputError, match="cannot be read"):
         dataset(str(tmp_path / "nowhere.yaml"))
+
+
+def test_a_pipe_in_place_of_a_declaration_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "own.yaml")
+    with pytest.raises(InputError, match="is not a file"):
+        dataset(str(tmp_path / "own.yaml"))

@@ -66,6 +66,8 @@ def read_yaml(path: Path) -> object:
         InputError: the file cannot be read, is too large, or is no such YAML.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise InputError("is not a file", file=path)
         if path.stat().st_size > _LARGEST_FILE:
             raise InputError(
                 f"is larger than {_LARGEST_FILE} bytes; a declaration is a page of text", file=path

@@ -523,6 +523,16 @@ def test_a_declaration_beside_the_data_is_used(tmp_path: Path) -> None:
     ]
 
 
+def test_a_declaration_that_is_none_is_a_problem_beside_the_others(tmp_path: Path) -> None:
+    (tmp_path / "dataset.yaml").write_text("name: 5", encoding="utf-8")
+    written(tmp_path / "test.json", {"test": [v1(7, "?")]})
+    report = validate(tmp_path)
+    assert [(problem.file, problem.path) for problem in report.problems] == [
+        ("dataset.yaml", ""),
+        ("test.json", "data.test[0].meta.id"),
+    ]
+
+
 # The exam.
 
 TEXT_TASKS = {"2", "4", "5", "6", "7", "13", "14", "24"}

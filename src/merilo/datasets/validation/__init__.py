@@ -14,6 +14,7 @@ from merilo.datasets.validation.prompts import check_prompts
 from merilo.datasets.validation.readmes import check_readmes
 from merilo.datasets.validation.report import Problem, Report
 from merilo.datasets.validation.use import check_use
+from merilo.errors import InputError
 
 __all__ = ["Problem", "Report", "validate"]
 
@@ -29,11 +30,11 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
         Everything that was found.
 
     Raises:
-        InputError: there is nothing at the path, or `dataset.yaml` is no declaration.
+        InputError: there is nothing at the path.
     """
     report = Report()
     contents = read_contents(path, report)
-    contents.declared = declared or _known(path, contents)
+    contents.declared = declared or _known(path, contents, report)
     contents.media = media_fields(contents)
     check_ids(contents, report)
     check_fields(contents, report)
@@ -50,12 +51,16 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
     return report
 
 
-def _known(path: Path, contents: Contents) -> Dataset | None:
+def _known(path: Path, contents: Contents, report: Report) -> Dataset | None:
     own = contents.root / OWN
     if own.is_file():
         from merilo.datasets.own import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
 
-        return read_declaration(own)
+        report.files.append(OWN)
+        try:
+            return read_declaration(own)
+        except InputError as error:
+            report.wrong(OWN, "", error.message)
     named = contents.meta.get("dataset_name") if contents.meta else None
     names = [str(named), path.name, path.stem, contents.root.resolve().name]
     found = next((CATALOGUE[name.lower()] for name in names if name.lower() in CATALOGUE), None)
