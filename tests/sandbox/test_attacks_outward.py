@@ -153,8 +153,18 @@ SYSTEM_CALL = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 
 PROCESSES = [
     Attack("kill", "import os\ndef attack():\n    os.kill(@VICTIM@, 9)", kills_the_victim),
-    Attack("kill everybody", "import os\ndef attack():\n    os.kill(-1, 9)", kills_the_victim, safe=False),
-    Attack("kill the group", "import os\ndef attack():\n    os.killpg(0, 9)", kills_the_victim, safe=False),
+    Attack(
+        "kill everybody",
+        "import os\ndef attack():\n    assert os.getpid() == 1\n    os.kill(-1, 9)",
+        kills_the_victim,
+        safe=False,
+    ),
+    Attack(
+        "kill the group",
+        "import os\ndef attack():\n    assert os.getpid() == 1\n    os.killpg(0, 9)",
+        kills_the_victim,
+        safe=False,
+    ),
     Attack(
         "kill by descriptor",
         "import os, signal\ndef attack():\n    signal.pidfd_send_signal(os.pidfd_open(@VICTIM@), 9)",

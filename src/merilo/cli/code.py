@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from merilo.cli.code_doctor import doctor
 from merilo.cli.code_score import score
 
 app = typer.Typer(
@@ -17,3 +18,4 @@ def code() -> None:
 
 
 app.command("score")(score)
+app.command("doctor")(doctor)

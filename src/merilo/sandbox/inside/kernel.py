@@ -20,6 +20,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_MODE_FILTER = 2
 _CAPABILITY_VERSION_3 = 0x2008_0522
 _MS_NOSUID_NODEV = 2 | 4
+_MS_PRIVATE_ALL = 0x4000 | 0x4_0000
 _MNT_DETACH = 2
 
 
@@ -74,6 +75,10 @@ class Kernel:
     def unshare(self, flags: int) -> None:
         """Leave the namespaces that the flags name for new ones."""
         self._do("unshare", flags)
+
+    def keep_mounts_private(self) -> None:
+        """What is mounted from here on is seen in this process's mount namespace alone."""
+        self._do("mount", None, b"/", None, _MS_PRIVATE_ALL, None)
 
     def mount_scratch(self, path: str, size: int, files: int) -> None:
         """An empty folder in memory on `path`, of bounded size and number of files."""

@@ -91,7 +91,6 @@ class Server:
         facts: dict[str, object] = {"python": platform.python_version(), "jailed": self.kernel is not None}
         if self.kernel is not None:
             facts["namespaces"] = _enter_namespaces(self.kernel)
-            self.kernel.hide()
             self.kernel.gain_no_privileges()
             self._mount_scratch()
             if self.settings["filter"]:
@@ -319,6 +318,9 @@ def _enter_namespaces(calls: kernel.Kernel) -> str:
             with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123 - as above
                 file.write(text)
         how = "made"
+    with contextlib.suppress(PermissionError):  # a container may forbid all mounting, and then keeps its own
+        calls.keep_mounts_private()
+    calls.hide()
     pid = os.fork()
     if pid:
         # The keeper: its end is the end of all.

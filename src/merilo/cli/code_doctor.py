@@ -1,0 +1,66 @@
+"""`merilo code doctor`: does the jail hold on this machine?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from merilo.cli.output import emit_json, say
+from merilo.items import Json
+from merilo.sandbox.doctor import Finding, examine
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Limits
+
+
+def doctor(
+    *,
+    backend: Annotated[str, typer.Option(help="The jail: bubblewrap, docker, or auto for the first that is here.")] = "auto",
+    python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14; Merilo's own when not given.")] = None,
+    packages: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.")] = None,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The findings as one JSON object; - is standard output.")] = None,
+) -> int:  # fmt: skip
+    """Try to break out of the jail that generated programs run in, and print what held.
+
+    Hostile programs are aimed at a file, a port and a process made for them, at their neighbours, at the verdict and at
+    the worker. None does harm even where the jail does not hold.
+
+    Exit status 1: something did not hold. Do not run strangers' programs here.
+    """
+    limits = Limits(wall_seconds=2.0, memory_bytes=256 << 20)
+    findings: list[Finding] = []
+    with Pool.open(1, limits=limits, name=backend, python=python, packages=packages) as pool:
+        for finding in examine(pool):
+            if json_to != "-":
+                family = "" if findings and findings[-1].family == finding.family else f"{finding.family}\n"
+                sys.stdout.write(family + _line(finding))
+                sys.stdout.flush()
+            findings.append(finding)
+        jail: dict[str, Json] = {"backend": pool.backend.name, "python": pool.python}
+    broken = sum(not finding.held for finding in findings)
+    if json_to:
+        emit_json(
+            {**jail, "held": len(findings) - broken, "broken": broken, "findings": list(map(_row, findings))},
+            json_to,
+        )
+    name = f"{jail['backend']} with Python {jail['python']}"
+    if broken:
+        say(f"{name}: {broken} of {len(findings)} promises did not hold; do not run strangers' programs here")
+    else:
+        say(f"{name}: all {len(findings)} promises held")
+    return 1 if broken else 0
+
+
+def _line(finding: Finding) -> str:
+    return f"  {'held   ' if finding.held else 'BROKEN '} {finding.claim}{f': {finding.detail}' if finding.detail else ''}\n"
+
+
+def _row(finding: Finding) -> Json:
+    return {
+        "family": finding.family,
+        "claim": finding.claim,
+        "held": finding.held,
+        "detail": finding.detail or None,
+    }

@@ -1,0 +1,298 @@
+"""The doctor's hostile programs.
+
+Each defines `probe()`, and is harmless even where no promise holds: it reaches for what the doctor has put there for it,
+undoes what it did, and stops by itself. `@FOLDER@`, `@PORT@` and `@PID@` stand for the doctor's targets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from merilo.sandbox.program import Outcome
+
+
+class Sign(Enum):
+    """How harm shows."""
+
+    SECRET = "the secret came out"  # noqa: S105 - no password
+    FOLDER = "the folder was changed"
+    CALL = "it was heard outside"
+    DEATH = "the process is dead"
+    ANSWER = "the program says so itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A hostile program.
+
+    Attributes:
+        family: what it attacks.
+        claim: what the jail promises.
+        source: defines `probe()`, which answers `None` or nothing if it found nothing.
+        sign: how harm shows; or the outcomes of which one must come, where the promise is that the program ends so.
+    """
+
+    family: str
+    claim: str
+    source: str
+    sign: Sign | frozenset[Outcome]
+
+
+def _ends(*outcomes: Outcome) -> frozenset[Outcome]:
+    return frozenset(outcomes)
+
+
+#: Calls the C library, and answers with the call's name if it was let through.
+_C: Final = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(name, *arguments):
+    return name if getattr(libc, name)(*arguments) >= 0 else None
+"""
+
+_FILES: Final = (
+    Probe("files", "a file of this machine cannot be read", """
+def probe():
+    return open("@FOLDER@/secret").read()
+""", Sign.SECRET),
+    Probe("files", "nor by way of another process's root", """
+def probe():
+    return open("/proc/1/root@FOLDER@/secret").read()
+""", Sign.SECRET),
+    Probe("files", "nor by a link", """
+import os
+def probe():
+    os.symlink("@FOLDER@/secret", "link")
+    return open("link").read()
+""", Sign.SECRET),
+    Probe("files", "a file of this machine cannot be written", """
+def probe():
+    open("@FOLDER@/open", "w").write("x")
+""", Sign.FOLDER),
+    Probe("files", "nor made", """
+def probe():
+    open("@FOLDER@/new", "w").close()
+""", Sign.FOLDER),
+    Probe("files", "accounts, settings and homes are not there", """
+import os
+def probe():
+    return [path for path in ("/etc/passwd", "/etc/hosts", "/sys/kernel", "/home", "/var") if os.path.exists(path)] or None
+""", Sign.ANSWER),
+    Probe("files", "the system is read-only", """
+import os, random
+def probe():
+    for folder in ("", "/dev", "/etc", "/usr/lib", "/merilo", os.path.dirname(random.__file__)):
+        path = folder + "/merilo-doctor-was-here"
+        try:
+            open(path, "w").close()
+        except OSError:
+            continue
+        os.unlink(path)
+        return folder or "/"
+""", Sign.ANSWER),
+    Probe("files", "no device holds anything", """
+import os, stat
+def probe():
+    harmless = {(1, minor) for minor in (3, 5, 7, 8, 9)}
+    for name in os.listdir("/dev"):
+        found = os.stat("/dev/" + name)
+        device = os.major(found.st_rdev), os.minor(found.st_rdev)
+        if not stat.S_ISDIR(found.st_mode) and not (stat.S_ISCHR(found.st_mode) and device in harmless):
+            return name
+""", Sign.ANSWER),
+)  # fmt: skip
+
+_NETWORK: Final = (
+    Probe("network", "a port of this machine cannot be reached", """
+import socket
+def probe():
+    socket.create_connection(("127.0.0.1", @PORT@), 1)
+""", Sign.CALL),
+    Probe("network", "nor a socket in a folder", """
+import socket
+def probe():
+    socket.socket(socket.AF_UNIX).connect("@FOLDER@/socket")
+""", Sign.CALL),
+    Probe("network", "no socket can be made at all", """
+import socket
+def probe():
+    socket.socket()
+    return "a socket"
+""", Sign.ANSWER),
+)  # fmt: skip
+
+_PROCESSES: Final = (
+    Probe("processes", "a process of this machine cannot be killed", """
+import os
+def probe():
+    os.kill(@PID@, 9)
+""", Sign.DEATH),
+    Probe("processes", "nor can its environment be read", """
+def probe():
+    return open("/proc/@PID@/environ").read()
+""", Sign.SECRET),
+    Probe("processes", "a program is alone: it is process 1", """
+import os
+def probe():
+    return None if (os.getpid(), os.getppid()) == (1, 0) else "it is process %d" % os.getpid()
+""", Sign.ANSWER),
+    Probe("processes", "it can start no other", """
+import os
+def probe():
+    if os.fork() == 0:
+        os._exit(0)
+    return "a process"
+""", Sign.ANSWER),
+    Probe("processes", "it can become no other", """
+import os, sys
+def probe():
+    os.execv(sys.executable, [sys.executable, "-c", ""])
+""", _ends(Outcome.FORBIDDEN)),
+)  # fmt: skip
+
+_PRIVILEGES: Final = (
+    Probe("privileges", "it has no capabilities", _C + """
+def probe():
+    capabilities = (ctypes.c_uint32 * 6)()
+    libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), capabilities)
+    return list(capabilities) if any(capabilities) else None
+""", Sign.ANSWER),
+    Probe("privileges", "it can make no user namespace", _C + """
+def probe():
+    return tried("unshare", 0x10000000)
+""", Sign.ANSWER),
+    Probe("privileges", "it can mount nothing", _C + """
+def probe():
+    os.mkdir("m")
+    mounted = tried("mount", b"t", b"m", b"tmpfs", 0, None)
+    if mounted:
+        libc.umount2(b"m", 2)
+    return mounted
+""", Sign.ANSWER),
+    Probe("privileges", "it can trace nothing", _C + """
+def probe():
+    return tried("ptrace", 0, 0, 0, 0)
+""", Sign.ANSWER),
+    Probe("privileges", "the filter is in force", """
+import os
+def probe():
+    os.close(os.memfd_create("x"))
+    return "memfd_create"
+""", Sign.ANSWER),
+    Probe("privileges", "it cannot become root", """
+import os
+def probe():
+    os.setuid(0)
+    return "root"
+""", Sign.ANSWER),
+)  # fmt: skip
+
+_LIMITS: Final = (
+    Probe("limits", "memory is bounded", """
+def probe():
+    kept = [bytes(2 ** 26) for _ in range(32)]
+""", _ends(Outcome.MEMORY)),
+    Probe("limits", "time is bounded", """
+import time
+def probe():
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            while time.monotonic() < end:
+                pass
+        except BaseException:
+            pass
+""", _ends(Outcome.TIMEOUT)),
+    Probe("limits", "output is bounded", """
+def probe():
+    return "x" * 10 ** 8
+""", _ends(Outcome.OUTPUT)),
+    Probe("limits", "threads are bounded", """
+import threading, time
+def probe():
+    for _ in range(300):
+        threading.Thread(target=time.sleep, args=(1,)).start()
+""", _ends(Outcome.EXCEPTION, Outcome.MEMORY)),
+    Probe("limits", "descriptors are bounded", """
+def probe():
+    kept = [open("/dev/null") for _ in range(900)]
+""", _ends(Outcome.EXCEPTION)),
+    Probe("limits", "the size of a file is bounded", """
+def probe():
+    with open("f", "wb", buffering=0) as file:
+        for _ in range(256):
+            file.write(bytes(2 ** 20))
+""", _ends(Outcome.EXCEPTION, Outcome.EXITED)),
+    Probe("limits", "the size of the scratch folder is bounded", """
+def probe():
+    for number in range(256):
+        open(str(number), "wb").write(bytes(2 ** 20))
+""", _ends(Outcome.EXCEPTION)),
+    Probe("limits", "a source that breaks the parser breaks nothing else",
+          "x = " + "-(" * 50_000 + ")" * 50_000, _ends(Outcome.SYNTAX_ERROR, Outcome.MEMORY, Outcome.EXITED)),
+)  # fmt: skip
+
+PROBES: Final = _FILES + _NETWORK + _PROCESSES + _PRIVILEGES + _LIMITS
+
+#: What is left, by which statement, and the expression by which the next program would find it.
+TRACES: Final = (
+    (
+        "files",
+        "open('/tmp/x', 'w').close(); open('/dev/shm/x', 'w').close()",
+        "__import__('os').listdir('/tmp') + __import__('os').listdir('/dev/shm') or None",
+    ),
+    ("modules", "import math; math.pi = 3", "'a changed pi' if __import__('math').pi == 3 else None"),
+    (
+        "the state of random",
+        "import random; random.seed(5)",
+        "'the seed' if __import__('random').random() == __import__('random').Random(5).random() else None",
+    ),
+    ("the environment", "import os; os.environ['X'] = 'x'", "__import__('os').environ.get('X')"),
+)  # fmt: skip
+
+#: Wrong programs that want to pass a check: the claim, and the source.
+FORGERIES: Final = (
+    ("an object that equals everything does not pass", """
+class Equal(str):
+    def __eq__(self, other):
+        return True
+    __hash__ = str.__hash__
+def probe():
+    return Equal("x")
+"""),
+    ("nor does leaving with success", """
+import os
+def probe():
+    os._exit(0)
+"""),
+    ("nor does writing to every descriptor", """
+import os, struct
+for descriptor in range(3, 99):
+    for message in (b'["completed", ""]', b'["accepted"]'):
+        try:
+            os.write(descriptor, struct.pack("<I", len(message)) + message)
+        except OSError:
+            pass
+def probe():
+    return "x"
+"""),
+    ("the right answer is in no frame and in no object", """
+import gc, sys
+def texts():
+    frame = sys._getframe()
+    while frame:
+        yield from frame.f_locals.values()
+        frame = frame.f_back
+    for thing in gc.get_objects():
+        if isinstance(thing, dict):
+            yield from list(dict.values(thing))
+def probe():
+    for text in texts():
+        if isinstance(text, str):
+            text = text.encode("utf-8", "replace")
+        if isinstance(text, (bytes, bytearray, memoryview)) and b"GOLD" + b"-" in bytes(text):
+            return bytes(text).split(b"GOLD" + b"-")[1][:32].decode("latin-1")
+"""),
+)  # fmt: skip

@@ -1,0 +1,292 @@
+"""Ways to jail: what is asked of them, when they refuse, and that verdicts do not depend on them."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sandbox_arena import is_healthy, jail_or_skip, jailed, only
+
+import merilo
+from merilo.errors import MissingPartError, UsageError
+from merilo.sandbox import seccomp
+from merilo.sandbox.backends import Bubblewrap, Docker, NoJail, backend, container_arguments
+from merilo.sandbox.interpreter import available, interpreter
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Check, Limits, Outcome, Program
+
+SOURCES = Path(merilo.__file__).parent.parent
+
+#: Programs whose outcome must be the same on every Python and in every jail.
+PROGRAMS = [
+    Program("right", "def f(x):\n    return x * 2", "f", ({"x": 2}, {"x": "ab"}, {"x": [1.5, None]})),
+    Program("raises", "def f(x):\n    return 1 // x", "f", ({"x": 2}, {"x": 0})),
+    Program(
+        "locals",
+        "import math\ndef helper(n):\n    return math.sqrt(n)\ndef f(x):\n    return helper(x)",
+        "f",
+        ({"x": 4},),
+    ),
+    Program("syntax", "def f(x) return", "f", ({"x": 2},)),
+    Program("missing", "def g(x):\n    return x", "f", ({"x": 2},)),
+    Program("value", "f = 5", "f", ({"x": 2},)),
+    Program("memory", "def f(x):\n    return bytearray(10 ** 11)", "f", ({"x": 2},)),
+    Program("time", "def f(x):\n    while True:\n        pass", "f", ({"x": 2},)),
+    Program("fork", "import os\ndef f(x):\n    return os.fork()", "f", ({"x": 2},)),
+    Program("exit", "import os\ndef f(x):\n    os._exit(3)", "f", ({"x": 2},)),
+    Program("quit", "def f(x):\n    exit(3)", "f", ({"x": 2},)),
+    Program("big", "def f(x):\n    return 7 ** x", "f", ({"x": 6000},)),
+    Program("random", "import random\ndef f(x):\n    return random.randint(1, 10 ** 9)", "f", ({"x": 1},)),
+    Program(
+        "check",
+        "def f(x):\n    return [x]",
+        "f",
+        Check("def check(c):\n    assert c(3) == [3]\n    assert c(x=()) == [()]"),
+    ),
+    Program("refused", "def f(x):\n    return x", "f", Check("def check(c):\n    assert c(3) == 4")),
+    Program("surrogate", "def f(x):\n    return x + chr(0xd800)", "f", ({"x": "ё"},)),
+]
+
+
+def verdicts(pool: Pool) -> dict[str, tuple[Outcome, tuple[str | None, ...], str]]:
+    return {one.id: (one.outcome, one.texts, one.error) for one in pool.run(PROGRAMS)}
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, tuple[Outcome, tuple[str | None, ...], str]]:
+    with jailed(Limits(wall_seconds=1)) as pool:
+        return verdicts(pool)
+
+
+def test_outcomes_are_what_they_should_be(
+    expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]],
+) -> None:
+    assert {name: outcome.value for name, (outcome, _, _) in expected.items()} == {
+        "right": "completed", "raises": "exception", "locals": "completed", "syntax": "syntax_error", "missing": "no_such_function",
+        "value": "no_such_function", "memory": "memory", "time": "timeout", "fork": "forbidden", "exit": "exited", "quit": "exception",
+        "big": "completed",  "random": "completed", "check": "completed", "refused": "refused",
+        "surrogate": "completed",
+    }  # fmt: skip
+    assert expected["right"][1] == ("4", "abab", "[1.5, None, 1.5, None]")
+    assert expected["raises"][1] == ("0", None)
+    assert len(str(expected["big"][1][0])) == 5071  # more digits than Python turns into text by itself
+    assert expected["surrogate"][1] == ("ё\ud800",)
+
+
+@pytest.mark.parametrize("python", [one.version for one in available()])
+def test_verdicts_are_the_same_on_every_python(
+    python: str, expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]]
+) -> None:
+    with jailed(Limits(wall_seconds=1), python=python) as pool:
+        got = verdicts(pool)
+        assert pool.python == python
+    assert got == expected
+
+
+class AsInAContainer(Bubblewrap):
+    """A jail that gives the worker no rights, and a `/proc`: what a worker finds in a container."""
+
+    def _namespaces(self) -> list[str]:
+        words = [word for word in super()._namespaces() if word != "--disable-userns"]
+        while "--cap-add" in words:
+            del words[words.index("--cap-add") : words.index("--cap-add") + 2]
+        if "--userns" in words:
+            del words[words.index("--userns") : words.index("--userns") + 2]
+            words += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
+        return words
+
+    def _files(self) -> list[str]:
+        words = super()._files()
+        return [*words[:-2], "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm", *words[-2:]]
+
+
+class Container(AsInAContainer):
+    def start(self, number, limits):
+        start = super().start(number, limits)
+        start.settings["user"] = None
+        return start
+
+
+def test_a_worker_without_rights_makes_its_own_namespaces(
+    expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]],
+) -> None:
+    jail_or_skip()
+    with Pool(1, backend=Container(interpreter()), limits=Limits(wall_seconds=1)) as pool:
+        assert verdicts(pool) == expected
+        # Neither the worker nor its keeper can be looked into by way of /proc, although all have one user.
+        source = (
+            "import os\ndef attack():\n    seen, others = [], 0\n    for pid in os.listdir('/proc'):\n        if pid.isdigit() and pid != os.readlink('/proc/self'):\n            others += 1\n"
+            "            for name in ('mem', 'environ', 'maps', 'root/etc'):\n                try:\n"
+            "                    seen.append(open('/proc/%s/%s' % (pid, name), 'rb').read(1))\n                except OSError:\n"
+            "                    pass\n    return seen, others"
+        )
+        assert only(pool, source).texts == ("([], 3)",)  # keeper, worker, judge
+
+
+def test_an_ordinary_user_gets_the_same_verdicts() -> None:
+    """The other jail maps root's own block of ids, or the one user."""
+    jail_or_skip()
+    python = shutil.which("python3", path="/usr/bin:/usr/local/bin:/bin")
+    if os.geteuid() != 0:
+        pytest.skip("this is an ordinary user")
+    if python is None:
+        pytest.skip("no Python that every user can run")
+    code = (
+        "import sys, os\nfrom merilo.sandbox.backends import backend\nfrom merilo.sandbox.pool import Pool\n"
+        "from merilo.sandbox.program import Limits\nfrom merilo.sandbox.doctor import examine\n"
+        "assert os.getuid() != 0\n"
+        "with Pool(1, backend=backend('bubblewrap'), limits=Limits(wall_seconds=2, memory_bytes=2 ** 28)) as pool:\n"
+        "    print([finding for finding in examine(pool) if not finding.held])\n"
+    )
+    nobody = pwd.getpwnam("nobody")
+    try:
+        done = subprocess.run(
+            [python, "-c", code],
+            user=nobody.pw_uid,
+            group=nobody.pw_gid,
+            extra_groups=[],
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES)},
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except PermissionError as error:
+        pytest.skip(f"nobody cannot run it: {error}")
+    if "ModuleNotFoundError" in done.stderr or "SyntaxError" in done.stderr or "ImportError" in done.stderr:
+        pytest.skip("nobody cannot read Merilo's sources, or has an older Python")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_packages_of_a_folder_can_be_imported_and_not_changed(tmp_path: Path) -> None:
+    jail_or_skip()
+    (tmp_path / "yardstick.py").write_text("def length():\n    return 'one yard'\n")
+    tmp_path.chmod(0o777)
+    with Pool(1, backend=Bubblewrap(interpreter(), tmp_path)) as pool:
+        source = "import yardstick\ndef attack():\n    return yardstick.length()"
+        assert only(pool, source).texts == ("one yard",)
+        source = "import yardstick\ndef attack():\n    open(yardstick.__file__, 'w').write('')"
+        assert only(pool, source).outcome is Outcome.FORBIDDEN
+    assert (tmp_path / "yardstick.py").read_text().startswith("def length")
+
+
+def test_packages_that_are_installed_for_merilo_are_not_there(pool: Pool) -> None:
+    assert only(pool, "import numpy\ndef attack():\n    return 1").error == "ModuleNotFoundError"
+    assert only(pool, "import merilo.errors\ndef attack():\n    return 1").error == "ModuleNotFoundError"
+
+
+def test_a_container_has_no_network_no_rights_and_bounds() -> None:
+    limits = Limits(memory_bytes=2**29, scratch_bytes=2**26, threads=10)
+    words = container_arguments("python:3.12-slim", limits, "/proc/self/fd/7", Path("/srv/packages"))
+    text = " ".join(words)
+    assert "--network none" in text
+    assert "--read-only" in words
+    assert "--cap-drop ALL" in text
+    assert "--security-opt no-new-privileges" in text
+    assert "--security-opt seccomp=/proc/self/fd/7" in text
+    assert "--user 65534:65534" in text
+    assert "--ipc private" in text
+    assert "--rm" in words
+    assert "--interactive" in words
+    assert f"--tmpfs /tmp:rw,nosuid,nodev,noexec,size={2**26},nr_inodes=4096,mode=1777" in text
+    assert "type=bind,source=/srv/packages,target=/packages,readonly" in words
+    memory = int(words[words.index("--memory") + 1])
+    assert 2**29 <= memory < 2**30
+    assert words[words.index("--memory-swap") + 1] == str(memory)
+    assert int(words[words.index("--pids-limit") + 1]) < 40
+    assert not [word for word in words if "privileged" in word and word != "no-new-privileges"]
+    assert words.index("--entrypoint") < words.index("python:3.12-slim") < words.index("-c")
+
+
+def test_the_profile_of_a_container_lets_the_worker_make_namespaces_and_nobody_a_socket() -> None:
+    profile = seccomp.docker_profile()
+    (rule,) = profile["syscalls"]
+    assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
+    assert rule["action"] == "SCMP_ACT_ALLOW"
+    assert {"unshare", "mount", "clone", "execve"} <= set(rule["names"])
+    assert not {"socket", "connect", "ptrace", "bpf", "keyctl", "io_uring_setup", "setns"} & set(
+        rule["names"]
+    )
+
+
+def on_path(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_a_docker_whose_engine_does_not_answer_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_path(tmp_path, "docker", "exit 1")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingPartError, match="engine does not answer"):
+        Docker("python:3.12-slim")
+    with pytest.raises(MissingPartError, match="install bubblewrap, or Docker"):
+        backend()
+
+
+def test_docker_is_taken_where_bubblewrap_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(tmp_path, "docker", "echo 27.0")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    chosen = backend(python="3.11")
+    start = chosen.start(0, Limits())
+    assert chosen.name == "docker"
+    assert "python:3.11-slim" in start.command
+    assert start.settings["jailed"]
+    chosen.close()
+    with pytest.raises(UsageError, match="not a path"):
+        backend("docker", python="/usr/bin/python3")
+
+
+def test_only_the_full_spelling_runs_without_a_jail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("auto", "bubblewrap", "docker"):
+        with pytest.raises(MissingPartError):
+            backend(name)
+    for name in ("none", "unsafe", "no-sandbox"):
+        with pytest.raises(UsageError):
+            backend(name)
+    assert isinstance(backend(unsafe_no_sandbox=True), NoJail)
+
+
+def test_a_packages_folder_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder"):
+        backend(packages=tmp_path / "missing")
+
+
+def test_a_version_finds_its_python_and_a_path_is_taken(tmp_path: Path) -> None:
+    own = interpreter()
+    minor = ".".join(own.version.split(".")[:2])
+    assert interpreter(minor).version.startswith(minor)
+    assert interpreter(str(own.executable)).version == own.version
+    for wrong in ("3.8", "2.7", "4.0"):
+        with pytest.raises(UsageError, match=r"3\.9 to 3\.14"):
+            interpreter(wrong)
+    with pytest.raises(UsageError, match="no program"):
+        interpreter(str(tmp_path / "python"))
+    on_path(tmp_path, "python", "echo hello")
+    with pytest.raises(UsageError, match="does not answer as a Python"):
+        interpreter(str(tmp_path / "python"))
+    with pytest.raises(UsageError, match="does not answer"):
+        interpreter("/bin/true")
+
+
+def test_a_version_that_is_not_here_is_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 here: install it"):
+        interpreter("3.12.99")
+
+
+def test_a_virtual_environment_stands_for_the_python_below_it() -> None:
+    own = interpreter()
+    assert own.executable == own.executable.resolve()
+    if sys.prefix != sys.base_prefix:
+        assert not own.executable.is_relative_to(sys.prefix)
+
+
+def test_the_jail_works_where_the_pool_is_told_nothing() -> None:
+    jail_or_skip()
+    with Pool.open() as pool:
+        assert is_healthy(pool)

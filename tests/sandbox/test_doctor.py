@@ -1,0 +1,154 @@
+"""The doctor says that a jail holds when it does, and what does not hold when it does not."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import merilo
+from sandbox_arena import jail_or_skip, jailed, unjailed
+
+from merilo.errors import UsageError
+from merilo.sandbox.backends import Bubblewrap, Start
+from merilo.sandbox.doctor import Finding, examine
+from merilo.sandbox.interpreter import interpreter
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.probes import PROBES
+from merilo.sandbox.program import Limits
+
+LIMITS = Limits(wall_seconds=2, memory_bytes=256 << 20)
+
+
+def broken(findings: list[Finding]) -> set[str]:
+    return {finding.claim for finding in findings if not finding.held}
+
+
+def test_everything_holds_in_the_jail_as_it_is() -> None:
+    with jailed(LIMITS) as pool:
+        findings = list(examine(pool))
+    assert broken(findings) == set()
+    assert len(findings) > len(PROBES)
+    assert all(not finding.detail for finding in findings)
+
+
+class SeesTheMachine(Bubblewrap):
+    """A jail that sees all files of the machine, and may write in temporary folders."""
+
+    def _files(self) -> list[str]:
+        words = super()._files()
+        end = words.index("--remount-ro", len(words) - 2)
+        return [
+            *words[:end],
+            *("--ro-bind", "/etc", "/etc"),
+            *("--perms", "0755", "--dir", "/var", "--perms", "0755", "--dir", "/var/tmp"),
+            "--bind",
+            str(self.shown),
+            str(self.shown),
+            *words[end:],
+        ]
+
+    shown = Path()
+
+
+class WithoutFilter(Bubblewrap):
+    """A jail in which the kernel is asked nothing, and which shares the machine's network."""
+
+    def start(self, number: int, limits: Limits) -> Start:
+        start = super().start(number, limits)
+        start.settings["filter"] = ""
+        start.command.remove("--unshare-net")
+        return start
+
+
+@pytest.fixture
+def shown() -> Iterator[Path]:
+    """A folder that anybody may enter, and that no jail's own /tmp covers."""
+    if not Path("/var/tmp").is_dir():
+        pytest.skip("there is no /var/tmp")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_a_jail_that_sees_the_machines_files_is_found_out(
+    shown: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jail_or_skip()
+    monkeypatch.setattr("tempfile.tempdir", str(shown))
+    jail = SeesTheMachine(interpreter())
+    jail.shown = shown
+    with Pool(1, backend=jail, limits=LIMITS) as pool:
+        found = broken(list(examine(pool)))
+    assert {
+        "a file of this machine cannot be read",
+        "nor by a link",
+        "a file of this machine cannot be written",
+    } <= found
+    assert "accounts, settings and homes are not there" in found
+    assert "a process of this machine cannot be killed" not in found
+
+
+def test_a_jail_without_a_filter_and_with_the_machines_network_is_found_out() -> None:
+    jail_or_skip()
+    with Pool(1, backend=WithoutFilter(interpreter()), limits=LIMITS) as pool:
+        findings = list(examine(pool))
+    assert {
+        "a port of this machine cannot be reached",
+        "no socket can be made at all",
+        "the filter is in force",
+        "it can start no other",
+    } <= broken(findings)
+    assert {"a file of this machine cannot be read", "a process of this machine cannot be killed"} & broken(
+        findings
+    ) == set()
+    assert all(finding.detail for finding in findings if not finding.held)
+
+
+def test_limits_that_are_too_wide_are_found_out() -> None:
+    with jailed(Limits(wall_seconds=5, memory_bytes=2**33, threads=1000, open_files=1000)) as pool:
+        found = broken(list(examine(pool)))
+    assert {"memory is bounded", "threads are bounded", "descriptors are bounded"} <= found
+
+
+def test_hostile_programs_are_never_run_without_a_jail() -> None:
+    with unjailed() as pool, pytest.raises(UsageError, match="only a jail"):
+        next(examine(pool))
+
+
+def test_the_command_prints_what_held() -> None:
+    jail_or_skip()
+    outcome = merilo("code", "doctor")
+    assert outcome.status == 0
+    assert outcome.out.count("\n  held") == len(outcome.out.splitlines()) - 8
+    assert "BROKEN" not in outcome.out
+    assert "promises held" in outcome.complaint
+
+
+def test_the_command_answers_with_one_json_object() -> None:
+    jail_or_skip()
+    outcome = merilo("code", "doctor", "--json", "-")
+    answer = json.loads(outcome.out)
+    assert outcome.status == 0
+    assert answer["backend"] == "bubblewrap"
+    assert answer["python"].startswith("3.")
+    assert answer["broken"] == 0
+    assert answer["held"] == len(answer["findings"])
+    assert set(answer["findings"][0]) == {"family", "claim", "held", "detail"}
+
+
+def test_the_command_refuses_a_backend_that_does_not_exist() -> None:
+    outcome = merilo("code", "doctor", "--backend", "cellar")
+    assert outcome.status == 2
+    assert "cellar" in outcome.complaint
+
+
+def test_without_any_jail_the_command_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shutil.which("bwrap") is None
+    outcome = merilo("code", "doctor")
+    assert outcome.status == 2
+    assert "install bubblewrap" in outcome.complaint

@@ -1,0 +1,307 @@
+"""The pool: every program exactly one execution, whatever happens to workers, to it, or to who reads."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from sandbox_arena import asked, is_healthy, jail_or_skip, jailed, only, unjailed
+
+import merilo
+from merilo.errors import MissingPartError, UsageError
+from merilo.sandbox.backends import NoJail, Start
+from merilo.sandbox.doctor import descendants
+from merilo.sandbox.interpreter import interpreter
+from merilo.sandbox.pool import ATTEMPTS, Pool
+from merilo.sandbox.program import Execution, Limits, Outcome, Program
+
+SOURCES = Path(merilo.__file__).parent.parent
+
+#: Seconds within which killed processes must be gone.
+PATIENCE = 20.0
+
+
+def watched(pids: list[int]) -> dict[int, int]:
+    return {pid: os.pidfd_open(pid) for pid in pids}
+
+
+def outlives(descriptors: dict[int, int]) -> list[int]:
+    """The processes that do not end in time."""
+    left = [pid for pid, one in descriptors.items() if not select.select([one], [], [], PATIENCE)[0]]
+    for one in descriptors.values():
+        os.close(one)
+    return left
+
+
+def everything_of(pool: Pool) -> list[int]:
+    return [pid for worker in pool.pids for pid in (worker, *descendants(worker))]
+
+
+ANY_CHARACTER = st.text(st.characters(codec=None, exclude_categories=()), max_size=300)
+TOKENS = st.lists(
+    st.sampled_from([
+        "def attack():", "\n", "\n    ", "return", " ", "import os", "lambda", "(", ")", "[", "]", "{", "}", ":", "=", "1", "'x'",
+        "while True:", "raise", "yield", "async", "await", "class", "@", "*", "**", "\\", "\x00", "\ufeff", "é", "global", "del",
+        "attack", "exit()", "print", "0x", "1e999", "f'{", "'''", "#", "not", "match", "type", "in", "is", ";", "...",
+    ]),
+    max_size=40,
+).map("".join)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    source=st.one_of(
+        st.binary(max_size=300).map(lambda raw: raw.decode("utf-8", "surrogateescape")), ANY_CHARACTER, TOKENS
+    )
+)
+@example(source="")
+@example(source="\ud800")
+@example(source="attack = print")
+@example(source="attack = type")
+def test_any_text_is_a_program_with_one_outcome_and_a_healthy_pool(source: str, any_pool: Pool) -> None:
+    worker = any_pool.pids
+    executions = list(any_pool.run([Program("any", source, "attack", ({}, {})), asked("6 * 7", "good")]))
+    outcomes = {execution.id: execution for execution in executions}
+    assert len(executions) == len(outcomes) == 2
+    assert outcomes["any"].outcome in Outcome
+    assert len(outcomes["any"].answers) == 2
+    assert outcomes["good"].texts == ("42",)
+    assert any_pool.pids == worker
+
+
+@pytest.fixture(scope="module")
+def any_pool():
+    with jailed(Limits(wall_seconds=1)) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_every_program_comes_back_once(workers: int) -> None:
+    with jailed(workers=workers) as pool:
+        programs = [asked(f"{n} ** 2", str(n)) for n in range(60)]
+        executions = list(pool.run(iter(programs)))
+    assert Counter(execution.id for execution in executions) == Counter(str(n) for n in range(60))
+    assert all(execution.texts == (str(int(execution.id) ** 2),) for execution in executions)
+
+
+def test_programs_are_taken_only_as_fast_as_workers_take_them(pool: Pool) -> None:
+    taken = []
+
+    def programs():
+        for number in range(50):
+            taken.append(number)
+            yield asked("1", str(number))
+
+    run = pool.run(programs())
+    next(run)
+    assert len(taken) <= 4
+    run.close()
+
+
+def test_a_run_that_is_left_early_leaves_a_pool_that_works(pool: Pool) -> None:
+    run = pool.run(
+        [
+            asked("__import__('time').sleep(9)", str(number)) if number else asked("1", "first")
+            for number in range(4)
+        ]
+    )
+    assert next(run).id == "first"
+    run.close()
+    assert is_healthy(pool)
+
+
+def test_a_pool_runs_one_job_at_a_time(pool: Pool) -> None:
+    run = pool.run([asked("1"), asked("2"), asked("3")])
+    next(run)
+    with pytest.raises(UsageError, match="already"):
+        next(pool.run([asked("4")]))
+    run.close()
+
+
+def test_programs_run_quietly_run_one_after_another() -> None:
+    with jailed(workers=3) as pool:
+        executions = list(pool.run_quietly([asked(str(number), str(number)) for number in range(6)]))
+        assert [execution.id for execution in executions] == list("012345")
+        assert len(pool.pids) == 1
+
+
+def test_an_argument_that_is_no_plain_value_is_refused_with_the_programs_name(pool: Pool) -> None:
+    with pytest.raises(UsageError, match="program 'odd'"):
+        list(pool.run([Program("odd", "", "f", ({"x": object()},))]))
+    assert is_healthy(pool)
+
+
+def test_answers_before_a_failure_are_kept(pool: Pool) -> None:
+    source = "def f(x):\n    if x == 2:\n        raise KeyError('two')\n    if x == 4:\n        import os\n        os._exit(7)\n    return x"
+    (execution,) = pool.run([Program("some", source, "f", tuple({"x": x} for x in range(6)))])
+    assert execution.texts == ("0", "1", None, "3", None, None)
+    assert execution.outcome is Outcome.EXCEPTION
+    assert (execution.error, execution.message) == ("KeyError", "'two'")
+    assert [answer.outcome for answer in execution.answers[4:]] == [Outcome.EXITED] * 2
+    assert execution.answers[5].error == "exit 7"
+
+
+def test_the_time_of_a_program_is_measured_from_outside(pool: Pool) -> None:
+    execution = only(
+        pool, "import time\ntime.time = time.monotonic = lambda: 0\ndef attack():\n    time.sleep(0.2)"
+    )
+    assert execution.seconds >= 0.2
+
+
+def test_a_program_may_define_and_use_what_modules_do(pool: Pool) -> None:
+    """Dataclasses, pickle and typing look a program's names up in its module."""
+    source = (
+        "from __future__ import annotations\nimport dataclasses, pickle, typing\n"
+        "@dataclasses.dataclass\nclass P:\n    x: int\n"
+        "def attack():\n    return pickle.loads(pickle.dumps(P(3))).x, typing.get_type_hints(P)['x'].__name__, __name__"
+    )
+    assert only(pool, source).texts == ("(3, 'int', 'program')",)
+
+
+def test_a_killed_worker_loses_nothing() -> None:
+    with jailed(workers=2) as pool:
+        run = pool.run([asked(f"(__import__('time').sleep(0.02), {n})[1]", str(n)) for n in range(40)])
+        executions: list[Execution] = []
+        for execution in run:
+            executions.append(execution)
+            if len(executions) % 8 == 4:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pool.pids[len(executions) % 2], signal.SIGKILL)
+        assert sorted(int(execution.id) for execution in executions) == list(range(40))
+        assert all(execution.texts == (execution.id,) for execution in executions)
+
+
+def test_a_killed_worker_takes_its_jail_with_it() -> None:
+    with jailed() as pool:
+        is_healthy(pool)
+        processes = watched(everything_of(pool))
+        assert len(processes) >= 3
+        os.kill(pool.pids[0], signal.SIGKILL)
+        assert outlives(processes) == []
+        assert is_healthy(pool)
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_a_jail_whose_inner_process_is_killed_is_replaced(which: int) -> None:
+    """The keeper, and the worker proper."""
+    with jailed() as pool:
+        processes = everything_of(pool)
+        handles = watched(processes)
+        os.kill(processes[which], signal.SIGKILL)
+        assert is_healthy(pool)
+        assert outlives(handles) == []
+
+
+def test_closing_a_pool_leaves_nothing() -> None:
+    with jailed(workers=2) as pool:
+        is_healthy(pool)
+        processes = watched(everything_of(pool))
+    assert outlives(processes) == []
+
+
+HOLDER = """
+import sys
+sys.path.insert(0, {sources!r})
+from merilo.sandbox.backends import backend
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Check, Limits, Program
+from merilo.sandbox.doctor import descendants
+check = Check("def check(c):\\n    assert c() == 1")
+loop = "def f():\\n    open('left', 'w').write('x' * 10000)\\n    while True:\\n        pass"
+programs = [Program("quick", "def f():\\n    return 1", "f", check)] * 8
+with Pool(2, backend=backend(unsafe_no_sandbox={unsafe}), limits=Limits(wall_seconds=600, cpu_seconds=600)) as pool:
+    run = pool.run(programs + [Program("long", loop, "f", check), Program("long", loop, "f", ({{}},))] * 2)
+    for _ in range(8):
+        next(run)
+    print(*[pid for worker in pool.pids for pid in (worker, *descendants(worker))], flush=True)
+    next(run)
+"""
+
+
+@pytest.mark.parametrize("unsafe", [False, True], ids=["jailed", "without a jail"])
+def test_a_killed_parent_leaves_no_process_and_no_file(unsafe: bool, tmp_path: Path) -> None:
+    jail_or_skip()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER.format(sources=str(SOURCES), unsafe=unsafe)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert holder.stdout is not None
+    processes = watched([int(pid) for pid in holder.stdout.readline().split()])
+    assert len(processes) >= 4
+    holder.kill()
+    holder.communicate()
+    assert outlives(processes) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+class Doomed(NoJail):
+    """Workers that greet, and die at the first program."""
+
+    def start(self, number: int, limits: Limits) -> Start:
+        start = super().start(number, limits)
+        start.settings["remove"] = None
+        code = (
+            "from merilo.sandbox.inside.server import Server, main\n"
+            "import os, shutil\n"
+            "def die(self): shutil.rmtree(self.settings['home']); os._exit(1)\n"
+            "Server._run_calls = die\nmain()"
+        )
+        return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
+
+
+def test_a_program_that_takes_every_worker_with_it_is_given_up() -> None:
+    with Pool(1, backend=Doomed(interpreter())) as pool:
+        executions = {
+            execution.id: execution for execution in pool.run([asked("1", "first"), asked("2", "second")])
+        }
+    assert {execution.outcome for execution in executions.values()} == {Outcome.EXITED}
+    assert {execution.error for execution in executions.values()} == {"worker lost"}
+    assert {execution.attempts for execution in executions.values()} == {ATTEMPTS}
+
+
+class Stillborn(NoJail):
+    """Workers that never greet."""
+
+    def start(self, number: int, limits: Limits) -> Start:
+        command = [sys.executable, "-c", "import sys; sys.exit('there is no room in the jail')"]
+        return Start(command, {}, (), {})
+
+
+def test_a_jail_that_does_not_start_is_an_error_that_says_why() -> None:
+    with (
+        Pool(1, backend=Stillborn(interpreter())) as pool,
+        pytest.raises(MissingPartError, match="no room in the jail"),
+    ):
+        list(pool.run([asked("1")]))
+
+
+def test_a_pool_may_be_used_from_any_thread_even_if_the_one_that_started_it_has_ended() -> None:
+    with jailed() as pool:
+        results: list[Execution] = []
+        for _ in range(2):
+            thread = threading.Thread(target=lambda: results.extend(pool.run([asked("42")])))
+            thread.start()
+            thread.join()
+        assert [execution.texts for execution in results] == [("42",), ("42",)]
+
+
+def test_without_a_jail_too_a_program_leaves_nothing_behind() -> None:
+    with unjailed() as pool:
+        source = "import os, time\ndef attack():\n    pid = os.fork()\n    if pid == 0:\n        time.sleep(600)\n    return pid"
+        pid = int(str(only(pool, source).texts[0]))
+        with contextlib.suppress(ProcessLookupError):
+            assert outlives(watched([pid])) == []
+
+
+def test_fewer_than_one_worker_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="at least one"):
+        Pool(0, backend=NoJail(interpreter()))
