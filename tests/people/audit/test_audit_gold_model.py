@@ -35,7 +35,7 @@ def votes_of(rows: list[tuple[int, int, int]], items: int, people: int, labels: 
     ability=st.lists(st.floats(-2, 3), min_size=4, max_size=4),
     error=st.floats(0.01, 0.5),
 )
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_the_posterior_is_bayes_rule_summed_over_truths_lures_and_difficulties(
     rows: list[tuple[int, int, int]], gold: list[int], extra: int, ability: list[float], error: float
 ) -> None:

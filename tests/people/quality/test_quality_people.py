@@ -63,7 +63,7 @@ def test_with_most_means_no_label_has_more_votes_among_the_others(rows: list[tup
 
 
 @given(tables)
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_agreement_p_is_what_every_assignment_of_answers_gives(rows: list[tuple[int, int, int]]) -> None:
     work = work_of(votes_of(rows))
     for code, one in enumerate(peer_agreement(work)):

@@ -9,11 +9,15 @@ gold.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from merilo.people.votes import IntArray, Votes
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FloatArray = NDArray[np.float64]
 
@@ -98,8 +102,10 @@ class _Cells:
         is_gold: shape (m,).
         times: shape (m,), how many labels the cell stands for.
         lure: shape (m,), log of the sum over lures, as far as it depends on the cell.
-        of_vote: shape (n,), each vote's cell.
         gold_known: shape (items,).
+        votes_of_item: sparse, shape (items, annotators), 1 where the annotator answered the item.
+        votes_of_cell: sparse, shape (m, annotators), 1 where the annotator gave the cell's label.
+        cells_of_item: sparse, shape (items, m), 1 where the cell is the item's.
     """
 
     item: NDArray[np.int64]
@@ -108,8 +114,10 @@ class _Cells:
     is_gold: NDArray[np.bool_]
     times: FloatArray
     lure: FloatArray
-    of_vote: NDArray[np.int64]
     gold_known: NDArray[np.bool_]
+    votes_of_item: csr_array
+    votes_of_cell: csr_array
+    cells_of_item: csr_array
 
 
 def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) -> GoldModel:
@@ -144,7 +152,7 @@ def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) 
         if len(trace) > 1 and abs(trace[-1] - trace[-2]) <= TOLERANCE * (1 + abs(trace[-1])):
             converged = True
             break
-        _maximise(votes, cells, now, joint)
+        _maximise(cells, now, joint)
     return _answer(votes, cells, now, joint, trace, converged=converged)
 
 
@@ -170,7 +178,25 @@ def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
     wrong = np.bincount(item, count, votes.items)[item] - count
     lures = _lures(item[: cell.size], count[: cell.size] * np.log((LURE + even) / even), others, rest)
     lure = wrong * np.log(even) + lures - np.log(options - 1)
-    return _Cells(item, label, count, is_gold, times, lure, of_vote, known)
+    people = votes.annotators
+    return _Cells(
+        item,
+        label,
+        count,
+        is_gold,
+        times,
+        lure,
+        known,
+        _ones(votes.item, votes.annotator, (votes.items, people)),
+        _ones(of_vote, votes.annotator, (item.size, people)),
+        _ones(item, np.arange(item.size), (votes.items, item.size)),
+    )
+
+
+def _ones(row: NDArray[np.integer], column: NDArray[np.integer], shape: tuple[int, int]) -> csr_array:
+    from scipy.sparse import csr_array  # noqa: PLC0415 - only an audit pays for SciPy
+
+    return csr_array((np.ones(row.size), (row, column)), shape=shape)
 
 
 def _lures(
@@ -210,11 +236,8 @@ def _lures(
 def _expect(votes: Votes, cells: _Cells, now: _Parameters, options: int) -> tuple[FloatArray, float]:
     """Posterior of (truth, difficulty) of every item, shape (cells, nodes), and the objective."""
     distance = now.ability[:, None] - NODES
-    log_wrong = -np.logaddexp(0.0, distance)
-    base = np.zeros((votes.items, NODES.size))
-    for node in range(NODES.size):
-        base[:, node] = np.bincount(votes.item, log_wrong[votes.annotator, node], votes.items)
-    strength = np.bincount(cells.of_vote, now.ability[votes.annotator], cells.item.size)
+    base = cells.votes_of_item @ -np.logaddexp(0.0, distance)
+    strength = cells.votes_of_cell @ now.ability
     weight = np.log(now.difficulty)
     error = now.error_rate
     prior = np.where(
@@ -242,16 +265,10 @@ def _expect(votes: Votes, cells: _Cells, now: _Parameters, options: int) -> tupl
     return joint, likelihood + float(people) + float(golds) + float(PRIOR_DIFFICULTY @ weight)
 
 
-def _maximise(votes: Votes, cells: _Cells, now: _Parameters, joint: FloatArray) -> None:
+def _maximise(cells: _Cells, now: _Parameters, joint: FloatArray) -> None:
     """The parameters of the largest expected log posterior."""
-    of_item = np.stack(
-        [np.bincount(cells.item, joint[:, node], votes.items) for node in range(NODES.size)], axis=1
-    )
-    people = votes.annotators
-    right, answers = np.zeros((people, NODES.size)), np.zeros((people, NODES.size))
-    for node in range(NODES.size):
-        right[:, node] = np.bincount(votes.annotator, joint[cells.of_vote, node], people)
-        answers[:, node] = np.bincount(votes.annotator, of_item[votes.item, node], people)
+    of_item = cells.cells_of_item @ joint
+    right, answers = cells.votes_of_cell.T @ joint, cells.votes_of_item.T @ of_item
     _improve_abilities(now, right, answers)
     golds = int(cells.gold_known.sum())
     wrong = golds - float(joint[cells.is_gold].sum())
@@ -286,9 +303,7 @@ def _answer(
     single = truth / cells.times
     ranked = np.lexsort((cells.label, -single, cells.item))
     first = ranked[np.searchsorted(cells.item[ranked], np.arange(votes.items))] if ranked.size else ranked
-    of_item = np.stack(
-        [np.bincount(cells.item, joint[:, node], votes.items) for node in range(NODES.size)], axis=1
-    )
+    of_item = cells.cells_of_item @ joint
     silent = np.bincount(votes.annotator, minlength=votes.annotators) == 0
     ability = np.where(silent, np.nan, now.ability)
     return GoldModel(

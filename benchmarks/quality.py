@@ -1,0 +1,140 @@
+"""Bad annotators, wrong golds and hard items, planted and looked for: what Merilo finds beside what is done without it.
+
+    python benchmarks/quality.py [--studies 30] [--answers 100000]
+
+Forty simulated people (three spammers, three who click one answer, three in a hurry, three who tire) answer four hundred items,
+five people an item, two items on a page with a control; one item of twenty is hard and has a lure, one gold of twenty-five is
+wrong. The peers: for people, the published rule (below half on controls); for golds, the majority and crowd-kit's
+Dawid-Skene, which accuse a gold when their label is another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from merilo.people.aggregation import majority
+from merilo.people.audit.gold_model import fit_gold_model
+from merilo.people.quality.annotators import people_quality
+from merilo.people.quality.controls import control_accuracy
+from merilo.people.quality.work import Work
+from merilo.people.votes import Votes
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+from planted_study import FLAGS_OF, Detection, Planted, Tally, planted_study
+
+
+def below_half(study: Planted) -> set[int]:
+    """The published rule."""
+    controls = control_accuracy(study.work, guess=0.25)
+    return {person for person, one in enumerate(controls) if one.answers and one.accuracy < 0.5}
+
+
+def against(labels: np.ndarray, study: Planted) -> set[int]:
+    """The items whose label is another than the gold."""
+    return set(np.flatnonzero((labels >= 0) & (labels != study.gold)).tolist())
+
+
+def crowd_kit(study: Planted) -> np.ndarray:
+    """crowd-kit's Dawid-Skene on the same answers."""
+    from crowdkit.aggregation import DawidSkene
+
+    votes = study.work.votes
+    table = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = DawidSkene(n_iter=100).fit_predict(table.drop_duplicates(["task", "worker"]))
+    labels = np.full(votes.items, -1)
+    labels[found.index.to_numpy()] = found.to_numpy()
+    return labels
+
+
+def line(name: str, peer: str, theirs: Tally | None, ours: Tally) -> None:
+    shown = (
+        f"{theirs.precision:9.2f} {theirs.recall:7.2f}" if theirs and theirs.accused else f"{'-':>9} {'-':>7}"
+    )
+    ratio = f"{ours.recall / theirs.recall:8.2f}" if theirs and theirs.recall else f"{'-':>8}"
+    print(f"{name:<28} {peer:<22} {shown}   {ours.precision:9.2f} {ours.recall:7.2f} {ratio}")
+
+
+def find(studies: int) -> None:
+    ours = Detection()
+    rule = {kind: Tally() for kind in FLAGS_OF}
+    everybody, by_majority, by_crowd_kit = Tally(), Tally(), Tally()
+    for seed in range(studies):
+        study = planted_study(seed)
+        ours.add(study)
+        out = below_half(study)
+        bad = {person for person, kind in enumerate(study.kinds) if kind != "careful"}
+        everybody.add(bad, out)
+        for kind, tally in rule.items():
+            planted = {person for person in bad if study.kinds[person] == kind}
+            tally.add(planted, out & (planted | (set(range(len(study.kinds))) - bad)))
+        wrong = set(np.flatnonzero(study.wrong_gold).tolist())
+        tests = study.work.votes.where(~study.work.control)
+        by_majority.add(wrong, against(majority(tests).label, study))
+        by_crowd_kit.add(wrong, against(crowd_kit(study), study))
+    print(f"{studies} studies{'':<41}{'peer':>10}{'ours':>22}{'':>10}ratio of")
+    print(
+        f"{'planted':<28} {'peer':<22} {'precision':>9} {'recall':>7}   {'precision':>9} {'recall':>7}   recall"
+    )
+    for kind, tally in rule.items():
+        line(f"{kind} ({ours.kinds[kind].planted})", "below half on controls", tally, ours.kinds[kind])
+    line(f"any bad person ({everybody.planted})", "below half on controls", everybody, ours.bad)
+    line(f"wrong gold ({by_majority.planted})", "majority", by_majority, ours.golds)
+    line(f"wrong gold ({by_crowd_kit.planted})", "crowd-kit Dawid-Skene", by_crowd_kit, ours.golds)
+    line(f"hard item ({ours.hard.planted})", "", None, ours.hard)
+    said, true = np.array(ours.said), np.array(ours.true)
+    print("\nthe probability that a gold is wrong: said, and true")
+    for low, high in ((0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.0)):
+        here = (said >= low) & ((said < high) if high < 1 else (said <= 1))
+        if here.any():
+            print(
+                f"  {low:.1f} .. {high:.1f}  {int(here.sum()):6d} items   said {said[here].mean():.3f}   true {true[here].mean():.3f}"
+            )
+
+
+def speed(answers: int) -> None:
+    rng = np.random.default_rng(0)
+    items, people = answers // 5, max(10, answers // 500)
+    item = np.repeat(np.arange(items), 5).astype(np.int32)
+    person = ((np.arange(item.size) * 7919) % people).astype(np.int32)
+    truth = rng.integers(4, size=items).astype(np.int32)
+    label = np.where(rng.random(item.size) < 0.9, truth[item], rng.integers(4, size=item.size)).astype(
+        np.int32
+    )
+    votes = Votes(item, person, label, items, people, 4)
+    n = len(votes)
+    work = Work(
+        votes, item < items // 20, label == truth[item], np.arange(n, dtype=float), np.arange(n) // 3,
+        rng.lognormal(3, 0.5, n), np.full(n, 100.0),
+    )  # fmt: skip
+    start = time.perf_counter()
+    people_quality(work, [str(code) for code in range(people)])
+    middle = time.perf_counter()
+    model = fit_gold_model(votes, truth)
+    end = time.perf_counter()
+    print(
+        f"\n{n} answers of {people} people: quality {middle - start:.2f} s; gold model {end - middle:.2f} s",
+        end="",
+    )
+    print(f" ({len(model.log_posterior)} iterations)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--studies", type=int, default=30)
+    parser.add_argument("--answers", type=int, default=100_000)
+    given = parser.parse_args()
+    find(given.studies)
+    speed(given.answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Planted bad annotators, wrong golds and hard items are found, at a precision and recall stated here."""
+
+import numpy as np
+import pytest
+from planted_study import Detection, detected, planted_study
+from sklearn.metrics import roc_auc_score
+
+from merilo.people.audit.findings import audit
+
+
+@pytest.fixture(scope="module")
+def detection() -> Detection:
+    return detected(8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "precision", "recall"),
+    [("spammer", 0.95, 0.95), ("clicker", 0.95, 0.95), ("hasty", 0.95, 0.9), ("tiring", 0.9, 0.5)],
+)
+def test_bad_annotators_are_found_and_careful_ones_are_let_be(
+    detection: Detection, kind: str, precision: float, recall: float
+) -> None:
+    tally = detection.kinds[kind]
+    assert tally.planted == 24
+    assert tally.precision >= precision
+    assert tally.recall >= recall
+
+
+def test_nine_of_ten_bad_annotators_get_some_flag(detection: Detection) -> None:
+    assert detection.bad.precision >= 0.95
+    assert detection.bad.recall >= 0.85
+
+
+def test_wrong_golds_are_found_among_hard_items_and_bad_annotators(detection: Detection) -> None:
+    assert detection.golds.precision >= 0.7
+    assert detection.golds.recall >= 0.7
+
+
+def test_the_probability_that_a_gold_is_wrong_means_what_it_says(detection: Detection) -> None:
+    said, true = np.array(detection.said), np.array(detection.true)
+    assert abs(said.sum() - true.sum()) <= 0.25 * true.sum()
+    for low, high in ((0.0, 0.1), (0.1, 0.5), (0.5, 0.9), (0.9, 1.01)):
+        here = (said >= low) & (said < high)
+        assert abs(said[here].mean() - true[here].mean()) <= 0.15
+
+
+def test_hard_items_rank_above_ordinary_ones(detection: Detection) -> None:
+    # Five answers, a few of them blind, say little of one item: one in twenty is hard, nearly half of the accused are.
+    assert detection.hard.precision >= 0.35
+    assert detection.hard.recall >= 0.35
+    chance, hard = [], []
+    for seed in range(4):
+        study = planted_study(100 + seed)
+        found = audit(study.work.votes, study.gold, study.names, study.labels)
+        chance += found.model.error_chance[:400].tolist()
+        hard += study.hard[:400].tolist()
+    assert roc_auc_score(hard, chance) >= 0.8

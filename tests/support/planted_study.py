@@ -1,0 +1,186 @@
+"""A simulated study in which bad annotators, wrong golds and hard items were planted, and how many of each are found."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from merilo.people.audit.findings import audit
+from merilo.people.quality.annotators import people_quality
+from merilo.people.quality.work import Work
+from merilo.people.votes import Votes
+
+#: How many people of each kind; most are careful.
+PANEL = {"careful": 28, "spammer": 3, "clicker": 3, "hasty": 3, "tiring": 3}
+
+#: The flags by which each kind should be found.
+FLAGS_OF = {
+    "spammer": {"guessing", "disagrees"},
+    "clicker": {"one_answer", "long_run"},
+    "hasty": {"too_fast"},
+    "tiring": {"fatigue"},
+}
+
+OPTIONS, ITEMS, CONTROLS, OVERLAP, PAGE = 4, 400, 40, 5, 2
+
+
+@dataclass
+class Planted:
+    work: Work
+    gold: np.ndarray
+    names: list[str]
+    kinds: list[str]
+    labels: list[str]
+    wrong_gold: np.ndarray
+    hard: np.ndarray
+
+
+def planted_study(seed: int, *, options: int = OPTIONS, items: int = ITEMS) -> Planted:
+    """Forty people answer four hundred items, five each, two on a page with a control.
+
+    Careful people are right on an ordinary item with chance 0.92 or so; spammers answer blindly; clickers give one answer
+    nineteen times of twenty; hasty people take a fifth of the time and are right less often; tiring people are careful
+    at first and nearly blind at the end. One item of twenty is hard (and has a lure), one gold of twenty-five is wrong.
+    """
+    rng = np.random.default_rng(seed)
+    kinds = [kind for kind, n in PANEL.items() for _ in range(n)]
+    people = len(kinds)
+    ability = rng.normal(2.5, 0.6, people)
+    pace = np.log(40) + rng.normal(0, 0.35, people)
+    for person, kind in enumerate(kinds):
+        if kind == "hasty":
+            ability[person] -= 1.2
+            pace[person] = np.log(8) + rng.normal(0, 0.2)
+    everything = items + CONTROLS
+    truth = rng.integers(options, size=everything)
+    difficulty = rng.normal(0, 0.8, everything)
+    hard = np.zeros(everything, bool)
+    hard[:items] = rng.random(items) < 0.05
+    difficulty[hard] += 3.0
+    difficulty[items:] -= 0.5
+    wrong = np.zeros(everything, bool)
+    wrong[:items] = rng.random(items) < 0.04
+    gold = np.where(wrong, (truth + rng.integers(1, options, everything)) % options, truth)
+    lure = (truth + rng.integers(1, options, everything)) % options
+    favourite = rng.integers(options, size=people)
+    table = []
+    for person, asked in enumerate(_assigned(rng, people, items)):
+        pages = np.array_split(asked, max(1, len(asked) // PAGE))
+        controls = items + rng.permutation(CONTROLS)
+        for place, page in enumerate(pages):
+            seconds = float(np.exp(pace[person] + rng.normal(0, 0.4)))
+            progress = place / len(pages)
+            for item in rng.permutation([*page, controls[place % CONTROLS]]):
+                blind = kinds[person] == "spammer" or (
+                    kinds[person] == "tiring" and rng.random() < 1.3 * progress - 0.2
+                )
+                if blind:
+                    label = rng.integers(options)
+                elif kinds[person] == "clicker" and rng.random() < 0.95:
+                    label = favourite[person]
+                elif rng.random() < 1 / (1 + np.exp(difficulty[item] - ability[person])):
+                    label = truth[item]
+                elif rng.random() < 0.5:
+                    label = lure[item]
+                else:
+                    label = (truth[item] + rng.integers(1, options)) % options
+                table.append((item, person, label, len(table), person * 1000 + place, seconds))
+    columns = list(zip(*table, strict=True))
+    item, person, label = (np.array(column, dtype=np.int32) for column in columns[:3])
+    votes = Votes(item, person, label, everything, people, options)
+    control = item >= items
+    work = Work(
+        votes,
+        control,
+        label == gold[item],
+        np.array(columns[3], dtype=float),
+        np.array(columns[4], dtype=np.int64),
+        np.array(columns[5]),
+        np.full(len(table), 120.0),
+    )
+    names = [f"{kind}-{place}" for place, kind in enumerate(kinds)]
+    return Planted(work, gold.astype(np.int32), names, kinds, list("ABCDEFGHIJ"[:options]), wrong, hard)
+
+
+def _assigned(rng: np.random.Generator, people: int, items: int) -> list[list[int]]:
+    """Every item to five different people, as evenly as it goes: rounds of all people in random order."""
+    asked: list[list[int]] = [[] for _ in range(people)]
+    for item in rng.permutation(items):
+        load = np.array([len(own) for own in asked]) + rng.random(people)
+        for person in np.argsort(load)[:OVERLAP]:
+            asked[person].append(int(item))
+    return asked
+
+
+@dataclass
+class Tally:
+    """How many were planted, how many were accused, how many accusations were true."""
+
+    planted: int = 0
+    accused: int = 0
+    found: int = 0
+
+    @property
+    def precision(self) -> float:
+        return self.found / self.accused if self.accused else float("nan")
+
+    @property
+    def recall(self) -> float:
+        return self.found / self.planted if self.planted else float("nan")
+
+    def add(self, planted: set, accused: set) -> None:
+        self.planted += len(planted)
+        self.accused += len(accused)
+        self.found += len(planted & accused)
+
+
+@dataclass
+class Detection:
+    """What was found in many studies.
+
+    `kinds`: each kind by its own flags; `bad`: anybody bad by any flag but "learning"; `golds`, `hard`: items.
+    """
+
+    kinds: dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in FLAGS_OF})
+    bad: Tally = field(default_factory=Tally)
+    golds: Tally = field(default_factory=Tally)
+    hard: Tally = field(default_factory=Tally)
+    said: list[float] = field(default_factory=list)
+    true: list[bool] = field(default_factory=list)
+    flags: Counter = field(default_factory=Counter)
+
+    def add(self, study: Planted) -> None:
+        quality = people_quality(study.work, study.names, guess=1 / len(study.labels))
+        flags = [set(one.flags) for one in quality.annotators]
+        for one, kind in zip(flags, study.kinds, strict=True):
+            self.flags.update((kind, flag) for flag in one)
+        everybody = range(len(flags))
+        for kind, tally in self.kinds.items():
+            planted = {p for p in everybody if study.kinds[p] == kind}
+            accused = {p for p in everybody if flags[p] & FLAGS_OF[kind]}
+            # Who was planted otherwise and earns this flag too is rightly accused: a clicker disagrees as well.
+            tally.add(planted, {p for p in accused if study.kinds[p] in {kind, "careful"}})
+        self.bad.add(
+            {p for p in everybody if study.kinds[p] != "careful"},
+            {p for p in everybody if flags[p] - {"learning"}},
+        )
+        found = audit(study.work.votes, study.gold, study.names, study.labels)
+        self.golds.add(
+            set(np.flatnonzero(study.wrong_gold).tolist()),
+            {one.item for one in found.findings if one.verdict == "gold"},
+        )
+        items = int((study.work.votes.item[~study.work.control]).max()) + 1
+        self.hard.add(
+            set(np.flatnonzero(study.hard).tolist()),
+            {i for i in range(items) if found.model.error_chance[i] >= 0.4},
+        )
+        self.said += found.model.gold_wrong.tolist()
+        self.true += study.wrong_gold.tolist()
+
+
+def detected(studies: int, first_seed: int = 0, **shape: int) -> Detection:
+    """Plant and look for, in many studies."""
+    detection = Detection()
+    for seed in range(first_seed, first_seed + studies):
+        detection.add(planted_study(seed, **shape))
+    return detection
