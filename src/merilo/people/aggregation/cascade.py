@@ -24,9 +24,9 @@ def cascade(
     """Most votes; on a tie more skill; else more skill among the three most skilled; else more ability by GLAD.
 
     In full: all agree; else most votes; on a tie the larger sum of skill; else the same among the three most skilled;
-    else the larger sum of GLAD's abilities. Labels are ranked by votes, then by the sum; only the first two are compared, and
-    equal sums pass to the next step. Of people equally skilled, the more able by GLAD belong to the three. What is still equal after the last step is unresolved, and says so: the order of rows or
-    of the alphabet never decides.
+    else the larger sum of GLAD's abilities. Labels are ranked by votes, then by the sum; only the first two are compared,
+    and equal sums pass to the next step. Of people equally skilled, the more able by GLAD belong to the three. What is
+    still equal after the last step is unresolved, and says so: the order of rows or of the alphabet never decides.
 
     Args:
         votes: the answers that count: to the items in question, without the people who were excluded.
