@@ -74,6 +74,16 @@ def test_a_model_may_decide_every_item(pools: Path, tmp_path: Path, aggregator: 
     assert majority.status == 0
     tables = [pl.read_parquet(tmp_path / name / "consensus.parquet") for name in ("out", "votes")]
     assert (tables[0]["label"] == tables[1]["label"]).mean() > 0.95
+    posterior = pl.read_parquet(tmp_path / "out" / "posterior.parquet")
+    assert posterior.height == 525 * 4
+    sums = posterior.group_by("item").agg(pl.col("probability").sum(), pl.col("label").first().alias("best"))
+    assert (sums["probability"] - 1).abs().max() < 1e-9
+    assert sums.join(tables[0], on="item").filter(pl.col("best") != pl.col("label")).height == 0
+    confusion = tmp_path / "out" / "confusion.csv"
+    assert confusion.exists() == (aggregator == "dawid-skene")
+    if confusion.exists():
+        rows = pl.read_csv(confusion).group_by("annotator", "true").agg(pl.col("probability").sum())
+        assert (rows["probability"] - 1).abs().max() < 1e-9
     people = pl.read_parquet(tmp_path / "out" / "annotators.parquet")
     column = "ability" if aggregator == "glad" else "expected_accuracy"
     judged = people.filter(~pl.col("excluded") & (pl.col("controls") >= 5))

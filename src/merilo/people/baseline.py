@@ -65,6 +65,7 @@ class Baseline:
         consensus: a row an item: `item`, `id`, the input fields, `answers`, `votes`, `label`, `resolved_by`,
             `confidence`, `difficulty` (GLAD's, where it was fitted), `gold`, `correct`.
         normalisation: what was done to the answers' spelling.
+        pool: every vote of the pool, in the codes of the model.
         model: the model of annotators that was fitted on the way, if any.
         scores: the metrics, by name; empty without gold.
         published: the metric by the published procedure (majority of `min_votes`, other items left out), where the settings ask
@@ -89,6 +90,7 @@ class Baseline:
     annotators: pl.DataFrame
     consensus: pl.DataFrame
     normalisation: Normalisation
+    pool: PoolVotes
     model: Fit | None
     scores: dict[str, Score]
     bounds: Bounds | None
@@ -189,6 +191,7 @@ def baseline(
         annotators=people,
         consensus=consensus,
         normalisation=normalisation,
+        pool=pool,
         model=decided.fit,
         scores=scores,
         bounds=bounds,

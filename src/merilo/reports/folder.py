@@ -8,6 +8,7 @@ import polars as pl
 
 from merilo.items import Json
 from merilo.people.baseline import Baseline
+from merilo.people.model_tables import confusion_table, posterior_table
 from merilo.people.quality.study import StudyQuality
 from merilo.reports.page import page
 from merilo.reports.quality import quality_table
@@ -20,7 +21,8 @@ def write_folder(
     """Write everything that a baseline consists of.
 
     `report.html`, `baseline.json`, and as CSV and Parquet: `responses` (every response and what became of it),
-    `annotators`, `consensus`, and `quality` (everything known of every annotator's work).
+    `annotators`, `consensus`, `quality` (everything known of every annotator's work), and what a model of the annotators
+    says, where one was fitted: `posterior` (the probability of every label of every item) and `confusion`.
 
     Args:
         folder: an existing folder.
@@ -34,6 +36,12 @@ def write_folder(
         "consensus": baseline.consensus,
         **({"quality": quality_table(quality)} if quality else {}),
     }
+    if baseline.model:
+        said = {
+            "posterior": posterior_table(baseline.pool, baseline.model, baseline.consensus["item"]),
+            "confusion": confusion_table(baseline.pool, baseline.model),
+        }
+        tables |= {name: table for name, table in said.items() if table is not None}
     for name, table in tables.items():
         table.write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
