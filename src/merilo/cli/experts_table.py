@@ -65,7 +65,7 @@ def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
     if isinstance(comparison, dict):
         console.print(
             f"On the {comparison['n']} items that both decided: experts {comparison['experts']:.3f}, people "
-            f"{comparison['people']:.3f}; McNemar's exact p = {comparison['p']:.3g}."
+            f"{comparison['people']:.3f}; {comparison['test']}, p = {comparison['p']:.3g}."
         )
     if out:
         console.print(f"The files: {out}", soft_wrap=True, markup=False)

@@ -148,6 +148,10 @@ def _print(result: RecipeResult, out: Path | None) -> None:
         same, n = result.agreement
         console.print(f"{escape(one)} and {escape(two)} agree on {same} of {n} items")
     if result.comparison:
-        console.print(f"their accuracy differs with McNemar's exact p = {result.comparison.p:.3g}")
+        found = result.comparison
+        console.print(
+            f"difference in accuracy: {found.value:+.3f} \\[{found.interval.low:+.3f}, {found.interval.high:+.3f}], "
+            f"p = {found.test.p:.3g} ({found.test.method})"
+        )
     if out:
         console.print(f"The files: {out}", soft_wrap=True, markup=False)

@@ -7,9 +7,9 @@ from math import isfinite
 import polars as pl
 
 from merilo.items import Json
+from merilo.metrics.comparison import Difference
 from merilo.metrics.score import Score
 from merilo.people.baseline import Baseline
-from merilo.people.experts.comparison import Comparison
 from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.people.experts.study import Marks
 from merilo.people.provenance import Provenance
@@ -68,7 +68,7 @@ def basic_summary(baseline: Baseline) -> dict[str, Json]:
 def experts_summary(
     experts: dict[str, Json],
     people: dict[str, Json] | None,
-    comparison: Comparison | None,
+    comparison: Difference | None,
     dataset: str | None,
     provenance: Provenance,
 ) -> dict[str, Json]:
@@ -89,15 +89,25 @@ def experts_summary(
         if comparison is None
         else {
             "n": comparison.n,
-            "experts": _number(comparison.experts),
-            "people": _number(comparison.people),
-            "difference": _number(comparison.experts - comparison.people),
-            "only_experts_right": comparison.only_experts,
-            "only_people_right": comparison.only_people,
-            "p": _number(comparison.p),
-            "test": "McNemar, exact, two-sided",
+            "experts": _number(comparison.second),
+            "people": _number(comparison.first),
+            **difference_summary(comparison),
+            "only_experts_right": comparison.better,
+            "only_people_right": comparison.worse,
         },
         "provenance": provenance.to_json(),
+    }
+
+
+def difference_summary(found: Difference) -> dict[str, Json]:
+    """A difference with its interval, its test and what could have been seen at all."""
+    return {
+        "difference": _number(found.value),
+        "ci95": [_number(found.interval.low), _number(found.interval.high)],
+        "interval": found.interval.method,
+        "p": _number(found.test.p),
+        "test": found.test.method,
+        "detectable": None if found.detectable is None else _number(found.detectable),
     }
 
 

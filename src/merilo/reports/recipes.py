@@ -9,6 +9,7 @@ from merilo.metrics.score import Score
 from merilo.people.baseline import Baseline
 from merilo.people.provenance import Provenance
 from merilo.people.recipes.running import RecipeResult
+from merilo.reports.experts import difference_summary
 from merilo.reports.summary import resolved_by
 
 
@@ -19,7 +20,7 @@ def recipe_summary(result: RecipeResult, provenance: Provenance) -> dict[str, Js
         result: what came of the recipe.
         provenance: how it was made.
     """
-    recipe, comparison = result.recipe, result.comparison
+    recipe = result.recipe
     return {
         "recipe": recipe.name,
         "items": result.table.height,
@@ -32,14 +33,22 @@ def recipe_summary(result: RecipeResult, provenance: Provenance) -> dict[str, Js
             "questions": list(recipe.compare),
             "same_answer": result.agreement[0],
             "n": result.agreement[1],
-            "accuracy": [_number(comparison.experts), _number(comparison.people)] if comparison else None,
-            "only_first_right": comparison.only_experts if comparison else None,
-            "only_second_right": comparison.only_people if comparison else None,
-            "p": _number(comparison.p) if comparison else None,
-            "test": "McNemar, exact, two-sided",
+            **_comparison(result),
         },
         "left_undone": list(result.left_undone),
         "provenance": provenance.to_json(),
+    }
+
+
+def _comparison(result: RecipeResult) -> dict[str, Json]:
+    found = result.comparison
+    if found is None:
+        return {"accuracy": None}
+    return {
+        "accuracy": [_number(found.second), _number(found.first)],
+        **difference_summary(found),
+        "only_first_right": found.better,
+        "only_second_right": found.worse,
     }
 
 

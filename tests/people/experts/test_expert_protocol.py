@@ -180,13 +180,15 @@ def test_only_the_people_of_a_domain_count_into_its_n() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
-def test_the_comparison_is_mcnemars_exact_test(pairs: list[tuple[bool, bool]]) -> None:
-    result = compare(
-        {str(i): one for i, (one, _) in enumerate(pairs)}, {str(i): two for i, (_, two) in enumerate(pairs)}
-    )
-    differing = result.only_experts + result.only_people
-    expected = stats.binomtest(result.only_experts, differing, 0.5).pvalue if differing else 1.0
-    assert result.p == pytest.approx(expected)
+def test_the_comparison_is_mcnemars_exact_test_on_the_items_of_both(pairs: list[tuple[bool, bool]]) -> None:
+    people = {str(i): one for i, (one, _) in enumerate(pairs)} | {"people only": True}
+    result = compare(people, {str(i): two for i, (_, two) in enumerate(pairs)} | {"experts only": True})
+    assert result is not None
+    assert result.n == len(pairs)
+    differing = result.better + result.worse
+    expected = stats.binomtest(result.better, differing, 0.5).pvalue if differing else 1.0
+    assert result.test.p == pytest.approx(expected)
+    assert compare({"a": True}, {"b": True}) is None
 
 
 def test_the_guides_figures_of_time() -> None:

@@ -169,7 +169,8 @@ def test_with_and_without_history_are_compared_item_by_item(tmp_path: Path) -> N
     assert result.scores["without_history.acc"].value == 0.5
     assert result.agreement == (10, 20)
     assert result.comparison is not None
-    assert result.comparison.p == pytest.approx(2 * 0.5**10)
+    assert result.comparison.value == 0.5
+    assert result.comparison.test.p == pytest.approx(2 * 0.5**10)
     blind = run_recipe(recipe("rutie"), exports)
     assert blind.agreement == (10, 20)
     assert blind.comparison is None

@@ -11,9 +11,10 @@ import polars as pl
 
 from merilo.errors import UsageError
 from merilo.files import listed
+from merilo.metrics.comparison import Difference
 from merilo.people import platforms
 from merilo.people.baseline import Baseline
-from merilo.people.experts.comparison import Comparison, compare
+from merilo.people.experts.comparison import compare
 from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.people.gold import Gold, read_gold, records
 from merilo.people.platforms import Columns, Platform
@@ -112,7 +113,7 @@ def gold_by_item(gold: Gold | None) -> dict[int, str]:
 
 def beside_people(
     experts: Mapping[int, bool], responses: Responses, gold: Gold | None, people: Baseline
-) -> Comparison:
+) -> Difference:
     """Set experts beside people without training, on the items that both decided.
 
     Items are matched by the dataset's id where the file of right answers gives it, else by their input texts.
@@ -124,7 +125,7 @@ def beside_people(
         people: the baseline of people without training.
 
     Returns:
-        The comparison.
+        The difference: experts less people.
 
     Raises:
         UsageError: the two studies share no item.
@@ -134,10 +135,10 @@ def beside_people(
     decided = {int(item): bool(correct) for item, correct in right.iter_rows()}
     theirs = _keys(people.responses, people.gold, decided.keys())
     result = compare(
-        {ours[item]: correct for item, correct in experts.items()},
         {theirs[item]: correct for item, correct in decided.items()},
+        {ours[item]: correct for item, correct in experts.items()},
     )
-    if not result.n:
+    if result is None:
         raise UsageError(
             "the experts and the people decided no item in common: are these studies of one dataset?"
         )

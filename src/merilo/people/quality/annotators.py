@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from merilo.people.quality.chance import holm
+from merilo.people.quality.chance import holm_of_tested
 from merilo.people.quality.controls import ControlAccuracy, control_accuracy
 from merilo.people.quality.drift import Drift, PooledDrift, drift
 from merilo.people.quality.pace import Pace, pace
@@ -199,7 +199,7 @@ def _screen(
     account = []
     for name, values in tested.items():
         p = np.array(values, dtype=np.float64)
-        hit = set(np.flatnonzero(holm(p) < level).tolist())
+        hit = set(np.flatnonzero(holm_of_tested(p) < level).tolist())
         if name == "drift":
             signs["learning"] = {code for code in hit if drifts[code].z > 0}
             signs["fatigue"] = hit - signs["learning"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.people.quality.chance import at_least
+from merilo.metrics.distributions import at_least
 from merilo.people.quality.work import Work
 
 #: Up to so many answers in all the longest run's probability is exact; beyond, by Poisson clumping.

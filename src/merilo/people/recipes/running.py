@@ -11,11 +11,12 @@ import polars as pl
 from merilo.errors import DataError, UsageError
 from merilo.files import listed
 from merilo.metrics.classification import acc, em, f1_macro, mcc
+from merilo.metrics.comparison import Difference
 from merilo.metrics.detox import Rater, j_scores
 from merilo.metrics.score import Score
 from merilo.people import platforms
 from merilo.people.baseline import Baseline, baseline, test_items
-from merilo.people.experts.comparison import Comparison, compare
+from merilo.people.experts.comparison import compare
 from merilo.people.gold import read_gold, records
 from merilo.people.platforms import Columns
 from merilo.people.recipes.declaration import Question, Recipe, ScoreStep
@@ -36,7 +37,8 @@ class RecipeResult:
             known, and `kept` where the recipe keeps items: true, false, or null where a question has no answer and none
             refuses.
         scores: name -> score: `correct.virtue`, `with_history.acc`, `j`.
-        comparison: the two questions that the recipe compares, on the items that both decided; `None` without gold.
+        comparison: the first of the two questions that the recipe compares less the second, on the items that both decided;
+            `None` without gold.
         agreement: on how many items those two gave the same answer, and of how many; `None` where nothing is compared.
         left_undone: what the recipe asks for and could not be had, a sentence each.
     """
@@ -45,7 +47,7 @@ class RecipeResult:
     questions: Mapping[str, Baseline]
     table: pl.DataFrame
     scores: Mapping[str, Score]
-    comparison: Comparison | None
+    comparison: Difference | None
     agreement: tuple[int, int] | None
     left_undone: tuple[str, ...]
 
@@ -261,11 +263,11 @@ def _j(
     return j_scores(rater.rate(toxic, rewritten), seed=seed), []
 
 
-def _compared(recipe: Recipe, table: pl.DataFrame) -> Comparison | None:
+def _compared(recipe: Recipe, table: pl.DataFrame) -> Difference | None:
     if not recipe.compare or _GOLD not in table.columns:
         return None
     sides = []
-    for name in recipe.compare:
+    for name in reversed(recipe.compare):
         known = table.with_row_index("row").select("row", correct=pl.col(name) == pl.col(_GOLD)).drop_nulls()
         sides.append({str(row): bool(ok) for row, ok in known.iter_rows()})
     return compare(*sides)
