@@ -70,7 +70,7 @@ def test_json_holds_how_every_generation_ended_and_how_the_score_was_made(tmp_pa
     assert done.json["rules"]["fenced: function"] == 2
     assert done.json["retries"] == {"timeouts": 2, "timeouts_passed": 0, "failures": 0, "failures_passed": 0}
     assert done.json["remarks"] == [
-        "2 completions are longer than 1000000 characters and count as failed (row 27, 28)"
+        "completions longer than 1000000 characters count as failed: 2 (row 27, 28)"
     ]
     assert done.json["provenance"]["parameters"]["timeout"] == 1.0
     assert [entry["sha256"] for entry in done.json["provenance"]["inputs"]]
@@ -90,7 +90,9 @@ def test_a_k_with_too_few_generations_is_refused_and_the_others_are_answered(tmp
     done = score(path, data, "-k", "1,5,10", "--json", "-")
     assert done.status == 1
     assert list(done.json["metrics"]) == ["pass@1", "pass@5"]
-    sentence = "pass@10 needs 10 generations of every problem, and 1 of 2 have fewer (problem 2: 6)"
+    sentence = (
+        "pass@10 needs 10 generations of every problem, and there are fewer of 1 of 2 problems (problem 2: 6)"
+    )
     assert done.json["refused"] == {"pass@10": sentence}
     assert done.complaint == f"merilo: {sentence}"
 
@@ -118,11 +120,11 @@ def test_problems_that_nobody_answered_are_left_out_only_when_asked(tmp_path, da
     assert done.status == 1
     assert (
         done.complaint
-        == f"merilo: {path}: 1 of 2 problems have no completions (2); --partial scores the others"
+        == f"merilo: {path}: there are no completions for 1 of 2 problems (2); --partial scores the others"
     )
     done = score(path, data, "--partial", "--json", "-")
     assert (done.status, done.json["metrics"]["pass@1"]["n"]) == (0, 1)
-    assert done.complaint == "merilo: 1 of 2 problems have no completions (2) and are left out"
+    assert done.complaint == "merilo: there are no completions for 1 of 2 problems (2); they are left out"
 
 
 def test_closed_problems_are_run_for_their_outputs_alone(tmp_path):
@@ -130,7 +132,9 @@ def test_closed_problems_are_run_for_their_outputs_alone(tmp_path):
     path = write_lines(tmp_path / "c.jsonl", completion(1, RIGHT))
     done = score(path, data)
     assert done.status == 1
-    assert "1 of 1 problems have no outputs to compare with (1); --outputs FILE runs them" in done.complaint
+    assert (
+        "there are no outputs to compare with for 1 of 1 problems (1); --outputs FILE runs" in done.complaint
+    )
     outputs = tmp_path / "ruHumanEval.json"
     done = score(path, data, "--outputs", outputs, "--json", "-")
     assert (done.status, done.json["metrics"], done.json["outcomes"]) == (0, {}, {"not_judged": 1})

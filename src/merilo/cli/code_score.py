@@ -141,8 +141,8 @@ def _refuse_gaps(
     closed = [name for name, problem in problems.items() if problem.is_closed]
     if closed and not outputs:
         raise DataError(
-            f"{len(closed)} of {len(problems)} problems have no outputs to compare with ({listed(closed, 5)}); "
-            "--outputs FILE runs them and writes what they answer",
+            f"there are no outputs to compare with for {len(closed)} of {len(problems)} problems ({listed(closed, 5)}); "
+            "--outputs FILE runs the programs and writes what they answer",
             file=data,
         )
     checked = [name for name, problem in problems.items() if isinstance(problem.tests, Check)]
@@ -160,10 +160,10 @@ def _report(tally: Tally, census: Census, asked: tuple[int, ...], seconds: float
     if census.too_long:
         rows = listed([str(row) for row in census.too_long], 5)
         remarks.append(
-            f"{len(census.too_long)} completions are longer than {LONGEST_COMPLETION} characters and count as failed (row {rows})"
+            f"completions longer than {LONGEST_COMPLETION} characters count as failed: {len(census.too_long)} (row {rows})"
         )
     if gaps := unanswered(census.counts):
-        remarks.append(f"{gaps} and are left out")
+        remarks.append(f"{gaps}; they are left out")
     closed = any(one.problem.is_closed for one in tally.problems)
     if closed:
         remarks.append("some problems have no outputs to compare with, so that there is no pass@k")

@@ -110,8 +110,8 @@ class Tally:
             return None
         fewest = self.fewest()
         return (
-            f"pass@{k} needs {k} generations of every problem, and {len(short)} of {len(self.problems)} have fewer "
-            f"(problem {fewest.problem.id}: {fewest.generations})"
+            f"pass@{k} needs {k} generations of every problem, and there are fewer of {len(short)} of "
+            f"{len(self.problems)} problems (problem {fewest.problem.id}: {fewest.generations})"
         )
 
 
@@ -160,4 +160,4 @@ def unanswered(counts: Mapping[str, int]) -> str | None:
     names = [name for name, count in counts.items() if not count]
     if not names:
         return None
-    return f"{len(names)} of {len(counts)} problems have no completions ({listed(names, 5)})"
+    return f"there are no completions for {len(names)} of {len(counts)} problems ({listed(names, 5)})"
