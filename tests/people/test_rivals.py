@@ -1,10 +1,12 @@
 """People against models: like beside like, on the same items, every figure countable by hand."""
 
 import csv
+import json
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from command import merilo
 
@@ -236,3 +238,59 @@ def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
     (broken / "baseline.json").write_text('{"provenance": {"parameters": {"metric": 3}}}')
     assert merilo("compare", broken, file).status == 2
     assert merilo("compare", study(tmp_path), file, "--metric", "bleu").status == 2
+
+
+def test_a_folder_with_a_damaged_table_is_told_apart(tmp_path: Path) -> None:
+    file = model(tmp_path / "m.csv", guesses())
+    people = study(tmp_path)
+    table = people / "responses.parquet"
+    whole = table.read_bytes()
+    table.write_bytes(whole[: len(whole) // 2])
+    cut = merilo("compare", people, file)
+    assert cut.status == 2
+    assert "responses.parquet" in cut.complaint
+    pl.read_parquet(people / "annotators.parquet").drop("skill").write_parquet(people / "annotators.parquet")
+    table.write_bytes(whole)
+    other = merilo("compare", people, file)
+    assert other.status == 2
+    assert "no column skill" in other.complaint
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe\x00\x01", b'{"id": ', b"\x00" * 100, "id,answer\nq0,Д".encode("cp1251")],
+    ids=["marked", "cut off", "zeros", "cp1251"],
+)
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "json"])
+def test_files_that_are_no_answers_are_refused_in_one_sentence(
+    tmp_path: Path, content: bytes, suffix: str
+) -> None:
+    people = study(tmp_path, items=6)
+    file = tmp_path / f"m.{suffix}"
+    file.write_bytes(content)
+    outcome = merilo("compare", people, file)
+    assert outcome.status == 2
+    assert "unexpected" not in outcome.complaint
+
+
+def test_json_lines_and_a_submissions_file_say_the_same_as_a_table(tmp_path: Path) -> None:
+    people, answers = study(tmp_path), guesses()
+    table = model(tmp_path / "m.csv", answers, sample=False)
+    lines = tmp_path / "m.jsonl"
+    lines.write_text(
+        "".join(json.dumps({"id": item, "answer": given[0]}) + "\n" for item, given in answers.items())
+    )
+    sheet = tmp_path / "m.json"
+    entries = [{"outputs": given[0], "meta": {"id": item}} for item, given in answers.items()]
+    sheet.write_text(json.dumps({"data": {"test": entries}}))
+    first = compared(people, table)["models"]
+    assert compared(people, lines)["models"] == first
+    assert compared(people, sheet)["models"] == first
+
+
+def test_a_models_spelling_is_brought_to_the_peoples(tmp_path: Path) -> None:
+    people = study(tmp_path, "--normalise", "words")
+    answers = guesses()
+    plain = compared(people, model(tmp_path / "m.csv", answers))["models"]
+    shouted = {item: [f"«{answer.lower()}»." for answer in given] for item, given in answers.items()}
+    assert compared(people, model(tmp_path / "m.csv", shouted))["models"] == plain

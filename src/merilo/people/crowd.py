@@ -29,6 +29,13 @@ _OWN: Final = frozenset({
     "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
 })  # fmt: skip
 
+#: What is read of each table of the folder.
+_COLUMNS: Final = {
+    "consensus": ("item", "id", "label", "gold"),
+    "responses": ("item", "respondent", "answer", "became"),
+    "annotators": ("annotator", "skill", "control_accuracy", "ability", "expected_accuracy"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
@@ -99,15 +106,7 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
         DataError: no item has a right answer, or no answer to such an item counted.
     """
     content = _summary(folder)
-    tables = {}
-    for name in ("consensus", "responses", "annotators"):
-        path = folder / f"{name}.parquet"
-        try:
-            tables[name] = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError):
-            raise InputError(
-                "is missing or unreadable: is this a folder of merilo baseline?", file=path
-            ) from None
+    tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
     settings = _settings(content, folder)
     consensus = _with_data(tables["consensus"], data) if data else tables["consensus"]
     known = consensus.filter(pl.col("gold").is_not_null())
@@ -215,6 +214,18 @@ def _summary(folder: Path) -> dict[str, Json]:
     if not isinstance(content, dict):
         raise InputError("is no summary of a baseline", file=path)
     return content
+
+
+def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
+    try:
+        table = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(
+            "is missing or unreadable: is this a folder of merilo baseline?", file=path
+        ) from None
+    if missing := [name for name in columns if name not in table.columns]:
+        raise InputError(f"has no column {', '.join(missing)}: was it made by another version?", file=path)
+    return table
 
 
 def _settings(content: dict[str, Json], folder: Path) -> Settings:
