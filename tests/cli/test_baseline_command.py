@@ -159,7 +159,7 @@ def test_the_folder_holds_what_other_tools_open(tmp_path: Path) -> None:
     assert outcome.status == 0
     assert {path.name for path in out.iterdir()} == {
         "report.html", "baseline.json",
-        *(f"{name}.{kind}" for name in ("responses", "annotators", "consensus", "quality") for kind in ("csv", "parquet")),
+        *(f"{name}.{kind}" for name in ("responses", "annotators", "consensus", "quality", "posterior") for kind in ("csv", "parquet")),
     }  # fmt: skip
     assert (out / "baseline.json").read_bytes() == (tmp_path / "r.json").read_bytes()
     for name in ("responses", "annotators", "consensus", "quality"):
