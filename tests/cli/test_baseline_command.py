@@ -213,3 +213,32 @@ def test_answers_outside_the_labels_are_votes_and_are_mentioned(tmp_path: Path) 
     assert "1 answers are none of the dataset's labels" in outcome.err
     assert "p.tsv, row 5" in outcome.err
     assert outcome.json["responses"]["used"] == 5
+
+
+def test_a_model_stands_beside_the_people_in_the_same_report(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool(people=6, items=12)))
+    gold = written(tmp_path / "gold.csv", "id,question,gold\n" + "".join(f"i{n},q{n},A\n" for n in range(12)))
+    answers = "".join(json.dumps({"id": f"i{n}", "answer": "A" if n % 3 else "B"}) + "\n" for n in range(12))
+    model = written(tmp_path / "tiny.jsonl", answers)
+    outcome = merilo(
+        "baseline", pool, "--gold", gold, "--model", model, "--out", tmp_path / "out", "--json", "-"
+    )
+    assert outcome.status == 0, outcome.err
+    (found,) = outcome.json["models"]["models"]
+    assert found["model"] == "tiny"
+    compared = found["comparisons"]["consensus"]
+    assert (compared["people"], compared["model"], compared["n"]) == (1.0, 0.666667, 12)
+    assert found["standing"]["share_of_people_below"] == 0.0
+    assert json.loads((tmp_path / "out" / "baseline.json").read_text(encoding="utf-8")) == outcome.json
+    assert "tiny" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert merilo("baseline", pool, "--gold", gold, "--model", model, "--json", "-").json["models"]
+
+
+def test_a_model_on_other_items_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
+    gold = written(tmp_path / "gold.csv", "id,question,gold\n" + "".join(f"i{n},q{n},A\n" for n in range(4)))
+    model = written(tmp_path / "tiny.jsonl", json.dumps({"id": "i1", "answer": "A"}))
+    outcome = merilo("baseline", pool, "--gold", gold, "--model", model, "--out", tmp_path / "out")
+    assert outcome.status == 1
+    assert not (tmp_path / "out").exists()
+    assert merilo("baseline", pool, "--gold", gold, "--model", model, "--common-items").status == 0

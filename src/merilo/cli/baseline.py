@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -40,6 +41,8 @@ def make(
     gold_column: Annotated[str | None, typer.Option(help="The column of right answers, where its name does not tell.", rich_help_panel=_INPUT)] = None,
     answer: Annotated[str | None, typer.Option(help="The column of answers, where there are several.", rich_help_panel=_INPUT)] = None,
     skills: Annotated[Path | None, typer.Option(help="The platform's skills: annotator and number.", rich_help_panel=_INPUT)] = None,
+    model: Annotated[list[Path] | None, typer.Option(help="A model's answers (id, answer, and sample for several) to set beside the people; may be given several times.", rich_help_panel=_INPUT)] = None,
+    common_items: Annotated[bool, typer.Option("--common-items", help="Compare models on the items that both answered where these are not all.", rich_help_panel=_INPUT)] = False,
     encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.", rich_help_panel=_INPUT)] = None,
     currency: Annotated[str | None, typer.Option(help="The currency of rewards, where the platform does not say it.", rich_help_panel=_INPUT)] = None,
     metric: Annotated[str, typer.Option(help="The metric: acc or em.", rich_help_panel=_PROCEDURE)] = "acc",
@@ -115,22 +118,24 @@ def make(
     )
     options: dict[str, Json] = {
         "platform": platform, "dataset": dataset_name, "gold": _name(gold), "gold_column": gold_column,
-        "answer": answer, "skills": _name(skills), "encoding": encoding, "currency": currency, "metric": metric,
+        "answer": answer, "skills": _name(skills), "model": [str(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric,
         "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": min_votes,
         "max_low_agreement": max_low_agreement, "aggregator": aggregator, "resolve": resolve,
         "anchor_controls": anchor_controls, "normalise": list(normalise or []), "by": list(by or []), "level": level, "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page, "started": started, "submitted": submitted,
         "seconds": seconds, "reward": reward,
     }  # fmt: skip
-    inputs = [*files, *(path for path in (gold, skills) if path)]
+    inputs = [*files, *(path for path in (gold, skills) if path), *(model or [])]
     made = provenance(command_line("baseline", files, options, _DEFAULTS), inputs, options)
     quality = study_quality(result)
     content = summary(result, made, quality)
-    if folder:
+    if folder or model:
         from merilo.reports.folder import write_folder  # noqa: PLC0415 - only who asks for files pays for them
 
-        with folder.filled() as hidden:
-            write_folder(hidden, result, content, quality)
+        with folder.filled() if folder else TemporaryDirectory() as place:
+            content = write_folder(
+                Path(place), result, content, quality, models=model or (), common_items=common_items
+            )
     for remark in (*result.remarks, *result.reasons):
         say(remark.en)
     if json_to:
@@ -153,6 +158,7 @@ _DEFAULTS: dict[str, Json] = {
     "anchor_controls": False,
     "level": "nominal",
     "repeats": "refuse",
+    "common_items": False,
 }
 
 

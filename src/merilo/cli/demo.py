@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import webbrowser
@@ -14,8 +15,10 @@ from merilo import cli
 from merilo.cli.output import say
 from merilo.datasets import dataset
 from merilo.datasets.generators import generate
+from merilo.datasets.rules import RULES
 from merilo.errors import DataError
 from merilo.files import refuse_existing, write_text
+from merilo.items import Item, Split, write_splits
 from merilo.people.simulation import Question, toloka_export
 
 app = typer.Typer(add_completion=False)
@@ -45,9 +48,14 @@ def demonstrate(
     refuse_existing(out, force=force)
     reports = []
     for name in _DEMONSTRATED:
-        export = out / name / "export.tsv"
-        write_text(export, _export(name, items, seed))
-        words = ["baseline", str(export), "--dataset", name, "--out", str(out / name / "baseline")]
+        folder = out / name
+        controls = max(4, round(items * CONTROL_SHARE))
+        made = generate(name, items + controls, seed)
+        _write(name, folder, made[controls:], made[:controls], seed)
+        words = [
+            *("baseline", str(folder / "export.tsv"), "--dataset", name, "--gold", str(folder / "test.json")),
+            *("--model", str(folder / f"{_rule(name)}.jsonl"), "--out", str(folder / "baseline")),
+        ]
         print(f"\n$ merilo {' '.join(words)}", flush=True)  # noqa: T201 - the demo shows what it runs
         status = cli.main([*words, "--force"] if force else words)
         if status not in {0, DataError.exit_status}:
@@ -56,7 +64,7 @@ def demonstrate(
             say(
                 f"the baseline of {name} is rejected: people disagree on too many items, and the report says so"
             )
-        reports.append(out / name / "baseline" / "report.html")
+        reports.append(folder / "baseline" / "report.html")
     listed = "\n".join(f"  {report}" for report in reports)
     print(f"\nThe annotators were simulated. Open the reports:\n{listed}")  # noqa: T201
     if open_report if open_report is not None else _on_a_desktop():
@@ -64,27 +72,37 @@ def demonstrate(
     return 0
 
 
-def _export(name: str, items: int, seed: int) -> str:
-    """What the platform would have exported."""
-    columns, answer, hardest = _DEMONSTRATED[name]
-    controls = max(4, round(items * CONTROL_SHARE))
-    made = generate(name, items + controls, seed)
-    longest = max(len(str(item.inputs)) for item in made)
-    questions = [
-        Question(
-            inputs=tuple(str(item.inputs).split()) if len(columns) > 1 else (str(item.inputs),),
-            gold=str(item.outputs),
-            difficulty=min(hardest * 4 * len(str(item.inputs)) / longest, 1.0),
-        )
-        for item in made
-    ]
-    return toloka_export(
-        questions[controls:],
-        questions[:controls],
+def _write(name: str, folder: Path, tests: list[Item], control_items: list[Item], seed: int) -> None:
+    """What the platform would have exported, the items with their gold, and the answers of a simple rule as a model."""
+    columns, answer, _ = _DEMONSTRATED[name]
+    longest = max(len(str(item.inputs)) for item in [*tests, *control_items])
+    export = toloka_export(
+        [_question(name, item, longest) for item in tests],
+        [_question(name, item, longest) for item in control_items],
         columns=columns,
         answer=answer,
         labels=dataset(name).answer.labels,
         seed=seed,
+    )
+    write_text(folder / "export.tsv", export)
+    write_splits(folder / "test.json", [Split("test", tuple(tests))])
+    rule = RULES[name]
+    answers = [json.dumps({"id": item.id, "answer": rule(str(item.inputs))}) for item in tests]
+    write_text(folder / f"{_rule(name)}.jsonl", "\n".join(answers) + "\n")
+
+
+def _rule(name: str) -> str:
+    """What the rule that plays the model is called."""
+    return f"rule-{RULES[name].__name__.replace('_', '-')}"
+
+
+def _question(name: str, item: Item, longest: int) -> Question:
+    columns, _, hardest = _DEMONSTRATED[name]
+    text = str(item.inputs)
+    return Question(
+        inputs=tuple(text.split()) if len(columns) > 1 else (text,),
+        gold=str(item.outputs),
+        difficulty=min(hardest * 4 * len(text) / longest, 1.0),
     )
 
 

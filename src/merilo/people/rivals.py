@@ -196,7 +196,7 @@ def _subsets(crowd: Crowd, model: Samples, people_only: Sequence[str], model_onl
             f"({listed([name[:40] for name in model_only], 5)})"
         )
     return (
-        f"{' and '.join(parts)}: figures on different items are not compared; --force compares on the "
+        f"{' and '.join(parts)}: figures on different items are not compared; --force (in merilo baseline: --common-items) compares on the "
         f"{len(crowd.names) - len(people_only)} items that both answered"
     )
 

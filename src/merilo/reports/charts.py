@@ -54,13 +54,16 @@ class Dot:
 
 
 def number(value: float, digits: int = 3) -> Markup:
-    """A number in both languages: a point in English, a comma in Russian.
+    """A number in both languages: a point in English, a comma in Russian; what rounds to nothing is said to be less.
 
     Example:
         >>> print(number(0.5, 1))
         <span lang="en">0.5</span><span lang="ru">0,5</span>
     """
-    return _both("span", f"{value:.{digits}f}")
+    least = 10.0**-digits
+    if 0 < value < least / 2:
+        return Markup("&lt;&nbsp;") + _both("span", f"{least:.{digits}f}")
+    return _both("span", f"{value:.{digits}f}".replace("-", "−"))
 
 
 def _both(tag: str, text: str) -> Markup:
@@ -200,3 +203,59 @@ def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Markup:
             body.append(_text(left + step * (place + 0.5), base - 5, str(sum(column.values()))))
         body.append(_text(left + step * (place + 0.5), bottom + 18, f"{place * 10}–{(place + 1) * 10}%"))
     return _svg(220, body, "Items by agreement", "Вопросы по согласию")
+
+
+def standing_chart(
+    people: Sequence[float], crowd: float | None, models: Sequence[tuple[str, float]]
+) -> Markup:
+    """Single people as dots stacked over their figure, the crowd and the models as named lines.
+
+    Args:
+        people: each person's figure, 0 to 1.
+        crowd: the consensus's figure.
+        models: each model's name and figure.
+    """
+    left, right, radius = 16.0, WIDTH - 16.0, 4.0
+
+    def x(share: float) -> float:
+        return left + (right - left) * min(max(share, 0.0), 1.0)
+
+    columns: dict[int, int] = {}
+    named = [*([("crowd", crowd)] if crowd is not None else []), *models]
+    tallest = max(
+        (sum(round(x(one) / 9) == round(x(other) / 9) for one in people) for other in people), default=0
+    )
+    head = 22.0 * len(named) + 8
+    axis = head + max(tallest * 2 * radius + 8, 40)
+    body = [
+        Markup('<line x1="{}" y1="{:.1f}" x2="{}" y2="{:.1f}" class="axis"/>').format(left, axis, right, axis)
+    ]
+    body += [_text(x(tick / 10), axis + 20, f"{tick / 10:.1f}") for tick in range(0, 11, 2)]
+    for value in sorted(people):
+        column = round(x(value) / 9)
+        columns[column] = columns.get(column, 0) + 1
+        y = axis - 4 - radius * (2 * columns[column] - 1)
+        body.append(
+            Markup(
+                '<circle cx="{:.1f}" cy="{:.1f}" r="{}" class="person"><title>{:.3f}</title></circle>'
+            ).format(column * 9, y, radius - 0.5, value)
+        )
+    for place, (name, value) in enumerate(named):
+        y, kind = 16 + 22.0 * place, "crowd" if place == 0 and crowd is not None else "rival"
+        anchor, shift = ("end", -6) if x(value) > WIDTH / 2 else ("start", 6)
+        body.append(
+            Markup('<line x1="{0:.1f}" y1="{1:.1f}" x2="{0:.1f}" y2="{2:.1f}" class="line {3}"/>').format(
+                x(value), y - 10, axis, kind
+            )
+        )
+        label = (
+            Markup('<tspan lang="en">the crowd</tspan><tspan lang="ru">все вместе</tspan>')
+            if kind == "crowd"
+            else name
+        )
+        body.append(
+            Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="name {}">{} {}</text>').format(
+                x(value) + shift, y + 2, anchor, kind, label, _both("tspan", f"{value:.3f}")
+            )
+        )
+    return _svg(axis + 26, body, "People and models", "Люди и модели")

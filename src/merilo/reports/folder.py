@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from merilo.items import Json
 from merilo.people.baseline import Baseline
+from merilo.people.crowd import read_crowd, read_samples
 from merilo.people.model_tables import confusion_table, posterior_table
 from merilo.people.quality.study import StudyQuality
+from merilo.people.rivals import Rivalry, compare
+from merilo.reports.comparison import comparison_summary
 from merilo.reports.page import page
 from merilo.reports.quality import quality_table
 from merilo.reports.summary import as_text
 
 
 def write_folder(
-    folder: Path, baseline: Baseline, content: dict[str, Json], quality: StudyQuality | None = None
-) -> None:
+    folder: Path,
+    baseline: Baseline,
+    content: dict[str, Json],
+    quality: StudyQuality | None = None,
+    *,
+    models: Sequence[Path] = (),
+    common_items: bool = False,
+) -> dict[str, Json]:
     """Write everything that a baseline consists of.
 
     `report.html`, `baseline.json`, and as CSV and Parquet: `responses` (every response and what became of it),
@@ -29,6 +39,15 @@ def write_folder(
         baseline: the baseline.
         content: its summary.
         quality: the quality of its people; left out when not given.
+        models: files of models' answers, which are set beside the people.
+        common_items: compare on the items that both answered where these are not all.
+
+    Returns:
+        The summary, with the models beside the people if there are any.
+
+    Raises:
+        DataError: a model's items are not the baseline's, and `common_items` is not given.
+        InputError: a file of a model's answers cannot be read.
     """
     tables = {
         "responses": _responses(baseline),
@@ -45,8 +64,22 @@ def write_folder(
     for name, table in tables.items():
         table.write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
+    _write_summary(folder, content)
+    rivalries: list[Rivalry] = []
+    if models:
+        crowd = read_crowd(folder)
+        rivalries = compare(crowd, [read_samples(path, crowd) for path in models], force=common_items)
+        found = comparison_summary(
+            crowd, rivalries, metric=baseline.settings.metric, seed=0, forced=common_items
+        )
+        content = {**content, "models": {name: value for name, value in found.items() if name != "baseline"}}
+        _write_summary(folder, content)
+    (folder / "report.html").write_text(page(baseline, content, quality, rivalries), encoding="utf-8")
+    return content
+
+
+def _write_summary(folder: Path, content: dict[str, Json]) -> None:
     (folder / "baseline.json").write_text(as_text(content), encoding="utf-8")
-    (folder / "report.html").write_text(page(baseline, content, quality), encoding="utf-8")
 
 
 def _responses(baseline: Baseline) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Final
@@ -16,6 +17,7 @@ from merilo.metrics.score import Interval
 from merilo.people.aggregation import Resolution
 from merilo.people.baseline import Baseline
 from merilo.people.quality.study import StudyQuality
+from merilo.people.rivals import Rivalry
 from merilo.reports import charts
 from merilo.reports.charts import Dot, Part
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
@@ -54,13 +56,19 @@ class Bilingual:
     ru: str
 
 
-def page(baseline: Baseline, content: dict[str, Json], quality: StudyQuality | None = None) -> str:
+def page(
+    baseline: Baseline,
+    content: dict[str, Json],
+    quality: StudyQuality | None = None,
+    rivalries: Sequence[Rivalry] = (),
+) -> str:
     """Render the report; where annotators are simulated it says so at its head and beside its figures.
 
     Args:
         baseline: the baseline.
         content: its summary as JSON, which the page quotes for how it was made.
         quality: the quality of its people; left out when not given.
+        rivalries: the models that are set beside the people.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -97,6 +105,8 @@ def page(baseline: Baseline, content: dict[str, Json], quality: StudyQuality | N
         flagged=people_to_look_at(quality) if quality else [],
         grid=sensitivity_grid(quality.sensitivity) if quality else None,
         test_names=TESTS,
+        rivalries=rivalries,
+        standing_chart=_standing_chart(baseline, rivalries),
     )
 
 
@@ -137,6 +147,16 @@ def _figures(baseline: Baseline) -> list[tuple[str, object, Markup]]:
         for name, score in baseline.scores.items()
         if score.interval is not None
     ]
+
+
+def _standing_chart(baseline: Baseline, rivalries: Sequence[Rivalry]) -> Markup | None:
+    """Single people, the crowd and the models on one axis."""
+    if not rivalries or not baseline.figures:
+        return None
+    people = [person.value for person in baseline.figures.single.people]
+    crowd = [score.value for score in baseline.scores.values()][:1]
+    models = [(one.model, one.matches[0].difference.second) for one in rivalries if one.matches]
+    return charts.standing_chart(people, crowd[0] if crowd else None, models)
 
 
 def _control_chart(baseline: Baseline) -> Markup | None:
