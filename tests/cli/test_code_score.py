@@ -70,7 +70,7 @@ def test_json_holds_how_every_generation_ended_and_how_the_score_was_made(tmp_pa
     assert done.json["rules"]["fenced: function"] == 2
     assert done.json["retries"] == {"timeouts": 2, "timeouts_passed": 0, "failures": 0, "failures_passed": 0}
     assert done.json["remarks"] == [
-        "completions longer than 1000000 characters count as failed: 2 (row 27, 28)"
+        "completions longer than 1000000 characters count as failed: 2 (row 29, 30)"
     ]
     assert done.json["provenance"]["parameters"]["timeout"] == 1.0
     assert [entry["sha256"] for entry in done.json["provenance"]["inputs"]]
@@ -155,6 +155,18 @@ def test_a_check_has_no_outputs_to_write(tmp_path):
         done.status,
         done.complaint.startswith("merilo: --outputs: the problems are tested by check"),
     ) == (2, True)
+
+
+def test_a_check_that_seems_broken_is_named(tmp_path):
+    broken = check_row("HumanEval/1") | {"test": "def check(candidate):\n    assert candidat(1) == 2\n"}
+    data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"), broken)
+    rows = [
+        completion(f"HumanEval/{number}", text) for number in (0, 1) for text in (WRONG, "    return 3\n")
+    ]
+    done = score(write_lines(tmp_path / "c.jsonl", *rows), data, "--json", "-")
+    assert done.status == 0
+    sentence = "the check of problem HumanEval/1 raised NameError at every answer; it may be broken itself"
+    assert done.json["remarks"] == [sentence]
 
 
 @pytest.mark.parametrize(("rows", "status", "sentence"), [

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 
 import pytest
 from hypothesis import given
@@ -122,6 +123,9 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):
         count_completions(tmp_path / "none", PROBLEMS)
     with pytest.raises(InputError, match="is a folder"):
         count_completions(tmp_path, PROBLEMS)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is no regular file"):
+        count_completions(tmp_path / "pipe", PROBLEMS)
 
 
 @given(

@@ -66,6 +66,7 @@ ENDINGS = [
     ("    return y\n", "exception", "NameError"),
     ("    while True:\n        pass\n", "timeout", ""),
     ("    return [0] * 10**10\n", "memory", ""),
+    ("    import os\n    os.mkdir('/forbidden')\n", "forbidden", ""),
     ("    return 2 * x)\n", "syntax_error", ""),
     ("    return '\0'\n", "syntax_error", ""),
     ("    return '\ud800'\n", "syntax_error", ""),

@@ -164,6 +164,11 @@ def _report(tally: Tally, census: Census, asked: tuple[int, ...], seconds: float
         )
     if gaps := unanswered(census.counts):
         remarks.append(f"{gaps}; they are left out")
+    remarks += [
+        f"the check of problem {one.problem.id} raised {one.suspect} at every answer; it may be broken itself"
+        for one in tally.problems
+        if one.suspect
+    ]
     closed = any(one.problem.is_closed for one in tally.problems)
     if closed:
         remarks.append("some problems have no outputs to compare with, so that there is no pass@k")

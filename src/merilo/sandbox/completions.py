@@ -107,6 +107,8 @@ def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Ge
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise InputError("is no regular file, and it is read more than once", file=path)
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == _GZIP

@@ -12,6 +12,7 @@ from merilo.metrics.score import Score
 from merilo.sandbox.job import Entry
 from merilo.sandbox.ledger import Standing
 from merilo.sandbox.problems import Problem
+from merilo.sandbox.program import Check
 from merilo.sandbox.verdicts import Result
 
 
@@ -23,11 +24,13 @@ class ProblemTally:
         problem: the problem.
         results: how many ended how.
         exceptions: of those that raised, the types.
+        complaints: of those whose answers a check found wrong, the types of what it raised.
     """
 
     problem: Problem
     results: Counter[Result] = field(default_factory=Counter)
     exceptions: Counter[str] = field(default_factory=Counter)
+    complaints: Counter[str] = field(default_factory=Counter)
 
     @property
     def generations(self) -> int:
@@ -38,6 +41,14 @@ class ProblemTally:
     def passed(self) -> int:
         """How many of them passed every test."""
         return self.results[Result.PASSED]
+
+    @property
+    def suspect(self) -> str | None:
+        """What its check raised at every single answer, if that is the same and no failed assertion."""
+        if self.complaints.total() < self.generations or len(self.complaints) != 1:
+            return None
+        (complaint,) = self.complaints
+        return None if complaint in {"", "AssertionError"} else complaint
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +148,8 @@ def tally_job(
         tally.results[standing.result] += 1
         if standing.result is Result.EXCEPTION:
             tally.exceptions[standing.error or "unknown"] += 1
+        elif standing.result is Result.WRONG_ANSWER and isinstance(tally.problem.tests, Check):
+            tally.complaints[standing.error] += 1
     keys = {entry.key for entry in entries if entry.key is not None}
     answered = tuple(tally for tally in tallies.values() if tally.generations)
     return Tally(answered, rules, len(keys), _retries([standings[key] for key in keys]))
