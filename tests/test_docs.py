@@ -53,3 +53,8 @@ def test_links_between_pages_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
         if not target.startswith(("http:", "https:", "mailto:")):
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    named = re.findall(r"([\w-]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert sorted(named) == sorted(path.name for path in PAGES)
