@@ -135,6 +135,73 @@ def test_a_killed_process_leaves_the_old_folder(tmp_path: Path) -> None:
     assert [path.name for path in target.iterdir()] == ["old"]
 
 
+def test_an_old_folder_comes_back_when_the_work_is_stopped_on_the_last_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "old").write_text("x", encoding="utf-8")
+    rename = Path.rename
+
+    def stopped(self: Path, other: Path) -> Path:
+        if other == target and not (self / "old").exists():
+            raise KeyboardInterrupt
+        return rename(self, other)
+
+    monkeypatch.setattr(Path, "rename", stopped)
+    with pytest.raises(KeyboardInterrupt), files.new_folder(target, force=True):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert [path.name for path in target.iterdir()] == ["old"]
+
+
+def test_a_link_in_the_place_of_a_folder_is_replaced_and_what_it_led_to_stays(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "precious").write_text("mine", encoding="utf-8")
+    (tmp_path / "out").symlink_to(tmp_path / "real")
+    with files.new_folder(tmp_path / "out", force=True) as hidden:
+        (hidden / "new").write_text("x", encoding="utf-8")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["new"]
+    assert (tmp_path / "real" / "precious").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "real"]
+
+
+def test_what_is_no_file_is_written_to_and_stays_what_it_is(tmp_path: Path) -> None:
+    """A superuser who writes to /dev/null must find a device there afterwards."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    files.write_text(pipe, "text")
+    assert os.read(reader, 100) == b"text"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    files.write_text(tmp_path / "link", "text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "text"
+
+
+def test_files_have_the_rights_that_the_user_gives_to_new_files(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        files.write_text(tmp_path / "file", "x")
+        with files.new_folder(tmp_path / "folder"):
+            pass
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_quoted_name_may_hold_another_delimiter(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('"one, two, three, four";b\n1;2\n', encoding="utf-8")
+    assert files.read_table(path).data.columns == ["one, two, three, four", "b"]
+
+
 def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "result.json"
     files.write_text(path, "one")

@@ -10,13 +10,17 @@ import codecs
 import csv
 import hashlib
 import os
+import re
+import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import IO, TYPE_CHECKING, Final
 
 from merilo.errors import InputError, OutputError
@@ -40,6 +44,9 @@ _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
+#: A quoted name of a column, which may hold another table's delimiter.
+_QUOTED: Final = re.compile(r'"[^"]*"')
+
 _SIGNATURES: Final = (
     (b"PK\x03\x04", "a ZIP archive or an Excel workbook"),
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook"),
@@ -56,16 +63,18 @@ class Table:
     Attributes:
         file: the file's name as the user gave it.
         data: one text column a field; an empty field is null; a blank line is a row of nulls, so that row `i` of the
-            table is row `i + 2` of the file as a spreadsheet counts (the header is row 1).
+            table is row `i + first_row` of the file.
+        first_row: the number of its first row: 2 where a header stands before it, as a spreadsheet counts.
     """
 
     file: str
     data: pl.DataFrame
+    first_row: int = 2
 
 
 def sha256(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as stream:
+    with opened(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
@@ -94,20 +103,36 @@ def sniff(path: Path, encoding: str | None = None) -> tuple[str, str]:
             raise InputError("is not a table of text (it holds zero bytes)", file=path)
     try:
         text = head.decode(encoding, errors="replace")
-    except LookupError:
-        raise InputError(f"there is no encoding called '{encoding}'", file=path) from None
-    header = text.lstrip("\ufeff").splitlines()[0]
+    except (LookupError, UnicodeError):
+        raise InputError(f"there is no encoding of text called '{encoding}'", file=path) from None
+    header = _QUOTED.sub("", text.lstrip("\ufeff").splitlines()[0])
     return encoding, max("\t;,|", key=header.count)
 
 
 def _head(path: Path) -> bytes:
+    with opened(path) as stream:
+        return stream.read(65536)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BufferedReader]:
+    """Open a file that somebody sent; what cannot be read, now or in the block, is said in one sentence.
+
+    Raises:
+        InputError: the file is missing, a folder, a pipe or a device (which cannot be read twice), or may not be read.
+    """
     try:
+        mode = path.stat().st_mode
+        if S_ISDIR(mode):
+            raise InputError("is a folder, not a file", file=path)
+        if not S_ISREG(mode):
+            raise InputError(
+                "is a pipe or a device, which cannot be read twice; save it as a file", file=path
+            )
         with path.open("rb") as stream:
-            return stream.read(65536)
+            yield stream
     except FileNotFoundError:
         raise InputError("there is no such file", file=path) from None
-    except IsADirectoryError:
-        raise InputError("is a folder, not a file", file=path) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from error
 
@@ -167,7 +192,7 @@ def read_table(
             raise InputError(f"is not a readable row ({error})", file=path, row=lines.row) from None
     _refuse_open_quote("".join(lines.previous), delimiter, lines.row - 1, path)
     schema = dict.fromkeys((header[position] for position in wanted), pl.String)
-    return Table(str(path), pl.concat(blocks, rechunk=True) if blocks else pl.DataFrame(schema=schema))
+    return Table(shown(path), pl.concat(blocks, rechunk=True) if blocks else pl.DataFrame(schema=schema))
 
 
 class _Lines:
@@ -268,8 +293,8 @@ def _header(reader: Iterator[list[str]], path: Path) -> list[str]:
     header = [name.strip().lstrip("\ufeff") for name in next(reader, [])]
     if not any(header):
         raise InputError("the first row is empty; it must name the columns", file=path, row=1)
-    doubled = next((name for name in header if header.count(name) > 1), None)
-    if doubled is not None:
+    doubled, times = Counter(header).most_common(1)[0]
+    if times > 1:
         raise InputError("two columns have this name", file=path, row=1, field=doubled or "(no name)")
     return header
 
@@ -312,14 +337,11 @@ def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
         OutputError: `path` exists and `force` is not given, or it cannot be written.
     """
     refuse_existing(path, force=force)
+    hidden = _beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        hidden = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    except OSError as error:
-        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
-    try:
+        hidden.mkdir()
         yield hidden
-        hidden.chmod(0o755)
         _replace(hidden, path)
     except OSError as error:
         raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
@@ -332,56 +354,81 @@ def _replace(new: Path, path: Path) -> None:
     if not (path.exists() or path.is_symlink()):
         new.rename(path)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}-old-", dir=path.parent))
-    path.rename(old / path.name)
+    old = _beside(path)
+    path.rename(old)
     try:
         new.rename(path)
-    except OSError:
-        (old / path.name).rename(path)
+    except BaseException:
+        old.rename(path)
         raise
-    finally:
+    if old.is_dir() and not old.is_symlink():
         shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink()
 
 
-def refuse_existing(path: Path, *, force: bool) -> None:
-    """Never overwrite what the user has, unless told to.
+def _beside(path: Path) -> Path:
+    """A new hidden name in the same folder."""
+    return path.parent / f".{path.name[:60]}-{secrets.token_hex(4)}"
+
+
+def refuse_existing(path: Path, *, force: bool, needed: Iterable[Path] = ()) -> None:
+    """Never overwrite what the user has, unless told to; and never what the work reads, or the folder it runs in.
+
+    Args:
+        path: the file or folder that will be made.
+        force: whether an existing one may be replaced.
+        needed: the files that the work reads.
 
     Raises:
-        OutputError: `path` exists and `force` is not given.
+        OutputError: `path` exists and `force` is not given; or it is or holds what is needed.
     """
-    if not force and (path.exists() or path.is_symlink()):
+    try:
+        there = path.exists() or path.is_symlink()
+    except OSError as error:
+        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
+    if there and not force:
         raise OutputError("exists already; choose another place or give --force", file=path)
+    place = _real(path)
+    for one in needed:
+        if _real(one).is_relative_to(place):
+            raise OutputError(
+                f"would be replaced together with {one}, which is read; choose another place", file=path
+            )
+    if _real(Path()).is_relative_to(place):
+        raise OutputError("is the folder that the command runs in; choose another place", file=path)
+
+
+def _real(path: Path) -> Path:
+    # Path.resolve raises on a symlink that points to itself.
+    return Path(os.path.realpath(path))
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old content or the new, never a part.
 
-    What is no regular file (a device, a pipe) is written to, not replaced: root could put a file in the place of
-    `/dev/null`.
+    A link stays, and the file behind it is replaced; a pipe or a device is written to and stays what it is.
 
     Raises:
         OutputError: the file cannot be written.
     """
+    place = _real(path)
+    hidden = _beside(place)
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8", newline="")
+        if place.exists() and not place.is_file():
+            place.write_text(text, encoding="utf-8", newline="")
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    except OSError as error:
-        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
-    hidden = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with hidden.open("x", encoding="utf-8", newline="") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        hidden.chmod(0o644)
-        hidden.replace(path)
+        hidden.replace(place)
     except OSError as error:
         raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
     finally:
-        hidden.unlink(missing_ok=True)
+        with suppress(OSError):
+            hidden.unlink()
 
 
 def fold(column: str | pl.Expr) -> pl.Expr:
@@ -407,6 +454,16 @@ def shortened(text: str, most: int = 60) -> str:
     """
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def shown(path: Path) -> str:
+    """A path as text that can be printed and written; bytes of its name that are not UTF-8 become escapes.
+
+    Example:
+        >>> shown(Path("folder/pool.tsv"))
+        'folder/pool.tsv'
+    """
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:

@@ -60,10 +60,6 @@ def test_another_encoding_is_named_with_its_row_and_can_be_given(tmp_path: Path)
     assert merilo("baseline", path, "--encoding", "cp1251").status == 0
 
 
-def test_an_encoding_that_does_not_exist(pool: Path) -> None:
-    assert "no encoding" in refused(pool, "--encoding", "klingon", status=2)
-
-
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     names = [name.replace("ASSIGNMENT:worker_id", "ASSIGNMENT:nobody") for name in HEADER]
     complaint = refused(
@@ -209,6 +205,63 @@ def test_a_full_disk(pool: Path) -> None:
     outcome = merilo("baseline", pool, "--json", "/dev/full/x")
     assert outcome.status == 2
     assert "cannot be written" in outcome.complaint
+
+
+def test_the_raw_annotation_is_never_replaced_by_its_result(tmp_path: Path) -> None:
+    """Not even with --force: a study can be scored again, and people cannot be asked again."""
+    pool = written(tmp_path / "study" / "pool.tsv", toloka(small_pool()))
+    raw = pool.read_bytes()
+    inside = written(tmp_path / "study" / "deep" / "gold.csv", "question,gold\nq1,A\n")
+    for options in (
+        ("--out", pool),
+        ("--out", pool.parent),
+        ("--out", tmp_path),
+        ("--out", inside.parent, "--gold", inside),
+        ("--json", pool),
+        ("--json", inside, "--gold", inside),
+    ):
+        outcome = merilo("baseline", pool, *options, "--force")
+        assert outcome.status == 2, options
+        assert "which is read" in outcome.complaint
+        assert pool.read_bytes() == raw
+        assert inside.is_file()
+    link = tmp_path / "link.json"
+    link.symlink_to(pool)
+    assert merilo("baseline", pool, "--json", link).status == 2
+    assert pool.read_bytes() == raw
+
+
+def test_the_folder_that_one_works_in_is_never_replaced(
+    pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(written(tmp_path / "work" / "notes.txt", "mine").parent)
+    for place in (".", "", "..", tmp_path / "work"):
+        assert merilo("baseline", pool, "--out", place, "--force").status == 2
+        assert (tmp_path / "work" / "notes.txt").is_file()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    for name in ("pool.tsv", "pool.jsonl", "pool.parquet", "pool.json"):
+        os.mkfifo(tmp_path / name)
+        assert "pipe" in refused(tmp_path / name, status=2)
+
+
+def test_a_name_too_long_for_the_disk(pool: Path, tmp_path: Path) -> None:
+    for option in ("--out", "--json"):
+        outcome = merilo("baseline", pool, option, tmp_path / ("x" * 300))
+        assert outcome.status == 2
+        assert "cannot be written" in outcome.complaint
+
+
+def test_very_many_columns(tmp_path: Path) -> None:
+    names = "\t".join([*HEADER, *(f"HINT:{n}" for n in range(300_000))])
+    assert "no answer among the 0 rows" in refused(written(tmp_path / "p.tsv", names + "\n"), status=1)
+
+
+@pytest.mark.parametrize("encoding", ["undefined", "idna", "hex", "rot13", "../x", "klingon"])
+def test_encodings_that_are_none(pool: Path, encoding: str) -> None:
+    assert "no encoding" in refused(pool, "--encoding", encoding, status=2)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root reads and writes everything")

@@ -6,12 +6,15 @@ The root knows every command's name and its one line of help, and imports a comm
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Final
 
-from merilo.errors import MeriloError, UsageError
+from merilo.errors import MeriloError, OutputError, UsageError
 from merilo.version import __version__
 
 #: name -> (module with a Typer application called `app`, one line of help)
@@ -30,6 +33,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 }
 
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
+
+#: What the system says when there is no more room.
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,34 +49,67 @@ def main(arguments: list[str] | None = None) -> int:
         The exit status: 0 done, 1 the answer is no, 2 wrong usage or unreadable input.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    if not words or words[0] in {"-h", "--help", "help"}:
-        sys.stdout.write(_help())
-        return 0
-    if words[0] == "--version":
-        sys.stdout.write(f"merilo {__version__}\n")
-        return 0
+    if arguments is None:
+        _prepare_process()
     try:
-        return _run(words[0], words[1:])
+        status = _run(words[0] if words else "--help", words[1:])
+        sys.stdout.flush()
     except MeriloError as error:
         _say(str(error))
         return error.exit_status
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         _say("stopped by the user")
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone (`merilo ... | head`): there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has gone (`merilo ... | head`; Rich leaves by SystemExit): there is nobody left to tell.
+        _abandon_output()
         return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _abandon_output()
+            _say(f"the output cannot be written ({error.strerror})")
+            return OutputError.exit_status
         if os.environ.get("MERILO_DEBUG"):
             raise
         _say(
             f"unexpected {type(error).__name__} ({error}): this is a fault of Merilo; set MERILO_DEBUG=1 for the full story"
         )
         return UsageError.exit_status
+    return status
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end: it stops as it would for its user, and leaves nothing half-written."""
+
+
+def _prepare_process() -> None:
+    """A process of our own: it ends in order when asked to, and letters that the terminal lacks do not stop it."""
+
+    def end(*_: object) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, end)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # Closed by whoever started us (`>&-`).
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _abandon_output() -> None:
+    """Let what still waits for standard output go nowhere, so that leaving Python does not try it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _run(name: str, words: list[str]) -> int:
+    if name in {"-h", "--help", "help"}:
+        sys.stdout.write(_help())
+        return 0
+    if name == "--version":
+        sys.stdout.write(f"merilo {__version__}\n")
+        return 0
     if name not in COMMANDS:
         from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped command pays for it
 

@@ -17,7 +17,11 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
     """
     command = typer.main.get_command(app)
     try:
-        status = command.main(args=words, prog_name=f"merilo {name}", standalone_mode=False)
+        # Not command.main(): it answers to signals and to a closed output in its own way, and ends the process.
+        with command.make_context(f"merilo {name}", list(words)) as context:
+            status = command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
     except TyperException as error:
         if not words:
             sys.stdout.write(error.format_message() + "\n")

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli.output import OutFolder, emit_json, say
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.datasets import dataset
+from merilo.files import shown
 from merilo.items import Json
 from merilo.people import platforms
 from merilo.people.audit.revision import read_revisions, revise
@@ -60,7 +61,9 @@ def audit(
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
 ) -> int:  # fmt: skip
     """List the items whose gold is probably wrong, and tell human slips from errors of the dataset."""
-    folder = OutFolder.checked(out, force=force)
+    inputs = [*files, *(path for path in (gold, revised, skills) if path)]
+    folder = OutFolder.checked(out, force=force, needed=inputs)
+    refuse_json(json_to, inputs)
     declared = dataset(dataset_name) if dataset_name else None
     settings = Settings(
         dataset=declared.name if declared else None,
@@ -104,7 +107,6 @@ def audit(
         "min_votes": min_votes, "resolve": resolve, "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page,
     }  # fmt: skip
-    inputs = [*files, *(path for path in (gold, revised, skills) if path)]
     command = command_line("audit", files, options, _DEFAULTS)
     made = provenance(
         command + ("" if choice is None else " --choice" if choice else " --open"),
@@ -138,4 +140,4 @@ _DEFAULTS: dict[str, Json] = {
 
 
 def _name(path: Path | None) -> str | None:
-    return None if path is None else str(path)
+    return None if path is None else shown(path)

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli.output import OutFolder, emit_json, say
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.datasets import dataset
+from merilo.files import shown
 from merilo.items import Json
 from merilo.people import platforms
 from merilo.people.agreement import Level
@@ -73,7 +74,9 @@ def make(
 
     Exit status 1: the baseline was made and must be rejected.
     """
-    folder = OutFolder.checked(out, force=force)
+    inputs = [*files, *(path for path in (gold, skills) if path), *(model or [])]
+    folder = OutFolder.checked(out, force=force, needed=inputs)
+    refuse_json(json_to, inputs)
     declared = dataset(dataset_name) if dataset_name else None
     settings = Settings(
         dataset=declared.name if declared else None,
@@ -125,7 +128,6 @@ def make(
         "annotator": annotator, "control": control, "page": page, "started": started, "submitted": submitted,
         "seconds": seconds, "reward": reward,
     }  # fmt: skip
-    inputs = [*files, *(path for path in (gold, skills) if path), *(model or [])]
     made = provenance(command_line("baseline", files, options, _DEFAULTS), inputs, options)
     quality = study_quality(result)
     content = summary(result, made, quality)
@@ -163,4 +165,4 @@ _DEFAULTS: dict[str, Json] = {
 
 
 def _name(path: Path | None) -> str | None:
-    return None if path is None else str(path)
+    return None if path is None else shown(path)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +27,23 @@ def emit_json(content: dict[str, Json], where: str) -> None:
     """
     text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     if where == "-":
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # JSON is UTF-8 whatever the terminal's language.
+            sys.stdout.reconfigure(encoding="utf-8")
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
         write_text(Path(where), text)
+
+
+def refuse_json(where: str | None, needed: Iterable[Path]) -> None:
+    """Refuse to write JSON over a file that the command reads.
+
+    Raises:
+        OutputError: `where` is one of them.
+    """
+    if where not in {None, "-"}:
+        refuse_existing(Path(str(where)), force=True, needed=needed)
 
 
 @contextmanager
@@ -56,15 +70,20 @@ class OutFolder:
     force: bool
 
     @classmethod
-    def checked(cls, path: Path | None, *, force: bool) -> OutFolder | None:
+    def checked(cls, path: Path | None, *, force: bool, needed: Iterable[Path] = ()) -> OutFolder | None:
         """The folder, if one is asked for and may be made.
 
+        Args:
+            path: the folder.
+            force: whether an existing one may be replaced.
+            needed: the files that the command reads.
+
         Raises:
-            OutputError: it exists and `force` is not given.
+            OutputError: it exists and `force` is not given, or it holds a file that the command reads.
         """
         if path is None:
             return None
-        refuse_existing(path, force=force)
+        refuse_existing(path, force=force, needed=needed)
         return cls(path, force)
 
     def filled(self) -> AbstractContextManager[Path]:

@@ -12,7 +12,7 @@ from merilo.cli.output import tracked
 from merilo.datasets import Dataset
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import UsageError
-from merilo.files import Progress
+from merilo.files import Progress, shown
 from merilo.items import Json
 from merilo.people.baseline import test_items
 from merilo.people.gold import Gold, read_gold, solved_gold
@@ -50,7 +50,7 @@ def command_line(
     command: str, files: Sequence[Path], options: Mapping[str, Json], defaults: Mapping[str, Json]
 ) -> str:
     """The command that makes the same result again; what was left at its default is left out."""
-    words = ["merilo", *command.split(), *map(str, files)]
+    words = ["merilo", *command.split(), *map(shown, files)]
     for name, value in options.items():
         if value is None or value == [] or value == defaults.get(name):
             continue
