@@ -12,7 +12,7 @@ Where questions come as a dialogue (ruTiE), an item's place is taken by a list o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
@@ -141,7 +141,7 @@ def raw_splits(path: Path) -> list[RawSplit]:
         case ".json":
             return _json_splits(read_json(path), path)
         case ".jsonl":
-            return [RawSplit(path.stem, list(_json_lines(path)))]
+            return [RawSplit(path.stem, [value for _, value in json_lines(path)])]
         case ".parquet":
             return [RawSplit(path.stem, _parquet_rows(path))]
         case _:
@@ -211,6 +211,33 @@ def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
     return cast("Json", value)
 
 
+def json_lines(path: Path, progress: Callable[[int], None] | None = None) -> Iterator[tuple[int, Json]]:
+    """Read a file of JSON values, one a line, strictly; blank lines are left out.
+
+    Args:
+        path: the file.
+        progress: called with the number of bytes read since the last call.
+
+    Yields:
+        The number of the line, from 1, and its value.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not UTF-8 or not JSON.
+    """
+    from merilo.files import opened  # noqa: PLC0415 - one way only: files know nothing of items
+
+    with opened(path) as stream:
+        for row, line in enumerate(stream, start=1):
+            try:
+                text = line.decode("utf-8-sig" if row == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise InputError("is not UTF-8 text", file=path, row=row) from None
+            if text.strip():
+                yield row, parse_json(text, file=path, row=row)
+            if progress is not None:
+                progress(len(line))
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
@@ -252,12 +279,6 @@ def _json_splits(content: Json, path: Path) -> list[RawSplit]:
             'holds no items: {"data": {"test": [...]}} or {"data": [...]} was expected', file=path
         )
     return [RawSplit(name, entries, f"data.{name}") for name, entries in data.items()]
-
-
-def _json_lines(path: Path) -> Iterator[Json]:
-    for row, line in enumerate(_text(path).split("\n"), start=1):
-        if line.strip():
-            yield parse_json(line, file=path, row=row)
 
 
 def _parquet_rows(path: Path) -> list[Json]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import polars as pl
 
@@ -45,6 +45,27 @@ INPUT_MARK: Final = "input_"
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """Values that could not be read as what they should be, and count as not given.
+
+    Attributes:
+        what: what they should be: a time, a duration, a reward.
+        field: their column.
+        rows: how many rows have such a value.
+        file: the file of the first.
+        row: the row of the first.
+        text: the first of them.
+    """
+
+    what: Literal["time", "seconds", "reward"]
+    field: str
+    rows: int
+    file: str
+    row: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Responses:
     """Responses with the items that they answer.
 
@@ -56,6 +77,7 @@ class Responses:
         currency: the currency of `page_reward`, where the platform says it.
         answer_field: the column that the answers were read from.
         renamed: answers that were rewritten on reading, as written -> as kept.
+        unread: times and rewards that could not be read.
     """
 
     table: pl.DataFrame
@@ -65,6 +87,7 @@ class Responses:
     currency: str | None = None
     answer_field: str | None = None
     renamed: dict[str, str] | None = None
+    unread: tuple[Unread, ...] = ()
 
     @property
     def fields(self) -> list[str]:

@@ -12,7 +12,8 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError
-from merilo.files import listed, read_table, shortened
+from merilo.files import listed, read_table, shortened, shown
+from merilo.items import Json, json_lines, read_json
 from merilo.people.labels import unify
 from merilo.responses import INPUT_MARK
 
@@ -104,6 +105,8 @@ def read_gold(
         _id(table).alias("id"),
         *(pl.col(name).alias(f"\x1f{name}") for name in others),
     ).filter(pl.col("gold").is_not_null())
+    if not rows.height:
+        raise DataError("no row has a right answer here (closed tests come without)", file=path, field=gold)
     mapping = unify(sorted(rows["gold"].unique()), list(labels))
     rows = rows.with_columns(pl.col("gold").replace(mapping))
     warnings = _refuse_contradictions(rows, path)
@@ -119,13 +122,13 @@ def read_gold(
     if not found.height:
         raise DataError(
             f"no row matches an item of the pool: the pool shows '{shortened(asked['key'][0])}', the file begins with "
-            f"'{shortened(rows['key'][0]) if rows.height else ''}'",
+            f"'{shortened(rows['key'][0])}'",
             file=path,
         )
     unused = rows.join(asked, on="key", how="anti", maintain_order="left")
     return Gold(
         found.select("item", "gold", "id"),
-        str(path),
+        shown(path),
         tuple(joined.filter(pl.col("gold").is_null())["item"]),
         tuple(unused["row"]),
         warnings,
@@ -150,17 +153,19 @@ def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
         InputError: the file cannot be read, or holds no records.
     """
     if path.suffix.lower() in {".json", ".jsonl", ".ndjson"}:
-        found, offset = _json_records(path), 1
-        names = list(dict.fromkeys(name for record in found for name in record))
+        found = _json_records(path)
+        names = list(dict.fromkeys(name for _, record in found for name in record))
         if not names:
             raise InputError("holds no records", file=path)
         data = pl.DataFrame(
-            {name: pl.Series([record.get(name) for record in found], dtype=pl.String) for name in names}
+            {name: pl.Series([record.get(name) for _, record in found], dtype=pl.String) for name in names}
         )
+        rows = pl.Series("row", [row for row, _ in found], dtype=pl.UInt32)
     else:
-        data, offset = read_table(path, encoding=encoding).data, 2
+        data = read_table(path, encoding=encoding).data
         if not data.height:
             raise InputError("holds no rows", file=path)
+        rows = pl.int_range(2, data.height + 2, dtype=pl.UInt32, eager=True).alias("row")
     bare = {name: _bare(name) for name in data.columns}
     # INPUT:text and OUTPUT:text may stand side by side: only the first keeps the bare name.
     seen: set[str] = set()
@@ -170,42 +175,23 @@ def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
         names_kept[name] = f"{INPUT_MARK}{free}" if free == "row" else free
         seen.add(short)
     folded = pl.all().str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
-    return data.rename(names_kept).with_columns(folded).with_row_index("row", offset=offset)
+    return rows.to_frame().hstack(data.rename(names_kept).with_columns(folded))
 
 
 def _bare(name: str) -> str:
     return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
 
 
-def _json_records(path: Path) -> list[dict[str, str | None]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("there is no such file", file=path) from None
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+def _json_records(path: Path) -> list[tuple[int, dict[str, str | None]]]:
+    """The number of each record (of its line in JSONL), and its fields."""
     if path.suffix.lower() == ".json":
-        try:
-            content = json.loads(text)
-        except (ValueError, RecursionError):
-            raise InputError("is not readable JSON (is the file cut off?)", file=path) from None
-        records = _list_of_records(content, path)
+        found = list(enumerate(_list_of_records(read_json(path), path), start=1))
     else:
-        records = []
-        for row, line in enumerate(text.splitlines(), start=1):
-            if line.strip():
-                try:
-                    records.append(json.loads(line))
-                except (ValueError, RecursionError):
-                    raise InputError(
-                        "is not readable JSON (is the file cut off?)", file=path, row=row
-                    ) from None
-    return [_flat(record, path, row) for row, record in enumerate(records, start=1)]
+        found = list(json_lines(path))
+    return [(row, _flat(record, path, row)) for row, record in found]
 
 
-def _list_of_records(content: object, path: Path) -> list[object]:
+def _list_of_records(content: Json, path: Path) -> list[Json]:
     """The records of `[...]`, `{"data": [...]}`, `{"data": {"test": [...]}}`; dialogues are laid end to end."""
     while isinstance(content, dict):
         inner = content.get("data", content.get("test"))
@@ -219,11 +205,11 @@ def _list_of_records(content: object, path: Path) -> list[object]:
     return [turn for record in content for turn in (record if isinstance(record, list) else [record])]
 
 
-def _flat(record: object, path: Path, row: int) -> dict[str, str | None]:
+def _flat(record: Json, path: Path, row: int) -> dict[str, str | None]:
     """A record's fields as texts; the benchmark's `inputs`, `outputs` by criterion and `meta` are laid open."""
     if not isinstance(record, dict):
         raise InputError("is not a JSON object", file=path, row=row)
-    flat: dict[str, object] = {}
+    flat: dict[str, Json] = {}
     for name, value in record.items():
         if name in {"inputs", "meta"} and isinstance(value, Mapping):
             flat.update(value if name == "inputs" else _of_meta(value))
@@ -234,12 +220,12 @@ def _flat(record: object, path: Path, row: int) -> dict[str, str | None]:
     return {name: _text(value) for name, value in flat.items() if name != "instruction"}
 
 
-def _of_meta(meta: Mapping[str, object]) -> dict[str, object]:
+def _of_meta(meta: Mapping[str, Json]) -> dict[str, Json]:
     """The id, and the other fields with the mark of `meta` before their names, so that none is taken for an answer."""
     return {"id": meta.get("id"), **{f"meta.{name}": value for name, value in meta.items() if name != "id"}}
 
 
-def _text(value: object) -> str | None:
+def _text(value: Json) -> str | None:
     if value is None:
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from merilo.files import sha256
+from merilo.files import sha256, shown
 from merilo.items import Json
 from merilo.version import __version__
 
@@ -50,7 +50,7 @@ def provenance(command: str, inputs: Sequence[Path], parameters: Mapping[str, Js
     return Provenance(
         command=command,
         inputs=tuple(
-            {"file": str(path), "bytes": path.stat().st_size, "sha256": sha256(path)} for path in inputs
+            {"file": shown(path), "bytes": path.stat().st_size, "sha256": sha256(path)} for path in inputs
         ),
         parameters=parameters,
         versions={

@@ -11,7 +11,7 @@ from merilo.files import shortened
 from merilo.people.aggregation import Fit
 from merilo.people.gold import Gold
 from merilo.people.settings import Settings
-from merilo.responses import Responses
+from merilo.responses import Responses, Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ def remarks(
     return (
         *_remarks_on_controls(annotators, settings),
         *_remarks_on_labels(responses, settings.labels),
+        *map(_remark_on_unread, responses.unread),
         *_remarks_on_skills(annotators, settings, skills),
         *(_remarks_on_gold(gold) if gold else ()),
         *_remarks_on_model(fit),
@@ -133,6 +134,23 @@ def _remarks_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Rem
             f"«{shortened(first['answer'], 30)}»: {first['file']}, строка {first['row']}); они учтены как голоса и могут "
             "быть только ошибочными",
         ),
+    )
+
+
+def _remark_on_unread(unread: Unread) -> Remark:
+    en, ru = {
+        "time": ("time", "времени"),
+        "seconds": ("duration", "длительности"),
+        "reward": ("reward", "вознаграждения"),
+    }[unread.what]
+    text = shortened(unread.text, 30)
+    rows = "1 row has" if unread.rows == 1 else f"{unread.rows} rows have"
+    return Remark(
+        f"unread_{unread.what}",
+        f"{rows} no readable {en} in {unread.field} (the first is {text!r}: {unread.file}, row {unread.row}); it counts as "
+        "not given",
+        f"в {counted(unread.rows, 'строке', 'строках', 'строках')} значение {ru} в столбце {unread.field} прочитать не удалось "
+        f"(первое — «{text}»: {unread.file}, строка {unread.row}); оно не учтено",
     )
 
 

@@ -6,6 +6,7 @@ A platform is known by its header. One study may come in several files; they mus
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -100,7 +101,11 @@ def _read_one(
         (toloka.wanted, toloka.read) if platform == "toloka" else (abc_elementary.wanted, abc_elementary.read)
     )
     if plain.is_other_format(path):
-        return reader(plain.load(path, progress=progress), columns)
+        table = plain.load(path, progress=progress)
+        return reader(
+            replace(table, data=table.data.select(name for name in table.data.columns if wanted(name))),
+            columns,
+        )
     return reader(read_table(path, keep=wanted, encoding=encoding, progress=progress), columns)
 
 
@@ -169,6 +174,7 @@ def _responses(
         currency=first.currency,
         answer_field=first.answer_field,
         renamed=dict(sorted({**renamed, **changed}.items())),
+        unread=tuple(one for export in exports for one in export.unread),
     )
 
 

@@ -15,7 +15,18 @@ import polars as pl
 
 from merilo.errors import InputError
 from merilo.files import Table, listed
-from merilo.people.platforms.export import Columns, Export, choose_answer, moment, number, require
+from merilo.items import Json, parse_json
+from merilo.people.platforms.export import (
+    Columns,
+    Export,
+    choose_answer,
+    column,
+    known_answer,
+    moment,
+    number,
+    require,
+    unread,
+)
 
 #: "answer_2" in an answer names the second of the choices that the turn offers.
 _CHOICE: Final = re.compile(r"(?:answer|choice|option)_(\w+)")
@@ -33,6 +44,13 @@ _KEPT: Final = frozenset(
         "ACCEPT:verdict",
     }
 )
+
+_SOURCES: Final = {
+    "started": "ASSIGNMENT:date_start",
+    "submitted": "ASSIGNMENT:date_end",
+    "page_seconds": "ASSIGNMENT:time_spent",
+    "page_reward": "ASSIGNMENT:reward",
+}
 
 _REFUSED: Final = ("REJECTED", "DECLINED", "RETURNED")
 
@@ -58,7 +76,7 @@ def read(table: Table, columns: Columns) -> Export:
         InputError: a column that every such export has is missing, or a dialogue is broken.
         UsageError: several answer columns and no choice among them.
     """
-    data = table.data.with_row_index("row", offset=2)
+    data = table.data.with_row_index("row", offset=table.first_row)
     if "ASSIGNMENT:worker_id" not in data.columns:
         require(data.columns, ("ASSIGNMENT:user_id",), table.file)
         data = data.rename({"ASSIGNMENT:user_id": "ASSIGNMENT:worker_id"})
@@ -68,51 +86,53 @@ def read(table: Table, columns: Columns) -> Export:
     answer = choose_answer(data, "OUTPUT:", columns.answer, table.file)
     project = listed(sorted(inputs), 50)
     renamed: dict[str, str] = {}
-    if _is_dialogue(data, inputs, answer):
-        data, renamed = _turns(data, inputs[0], answer, table.file)
+    dialogue = _dialogue(data, inputs, answer)
+    if dialogue:
+        data, renamed = _turns(data, dialogue, answer, table.file)
         inputs = [name for name in data.columns if name.startswith("INPUT:")]
-        control = "GOLDEN:*turn"
-    else:
-        control = f"GOLDEN:{answer.removeprefix('OUTPUT:')}"
+    rows = _rows(data, answer)
     return Export(
         file=table.file,
         inputs=data.select(pl.col(name).alias(name.removeprefix("INPUT:")) for name in inputs),
-        rows=_rows(data, answer, control),
+        rows=rows,
         answer_field=answer,
         answer_fields=tuple(name for name in table.data.columns if name.startswith("OUTPUT:")),
         project=project,
         renamed=renamed,
+        unread=unread(data, rows, _SOURCES, table.file),
     )
 
 
-def _rows(data: pl.DataFrame, answer: str, control: str) -> pl.DataFrame:
-    def column(name: str) -> pl.Expr:
-        return pl.col(name) if name in data.columns else pl.lit(None, dtype=pl.String)
-
-    refused = column("ASSIGNMENT:status").str.to_uppercase().is_in(_REFUSED) | column(
-        "ACCEPT:verdict"
-    ).str.to_uppercase().is_in(_REFUSED)
+def _rows(data: pl.DataFrame, answer: str) -> pl.DataFrame:
+    control, is_control = known_answer(data, answer)
+    refused = pl.any_horizontal(
+        column(data, name).str.to_uppercase().is_in(_REFUSED)
+        for name in ("ASSIGNMENT:status", "ACCEPT:verdict")
+    )
     return data.select(
         pl.col("ASSIGNMENT:worker_id").alias("respondent"),
         pl.col(answer).alias("answer"),
-        column(control).alias("control"),
-        column(control).is_not_null().alias("is_control"),
-        column("ASSIGNMENT:assignment_id").alias("page"),
-        moment(column("ASSIGNMENT:date_start")).alias("started"),
-        moment(column("ASSIGNMENT:date_end")).alias("submitted"),
-        number(column("ASSIGNMENT:time_spent")).alias("page_seconds"),
-        number(column("ASSIGNMENT:reward")).alias("page_reward"),
+        control.alias("control"),
+        is_control.alias("is_control"),
+        column(data, "ASSIGNMENT:assignment_id").alias("page"),
+        moment(column(data, "ASSIGNMENT:date_start")).alias("started"),
+        moment(column(data, "ASSIGNMENT:date_end")).alias("submitted"),
+        number(column(data, "ASSIGNMENT:time_spent")).alias("page_seconds"),
+        number(column(data, "ASSIGNMENT:reward")).alias("page_reward"),
         pl.when(refused).then(pl.lit("rejected")).alias("dropped"),
         "row",
     )
 
 
-def _is_dialogue(data: pl.DataFrame, inputs: list[str], answer: str) -> bool:
-    """One input column whose first filled field is a JSON list, and answers that are lists as well."""
-    if len(inputs) != 1:
-        return False
-    firsts = (data[name].drop_nulls().head(1).to_list() for name in (inputs[0], answer))
-    return all(first and first[0].lstrip().startswith("[") for first in firsts)
+def _dialogue(data: pl.DataFrame, inputs: list[str], answer: str) -> str | None:
+    """The one input column whose first filled field is a JSON list, where the answers are lists as well."""
+    lists = [name for name in (*inputs, answer) if _begins_a_list(data[name])]
+    return lists[0] if len(lists) == 2 and lists[1] == answer else None
+
+
+def _begins_a_list(texts: pl.Series) -> bool:
+    first = texts.drop_nulls().head(1).to_list()
+    return bool(first) and first[0].lstrip().startswith("[")
 
 
 def _turns(data: pl.DataFrame, shown: str, answer: str, file: str) -> tuple[pl.DataFrame, dict[str, str]]:
@@ -120,7 +140,8 @@ def _turns(data: pl.DataFrame, shown: str, answer: str, file: str) -> tuple[pl.D
     fields: dict[str, None] = {}
     rows: list[dict[str, object]] = []
     renamed: dict[str, str] = {}
-    others = [name for name in data.columns if name not in {shown, answer}]
+    golden = f"GOLDEN:{answer.removeprefix('OUTPUT:')}"
+    others = [name for name in data.columns if name not in {shown, answer} and not name.startswith("GOLDEN:")]
     for record in data.iter_rows(named=True):
         shared = {name: record[name] for name in others}
         if record[shown] is None or record[answer] is None:
@@ -137,10 +158,10 @@ def _turns(data: pl.DataFrame, shown: str, answer: str, file: str) -> tuple[pl.D
                     "INPUT:turn": str(turn),
                     **{f"INPUT:{name}": text for name, text in texts.items()},
                     answer: kept,
-                    "GOLDEN:*turn": _choice(known, texts),
+                    golden: _choice(known, texts),
                 }
             )
-    names = [*others, "INPUT:turn", *(f"INPUT:{name}" for name in fields), answer, "GOLDEN:*turn"]
+    names = [*others, "INPUT:turn", *(f"INPUT:{name}" for name in fields), answer, golden]
     schema = {name: pl.UInt32 if name == "row" else pl.String for name in names}
     return pl.DataFrame(rows, schema=schema), renamed
 
@@ -167,11 +188,11 @@ def _pairs(
         yield place, texts, _text(value), _text(turn.get("golden", turn.get("gold")))
 
 
-def _list(text: str, file: str, row: int, column: str) -> list[object]:
+def _list(text: str, file: str, row: int, column: str) -> list[Json]:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        raise InputError("is not readable JSON", file=file, row=row, field=column) from None
+        value = parse_json(text, file=file, row=row)
+    except InputError as error:
+        raise InputError(error.message, file=file, row=row, field=column) from None
     if not isinstance(value, list):
         raise InputError("is not a list of turns", file=file, row=row, field=column)
     return value

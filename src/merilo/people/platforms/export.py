@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Final, Literal
 
 import polars as pl
 
 from merilo.errors import InputError, UsageError
 from merilo.files import listed
+from merilo.responses import Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Export:
         project: what two exports of one project have in common, in words.
         currency: the currency of the rewards, where the platform has one.
         renamed: answers that the reader rewrote.
-        count: how many rows the file held, where that differs from `rows`.
+        unread: times and rewards that could not be read.
     """
 
     file: str
@@ -64,6 +66,7 @@ class Export:
     project: str
     currency: str | None = None
     renamed: dict[str, str] = field(default_factory=dict)
+    unread: tuple[Unread, ...] = ()
 
 
 def require(header: Sequence[str], names: Iterable[str], file: str) -> None:
@@ -116,26 +119,105 @@ def choose_answer(data: pl.DataFrame, prefix: str, chosen: str | None, file: str
     return filled[0] if filled else names[0]
 
 
+def known_answer(data: pl.DataFrame, answer: str) -> tuple[pl.Expr, pl.Expr]:
+    """The known answer of a control item, and whether a row is one: any `GOLDEN:*` makes it so.
+
+    Args:
+        data: the file's columns.
+        answer: the full name of the answer's column; the known answer stands in the `GOLDEN:*` of the same name.
+    """
+    golden = [name for name in data.columns if name.startswith("GOLDEN:")]
+    is_control = (
+        pl.any_horizontal(pl.col(name).is_not_null() for name in golden) if golden else pl.lit(value=False)
+    )
+    return column(data, f"GOLDEN:{answer.removeprefix('OUTPUT:')}"), is_control
+
+
+def column(data: pl.DataFrame, name: str | None) -> pl.Expr:
+    """A column that may be missing; then it is null."""
+    return pl.col(name) if name in data.columns else pl.lit(None, dtype=pl.String)
+
+
+#: How platforms write a time, the usual ways first.
+_MOMENTS: Final = (
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%d.%m.%Y %H:%M:%S%.f",
+    "%d.%m.%Y %H:%M",
+    "%Y/%m/%d %H:%M:%S%.f",
+)
+_ZONE: Final = r"(:\d\d(?:[.,]\d+)?)\s*(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$"
+_OFFSET: Final = r":\d\d(?:[.,]\d+)?\s*([+-])(\d\d):?(\d\d)?$"
+
+
 def moment(text: pl.Expr) -> pl.Expr:
     """A time as platforms write it: `2023-09-29T06:44:05.190`, `2023-11-10 09:25:22`, with a zone or without.
 
-    What is not a time becomes null: a missing time loses a duration, never an answer. A time of day alone stands on
-    1970-01-01.
+    What is not a time becomes null: a missing time loses a duration, never an answer. A time with a zone becomes UTC; a
+    time of day alone stands on 1970-01-01.
     """
+    return text.map_batches(_moments, return_dtype=pl.Datetime("ms"), is_elementwise=True)
+
+
+def _moments(texts: pl.Series) -> pl.Series:
+    written = pl.col("text").str.strip_chars()
+    sign = pl.when(written.str.extract(_OFFSET, 1) == "-").then(-1).otherwise(1)
+    hours, minutes = (written.str.extract(_OFFSET, group).cast(pl.Int64).fill_null(0) for group in (2, 3))
     plain = (
-        text.str.strip_chars()
+        written.str.replace(_ZONE, "${1}")
         .str.replace("T", " ", literal=True)
-        .str.replace(r"(Z|[+-]\d\d:?\d\d)$", "")
         .str.replace(r"^(\d{1,2}:\d\d)", "1970-01-01 $1")
     )
-    return pl.coalesce(
-        plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="ms", strict=False),
-        plain.str.to_datetime("%d.%m.%Y %H:%M:%S%.f", time_unit="ms", strict=False),
-        plain.str.to_datetime("%Y-%m-%d %H:%M", time_unit="ms", strict=False),
+    table = (
+        texts.rename("text")
+        .to_frame()
+        .select(plain, offset=pl.duration(minutes=sign * (hours * 60 + minutes)))
     )
+    found = pl.Series("text", [None], dtype=pl.Datetime("ms")).new_from_index(0, len(texts))
+    # A format is tried only where the ones before it have failed: a million rows are written in one way.
+    for form in _MOMENTS:
+        if found.null_count() == table["text"].null_count():
+            break
+        found = found.fill_null(table["text"].str.to_datetime(form, time_unit="ms", strict=False))
+    return found - table["offset"]
 
 
 def number(text: pl.Expr) -> pl.Expr:
-    """A number as platforms write it, with a point or a comma; what is not a finite number becomes null."""
+    """A number as platforms write it, with a point or a comma; what is not a finite number from 0 on becomes null."""
     value = text.str.strip_chars().str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    return pl.when(value.is_finite()).then(value)
+    return pl.when(value.is_finite() & (value >= 0) & (value < _MOST)).then(value)
+
+
+#: No page pays so much or takes so long; the sum of pages must be a number.
+_MOST: Final = 1e15
+
+
+def unread(
+    data: pl.DataFrame, rows: pl.DataFrame, sources: Mapping[str, str | None], file: str
+) -> tuple[Unread, ...]:
+    """Find what a reader could not read.
+
+    Args:
+        data: the file's text columns, a row a response.
+        rows: the same as read.
+        sources: a column of `rows` -> the column of `data` that it was read from; those that are missing are passed over.
+        file: the file's name.
+    """
+    found = []
+    for name, source in sources.items():
+        if source not in data.columns:
+            continue
+        lost = rows.select("row").filter((data[source].str.strip_chars() != "") & rows[name].is_null())
+        if lost.height:
+            first = lost["row"][0]
+            text = data[source].filter(rows["row"] == first)[0]
+            found.append(Unread(_WHAT[name], source, lost["row"].n_unique(), file, first, text))
+    return tuple(found)
+
+
+_WHAT: Final[Mapping[str, Literal["time", "seconds", "reward"]]] = {
+    "started": "time",
+    "submitted": "time",
+    "page_seconds": "seconds",
+    "page_reward": "reward",
+}

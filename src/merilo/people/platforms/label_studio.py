@@ -10,8 +10,9 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError
-from merilo.files import listed
-from merilo.people.platforms.export import Columns, Export, moment
+from merilo.files import listed, shown
+from merilo.items import Json, read_json
+from merilo.people.platforms.export import Columns, Export, moment, number, unread
 
 #: Where a task keeps the known answer of a control item.
 CONTROL_FIELDS: Final = ("golden", "control")
@@ -44,11 +45,11 @@ def read(path: Path, columns: Columns) -> Export:
     for row, task in tasks:
         data = task.get("data")
         texts = data if isinstance(data, dict) else {}
-        shown = {name: _text(value) for name, value in texts.items() if name not in CONTROL_FIELDS}
+        fields_shown = {name: _text(value) for name, value in texts.items() if name not in CONTROL_FIELDS}
         known = next((_text(texts[name]) for name in CONTROL_FIELDS if name in texts), None)
         for tag, annotation, value in _results(task):
             if tag == answer:
-                inputs.append(shown)
+                inputs.append(fields_shown)
                 rows.append(_row(row, annotation, value, known))
     fields = list(dict.fromkeys(name for record in inputs for name in record))
     schema = {
@@ -59,20 +60,27 @@ def read(path: Path, columns: Columns) -> Export:
         "page": pl.String,
         "started": pl.String,
         "submitted": pl.String,
-        "page_seconds": pl.Float64,
+        "page_seconds": pl.String,
         "page_reward": pl.Float64,
         "dropped": pl.String,
         "row": pl.UInt32,
     }
+    if not fields:
+        raise InputError("no task has data to show", file=path)
+    written = pl.DataFrame(rows, schema=schema)
+    rows_read = written.with_columns(
+        moment(pl.col("started")), moment(pl.col("submitted")), number(pl.col("page_seconds"))
+    )
     return Export(
-        file=str(path),
+        file=shown(path),
         inputs=pl.DataFrame(inputs, schema=dict.fromkeys(fields, pl.String)),
-        rows=pl.DataFrame(rows, schema=schema).with_columns(
-            moment(pl.col("started")), moment(pl.col("submitted"))
-        ),
+        rows=rows_read,
         answer_field=answer,
         answer_fields=tuple(names),
         project=listed(sorted(fields), 50),
+        unread=unread(
+            written, rows_read, {"submitted": "submitted", "page_seconds": "page_seconds"}, shown(path)
+        ),
     )
 
 
@@ -90,23 +98,19 @@ def _row(
         "page": str(annotation.get("id", "")) or None,
         "started": None,
         "submitted": _text(annotation.get("created_at")),
-        "page_seconds": float(seconds) if isinstance(seconds, int | float) else None,
+        "page_seconds": None if seconds is None else str(seconds),
         "page_reward": None,
         "dropped": "not_submitted" if annotation.get("was_cancelled") else None,
         "row": row,
     }
 
 
-def _tasks(path: Path) -> list[tuple[int, dict[str, object]]]:
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError("there is no such file", file=path) from None
-    except (ValueError, RecursionError):
-        raise InputError("is not readable JSON (is the file cut off?)", file=path) from None
-    if not isinstance(content, list) or not all(isinstance(task, dict) for task in content):
+def _tasks(path: Path) -> list[tuple[int, dict[str, Json]]]:
+    content = read_json(path)
+    tasks = [task for task in content if isinstance(task, dict)] if isinstance(content, list) else []
+    if not isinstance(content, list) or len(tasks) < len(content):
         raise InputError("is not a Label Studio export: a list of tasks was expected", file=path)
-    return list(enumerate(content, start=1))
+    return list(enumerate(tasks, start=1))
 
 
 def _results(task: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object], str | None]]:

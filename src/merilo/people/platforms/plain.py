@@ -10,8 +10,9 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError
-from merilo.files import Progress, Table, listed, read_table
-from merilo.people.platforms.export import Columns, Export, moment, number
+from merilo.files import Progress, Table, listed, opened, read_table, shown
+from merilo.items import Json, json_lines
+from merilo.people.platforms.export import Columns, Export, column, moment, number, unread
 
 #: Names that are understood without being told, in order of preference.
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
@@ -59,8 +60,8 @@ def read(table: Table, columns: Columns) -> Export:
     Raises:
         UsageError: a needed column was neither named nor found.
     """
-    data = table.data.with_row_index("row of file", offset=2)
-    items = list(columns.item) or [_find(data, "item", None, table.file, needed=True)]
+    data = table.data
+    items = list(dict.fromkeys(columns.item)) or [_find(data, "item", None, table.file, needed=True)]
     for name in items:
         _find(data, "item", name, table.file, needed=True)
     annotator = _find(data, "annotator", columns.annotator, table.file, needed=True)
@@ -70,29 +71,33 @@ def read(table: Table, columns: Columns) -> Export:
         for what in ("control", "page", "started", "submitted", "seconds", "reward")
     }
 
-    def column(what: str) -> pl.Expr:
-        name = optional[what]
-        return pl.col(name) if name else pl.lit(None, dtype=pl.String)
-
+    found = {what: column(data, name) for what, name in optional.items()}
+    rows = data.select(
+        pl.col(annotator).alias("respondent"),
+        pl.col(answer).alias("answer"),
+        found["control"].alias("control"),
+        found["control"].is_not_null().alias("is_control"),
+        found["page"].alias("page"),
+        moment(found["started"]).alias("started"),
+        moment(found["submitted"]).alias("submitted"),
+        number(found["seconds"]).alias("page_seconds"),
+        number(found["reward"]).alias("page_reward"),
+        pl.lit(None, dtype=pl.String).alias("dropped"),
+    ).with_row_index("row", offset=table.first_row)
+    sources = {
+        "started": optional["started"],
+        "submitted": optional["submitted"],
+        "page_seconds": optional["seconds"],
+        "page_reward": optional["reward"],
+    }
     return Export(
         file=table.file,
         inputs=data.select(items),
-        rows=data.select(
-            pl.col(annotator).alias("respondent"),
-            pl.col(answer).alias("answer"),
-            column("control").alias("control"),
-            column("control").is_not_null().alias("is_control"),
-            column("page").alias("page"),
-            moment(column("started")).alias("started"),
-            moment(column("submitted")).alias("submitted"),
-            number(column("seconds")).alias("page_seconds"),
-            number(column("reward")).alias("page_reward"),
-            pl.lit(None, dtype=pl.String).alias("dropped"),
-            pl.col("row of file").alias("row"),
-        ),
+        rows=rows,
         answer_field=answer,
         answer_fields=(answer,),
         project=listed(items, 50),
+        unread=unread(data, rows, sources, table.file),
     )
 
 
@@ -102,12 +107,12 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed
         if named in data.columns:
             return named
         raise UsageError(
-            f"there is no such column (there are: {listed(data.columns[1:])})", file=file, field=named
+            f"there is no such column (there are: {listed(data.columns)})", file=file, field=named
         )
     found = next((name for name in USUAL[what] if name in data.columns), "")
     if needed and not found:
         raise UsageError(
-            f"no column of the {what} was found; name it with --{what} (there are: {listed(data.columns[1:])})",
+            f"no column of the {what} was found; name it with --{what} (there are: {listed(data.columns)})",
             file=file,
         )
     return found
@@ -115,66 +120,55 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed
 
 def _parquet(path: Path) -> Table:
     try:
-        data = pl.read_parquet(path)
-    except FileNotFoundError:
-        raise InputError("there is no such file", file=path) from None
-    except (pl.exceptions.PolarsError, OSError) as error:
+        with opened(path) as stream:
+            data = pl.read_parquet(stream)
+    except pl.exceptions.PolarsError as error:
         raise InputError(
             f"is not a readable Parquet file ({str(error).splitlines()[0]})", file=path
         ) from None
-    texts = [_text_column(column) for column in data.get_columns()]
-    return Table(str(path), pl.DataFrame(texts).with_columns(pl.all().replace("", None)))
+    texts = [_text_column(column, path) for column in data.get_columns()]
+    return Table(shown(path), pl.DataFrame(texts).with_columns(pl.all().replace("", None)))
 
 
-def _text_column(column: pl.Series) -> pl.Series:
-    if column.dtype.is_nested():
-        values = [
-            None if value is None else json.dumps(_plain(value), ensure_ascii=False) for value in column
-        ]
+def _text_column(column: pl.Series, path: Path) -> pl.Series:
+    """Any column as text: structures and lists as JSON, times in UTC, durations in seconds."""
+    kind = column.dtype
+    if kind.is_nested():
+        values = [None if value is None else _as_json(value) for value in column]
         return pl.Series(column.name, values, dtype=pl.String)
-    return column.cast(pl.String)
+    if isinstance(kind, pl.Duration):
+        column = column.dt.total_microseconds() / 1_000_000
+    elif isinstance(kind, pl.Datetime) and kind.time_zone:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise InputError(f"holds {kind}, which is no text", file=path, field=column.name) from None
 
 
-def _plain(value: object) -> object:
-    return value.to_list() if isinstance(value, pl.Series) else value
+def _as_json(value: object) -> str:
+    plain = value.to_list() if isinstance(value, pl.Series) else value
+    return json.dumps(plain, ensure_ascii=False, default=str)
 
 
 def _json_lines(path: Path, progress: Progress | None) -> Table:
-    records: list[dict[str, str | None]] = []
-    names: dict[str, None] = {}
-    try:
-        with path.open("rb") as stream:
-            for row, line in enumerate(stream, start=1):
-                record = _json_record(line, path, row)
-                names.update(dict.fromkeys(record))
-                records.append(record)
-                if progress is not None:
-                    progress(len(line))
-    except FileNotFoundError:
-        raise InputError("there is no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
-    if not any(records):
+    """A row a line: a blank line is a row of nulls, so that the rows after it keep their numbers."""
+    records: dict[int, dict[str, Json]] = {}
+    for row, value in json_lines(path, progress):
+        if not isinstance(value, dict):
+            raise InputError("is not a JSON object", file=path, row=row)
+        records[row] = value
+    names = dict.fromkeys(name for record in records.values() for name in record)
+    if not names:
         raise InputError("the file is empty", file=path)
+    rows = [records.get(row, {}) for row in range(1, max(records) + 1)]
     data = pl.DataFrame(
-        {name: pl.Series([record.get(name) for record in records], dtype=pl.String) for name in names}
+        {name: pl.Series([_field(row.get(name)) for row in rows], dtype=pl.String) for name in names}
     )
-    return Table(str(path), data)
+    return Table(shown(path), data, first_row=1)
 
 
-def _json_record(line: bytes, path: Path, row: int) -> dict[str, str | None]:
-    if not line.strip():
-        return {}
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        raise InputError("is not readable JSON (is the file cut off?)", file=path, row=row) from None
-    if not isinstance(record, dict):
-        raise InputError("is not a JSON object", file=path, row=row)
-    return {name: _field(value) for name, value in record.items()}
-
-
-def _field(value: object) -> str | None:
+def _field(value: Json) -> str | None:
     if value is None or value == "":
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -7,9 +7,25 @@ from typing import Final
 import polars as pl
 
 from merilo.files import Table, listed
-from merilo.people.platforms.export import Columns, Export, choose_answer, moment, number, require
+from merilo.people.platforms.export import (
+    Columns,
+    Export,
+    choose_answer,
+    column,
+    known_answer,
+    moment,
+    number,
+    require,
+    unread,
+)
 
 REQUIRED: Final = ("ASSIGNMENT:worker_id",)
+
+_SOURCES: Final = {
+    "started": "ASSIGNMENT:started",
+    "submitted": "ASSIGNMENT:submitted",
+    "page_reward": "ASSIGNMENT:reward",
+}
 
 #: An assignment in these states was never answered.
 UNANSWERED: Final = ("ACTIVE", "SKIPPED", "EXPIRED")
@@ -44,43 +60,37 @@ def read(table: Table, columns: Columns) -> Export:
         InputError: a column that every Toloka export has is missing.
         UsageError: several answer columns and no choice among them.
     """
-    data = table.data.with_row_index("row", offset=2)
+    data = table.data
     require(data.columns, REQUIRED, table.file)
     inputs = [name for name in data.columns if name.startswith("INPUT:")]
     if not inputs:
         require(data.columns, ("INPUT:*",), table.file)
     answer = choose_answer(data, "OUTPUT:", columns.answer, table.file)
-    golden = [name for name in data.columns if name.startswith("GOLDEN:")]
-    control = f"GOLDEN:{answer.removeprefix('OUTPUT:')}"
-    status = _column(data, "ASSIGNMENT:status").str.to_uppercase()
+    control, is_control = known_answer(data, answer)
+    status = column(data, "ASSIGNMENT:status").str.to_uppercase()
+    rows = data.select(
+        pl.col("ASSIGNMENT:worker_id").alias("respondent"),
+        pl.col(answer).alias("answer"),
+        control.alias("control"),
+        is_control.alias("is_control"),
+        column(data, "ASSIGNMENT:assignment_id").alias("page"),
+        moment(column(data, "ASSIGNMENT:started")).alias("started"),
+        moment(column(data, "ASSIGNMENT:submitted")).alias("submitted"),
+        pl.lit(None, dtype=pl.Float64).alias("page_seconds"),
+        number(column(data, "ASSIGNMENT:reward")).alias("page_reward"),
+        pl.when(status == "REJECTED")
+        .then(pl.lit("rejected"))
+        .when(status.is_in(UNANSWERED))
+        .then(pl.lit("not_submitted"))
+        .alias("dropped"),
+    ).with_row_index("row", offset=table.first_row)
     return Export(
         file=table.file,
         inputs=data.select(pl.col(name).alias(name.removeprefix("INPUT:")) for name in inputs),
-        rows=data.select(
-            pl.col("ASSIGNMENT:worker_id").alias("respondent"),
-            pl.col(answer).alias("answer"),
-            _column(data, control).alias("control"),
-            pl.any_horizontal(pl.col(name).is_not_null() for name in golden).alias("is_control")
-            if golden
-            else pl.lit(value=False).alias("is_control"),
-            _column(data, "ASSIGNMENT:assignment_id").alias("page"),
-            moment(_column(data, "ASSIGNMENT:started")).alias("started"),
-            moment(_column(data, "ASSIGNMENT:submitted")).alias("submitted"),
-            pl.lit(None, dtype=pl.Float64).alias("page_seconds"),
-            number(_column(data, "ASSIGNMENT:reward")).alias("page_reward"),
-            pl.when(status == "REJECTED")
-            .then(pl.lit("rejected"))
-            .when(status.is_in(UNANSWERED))
-            .then(pl.lit("not_submitted"))
-            .alias("dropped"),
-            "row",
-        ),
+        rows=rows,
         answer_field=answer,
         answer_fields=tuple(name for name in data.columns if name.startswith("OUTPUT:")),
         project=listed(sorted(inputs), 50),
         currency="USD",
+        unread=unread(data, rows, _SOURCES, table.file),
     )
-
-
-def _column(data: pl.DataFrame, name: str) -> pl.Expr:
-    return pl.col(name) if name in data.columns else pl.lit(None, dtype=pl.String)

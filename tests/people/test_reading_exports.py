@@ -1,0 +1,319 @@
+"""Exports of every platform and format, as people really have them, and what no reader can make sense of."""
+
+import csv
+import datetime
+import io
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from command import merilo
+from exports import HEADER, row, small_pool, toloka, written
+
+from merilo.errors import InputError
+from merilo.people import platforms
+from merilo.people.cost import cost
+from merilo.people.platforms.export import moment
+
+ABC = (
+    "ASSIGNMENT:time_spent",
+    "ASSIGNMENT:date_start",
+    "ASSIGNMENT:date_end",
+    "ASSIGNMENT:user_id",
+    "ASSIGNMENT:result_id",
+    "ASSIGNMENT:status",
+    "ASSIGNMENT:assignment_id",
+)
+TURNS = [
+    {"question": "q1", "answer_1": "x", "answer_2": "y"},
+    {"question": "q2", "answer_1": "x", "answer_2": "y"},
+]
+
+
+def abc_row(person: str, *fields: str) -> list[str]:
+    times = ["100", "2023-01-01 10:00:00", "2023-01-01 10:05:00"]
+    return [*fields, *times, person, f"result-{person}", "ACCEPTED", f"page-{person}-{fields[0][:9]}"]
+
+
+def abc_file(path: Path, header: Sequence[str], rows: list[list[str]], delimiter: str = ";") -> Path:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter)
+    writer.writerows([[*header, *ABC], *rows])
+    path.write_bytes(text.getvalue().encode("utf-8-sig"))
+    return path
+
+
+def lines(path: Path, records: Sequence[object]) -> Path:
+    return written(path, "\n".join(json.dumps(record, ensure_ascii=False) for record in records))
+
+
+def plain_records() -> list[dict[str, Any]]:
+    return [{"item": f"q{item}", "annotator": f"w{n}", "answer": "A"} for item in range(2) for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("started", "submitted", "seconds"),
+    [
+        ("2026-01-01T10:00:00", "2026-01-01T10:00:30.500", 30.5),
+        ("2026-01-01T10:00:00.123456", "2026-01-01 10:00:30.123456", 30),
+        ("2026-01-01T10:00:00Z", "2026-01-01T13:00:30+03:00", 30),
+        ("2026-01-01T10:00:00-0330", "2026-01-01T13:30:30 UTC", 30),
+        ("2026-01-01T10:00:00+03", "2026-01-01T10:01:00+03", 60),
+        ("2025-12-31T23:59:50", "2026-01-01T00:00:10", 20),
+        ("23:59:50", "00:00:10", 20),
+        ("9:05", "9:06", 60),
+        ("01.02.2026 10:00", "01.02.2026 10:01:05", 65),
+        ("2026/02/01 10:00:00", "2026/02/01 10:00:07", 7),
+    ],
+)
+def test_times_in_every_spelling(tmp_path: Path, started: str, submitted: str, seconds: float) -> None:
+    path = written(tmp_path / "p.tsv", toloka([row("q", "A", "w", started=started, submitted=submitted)]))
+    responses = platforms.read([path])
+    assert responses.table["page_seconds"].to_list() == [seconds]
+    assert responses.unread == ()
+
+
+def test_one_file_may_write_times_in_several_ways() -> None:
+    texts = pl.Series(
+        ["2026-01-01T10:00:00", None, "01.01.2026 10:00", "yesterday", "2026-01-01 12:00:00+02:00"]
+    )
+    ten = datetime.datetime(2026, 1, 1, 10)
+    assert pl.select(moment(pl.lit(texts))).to_series().to_list() == [ten, None, ten, None, ten]
+
+
+@pytest.mark.parametrize("reward", ["nan", "inf", "-inf", "-1", "much", "$0.02", "1e400", "1e308", "1,000.5"])
+def test_a_reward_that_is_none_is_told_with_its_row_and_counts_as_not_given(
+    tmp_path: Path, reward: str
+) -> None:
+    path = written(tmp_path / "p.tsv", toloka([*small_pool(), row("q0", "A", "new", reward=reward)]))
+    outcome = merilo("baseline", path, "--json", "-")
+    assert outcome.status == 0
+    assert "p.tsv, row 27); it counts as not given" in outcome.err
+    assert "ASSIGNMENT:reward" in outcome.err
+    assert outcome.json["cost"]["total"] == 0.5
+
+
+def test_times_that_are_none_are_told_and_lose_no_answer(tmp_path: Path) -> None:
+    rows = [*small_pool(), row("q0", "A", "new", started="soon", submitted="later")]
+    outcome = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-")
+    assert "'soon'" in outcome.err
+    assert "'later'" in outcome.err
+    assert outcome.json["responses"]["used"] == 21
+    assert outcome.json["cost"]["hours"] == round(25 * 30.5 / 3600, 6)
+
+
+def test_a_row_of_json_lines_is_a_line_of_the_file(tmp_path: Path) -> None:
+    again = {"item": "q0", "annotator": "w0", "answer": "B"}
+    path = lines(tmp_path / "p.jsonl", plain_records())
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write("\n\n \n" + json.dumps(again))
+    complaint = merilo("baseline", path).complaint
+    assert "row 9:" in complaint
+    assert "in row 1;" in complaint
+
+
+def test_a_line_separator_inside_json_ends_no_line(tmp_path: Path) -> None:
+    records = [{**record, "item": f"{record['item']} a\u2028b\x85c"} for record in plain_records()]
+    assert platforms.read([lines(tmp_path / "p.jsonl", records)]).table.height == 6
+    gold = lines(tmp_path / "gold.jsonl", [{"item": "q0 a\u2028b\x85c", "gold": "A"}])
+    outcome = merilo("baseline", tmp_path / "p.jsonl", "--gold", gold, "--json", "-")
+    assert outcome.json["metrics"]["acc"]["n"] == 1
+
+
+@pytest.mark.parametrize("name", ["row", "row of file", "dropped", "index", ""])
+def test_a_plain_table_may_have_columns_of_any_name(tmp_path: Path, name: str) -> None:
+    path = lines(tmp_path / "p.jsonl", [{name: 1, **record} for record in plain_records()])
+    assert platforms.read([path]).table["row"].to_list() == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_item_column_named_twice_counts_once(tmp_path: Path) -> None:
+    path = lines(tmp_path / "p.jsonl", plain_records())
+    assert merilo("baseline", path, "--item", "item", "--item", "item").status == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"item": "\\ud800", "annotator": "w", "answer": "A"}',
+        '{"item\\udfff": "q", "annotator": "w", "answer": "A"}',
+        '{"item": "q", "annotator": "w", "answer": NaN}',
+        '{"item": "q", "item": "p", "annotator": "w", "answer": "A"}',
+        '{"item": "q"',
+        '["q"]',
+        "[" * 100_000,
+    ],
+)
+def test_json_that_is_none(tmp_path: Path, text: str) -> None:
+    outcome = merilo("baseline", written(tmp_path / "p.jsonl", "\n" + text))
+    assert outcome.status == 2
+    assert "p.jsonl, row 2: " in outcome.complaint
+
+
+def test_parquet_of_any_types(tmp_path: Path) -> None:
+    start = datetime.datetime(2026, 1, 1, 10, tzinfo=datetime.timezone(datetime.timedelta(hours=3)))
+    table = pl.DataFrame(
+        {
+            "item": [[1, 2], [1, 2], [3, None], [3, None]],
+            "annotator": [1, 2, 1, 2],
+            "answer": [True, False, True, True],
+            "control": pl.Series([None, None, True, True], dtype=pl.Boolean),
+            "started": [start] * 4,
+            "submitted": [start + datetime.timedelta(seconds=30)] * 4,
+            "seconds": [datetime.timedelta(seconds=20.5)] * 4,
+            "reward": pl.Series(["0.02"] * 4).cast(pl.Decimal(10, 4)),
+            "day": [[start.date()], [], [], None],
+        }
+    ).with_columns(pl.col("annotator").cast(pl.String).cast(pl.Categorical))
+    table.write_parquet(tmp_path / "p.parquet")
+    read = platforms.read([tmp_path / "p.parquet"])
+    assert read.items["input_item"].to_list() == ["[1, 2]", "[3, null]"]
+    assert read.table["answer"].to_list() == ["true", "false", "true", "true"]
+    assert read.table["is_control"].to_list() == [False, False, True, True]
+    assert read.table["page_seconds"].to_list() == [20.5] * 4
+    assert read.table["started"][0] == datetime.datetime(2026, 1, 1, 7)
+    assert cost(read).total == 0.08
+
+
+def test_parquet_that_holds_no_text(tmp_path: Path) -> None:
+    pl.DataFrame({"item": [b"\xff"], "annotator": ["w"], "answer": ["A"]}).write_parquet(
+        tmp_path / "p.parquet"
+    )
+    with pytest.raises(InputError, match="item: holds Binary, which is no text"):
+        platforms.read([tmp_path / "p.parquet"])
+
+
+def test_parquet_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
+    pl.DataFrame(plain_records()).write_parquet(tmp_path / "pool[1]*.parquet")
+    assert platforms.read([tmp_path / "pool[1]*.parquet"]).table.height == 6
+
+
+@pytest.mark.parametrize("kept", [0, 3, 11, 100, -1])
+def test_parquet_that_is_cut_off(tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "p.parquet"
+    pl.DataFrame(plain_records()).write_parquet(path)
+    path.write_bytes(path.read_bytes()[:kept])
+    assert "is not a readable Parquet file" in merilo("baseline", path).complaint
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_a_row_of_abc_elementary_may_be_one_answer(tmp_path: Path, delimiter: str) -> None:
+    rows = [abc_row(p, 'a; "b"\tc\nd', "1", "2", "", "") for p in "123"]
+    rows += [abc_row(p, "control", "1", "2", "", "2") for p in "123"]
+    header = ["INPUT:text", "OUTPUT:first", "OUTPUT:second", "GOLDEN:first", "GOLDEN:second"]
+    path = abc_file(tmp_path / "p.csv", header, rows, delimiter)
+    for answer, known in (("first", None), ("second", "2")):
+        read = platforms.read([path], columns=platforms.Columns(answer=answer))
+        # A control item is one whichever of its answers is known.
+        assert read.table["is_control"].to_list() == [False] * 3 + [True] * 3
+        assert read.table["control"].to_list() == [None] * 3 + [known] * 3
+        assert read.items["text"].to_list() == ['a; "b" c d', "control"]
+
+
+def test_a_dialogue_may_stand_beside_other_inputs(tmp_path: Path) -> None:
+    rows = [
+        abc_row(
+            person, topic, json.dumps(TURNS), json.dumps([{"answer": "answer_1"}, {"answer": "answer_2"}])
+        )
+        for topic in ("sea", "sky")
+        for person in "123"
+    ]
+    path = abc_file(tmp_path / "p.csv", ["INPUT:topic", "INPUT:dialog", "OUTPUT:result"], rows)
+    read = platforms.read([path])
+    assert read.table["answer"].to_list() == ["1", "2"] * 6
+    assert read.items.select("topic", "turn", "question").rows() == [
+        (topic, turn, f"q{turn}") for topic in ("sea", "sky") for turn in "12"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "answered", "says"),
+    [
+        (TURNS, ["1"], "2 turns and 1 answers"),
+        (TURNS, '["1",', "OUTPUT: is not JSON"),
+        ([None, 1], ["1", "2"], "turn 1 of the dialogue is not an object"),
+        ('[{"question": "\\ud800"}]', ["1"], "half of a surrogate pair"),
+        ("[" * 100_000, ["1"], "too deep"),
+    ],
+)
+def test_broken_dialogues(tmp_path: Path, shown: object, answered: object, says: str) -> None:
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in (shown, answered)]
+    path = abc_file(tmp_path / "p.csv", ["INPUT:dialog", "OUTPUT:result"], [abc_row("1", *texts)])
+    outcome = merilo("baseline", path)
+    assert outcome.status == 2
+    assert "p.csv, row 2" in outcome.complaint
+    assert says in outcome.complaint
+
+
+def studio_task(**annotation: object) -> dict[str, object]:
+    result = [{"from_name": "answer", "value": {"choices": ["A"]}}]
+    people = [{"id": n, "completed_by": n, "lead_time": 3, "result": result, **annotation} for n in range(3)]
+    return {"id": 1, "data": {"text": "q"}, "annotations": people}
+
+
+@pytest.mark.parametrize("seconds", [True, "soon", 10**400, -1, [3]])
+def test_label_studio_times_that_are_none(tmp_path: Path, seconds: object) -> None:
+    path = written(tmp_path / "p.json", json.dumps([studio_task(lead_time=seconds)]))
+    outcome = merilo("baseline", path, "--json", "-")
+    assert outcome.status == 0
+    assert outcome.json["cost"]["hours"] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[{", "{}", "[1]", "[]", '[{"data": null}]', json.dumps([{**studio_task(), "data": None}]), "\udcff"],
+)
+def test_label_studio_exports_that_are_none(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert merilo("baseline", path).status == 2
+    assert "p.json" in merilo("baseline", path).complaint
+
+
+def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"\xef\xf3\xeb.tsv")
+    try:
+        written(path, toloka(small_pool()))
+    except OSError:
+        pytest.skip("this file system wants UTF-8 names")
+    outcome = merilo("baseline", path, "--out", tmp_path / "out", "--json", "-")
+    assert outcome.status == 0
+    assert outcome.json["provenance"]["inputs"][0]["file"].endswith("\\xef\\xf3\\xeb.tsv")
+
+
+def test_gold_of_a_closed_test(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
+    closed = {"data": {"test": [{"inputs": {"question": "q1"}, "outputs": "", "meta": {"id": 1}}]}}
+    complaint = merilo(
+        "baseline", pool, "--gold", written(tmp_path / "gold.json", json.dumps(closed))
+    ).complaint
+    assert "gold.json, outputs: no row has a right answer" in complaint
+
+
+def test_a_row_of_gold_lines_is_a_line_of_the_file(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
+    gold = written(tmp_path / "gold.jsonl", '{"question":"q1","gold":"A"}\n\n{"question":"q1","gold":"B"}')
+    assert "gold.jsonl, row 3: " in merilo("baseline", pool, "--gold", gold).complaint
+
+
+def test_several_goldens_make_a_control_item_whichever_answer_is_chosen(tmp_path: Path) -> None:
+    criteria = ("virtue", "law")
+    header = [
+        "INPUT:question",
+        *(f"OUTPUT:{name}" for name in criteria),
+        *(f"GOLDEN:{name}" for name in criteria),
+        *HEADER[3:],
+    ]
+    rows = []
+    for answers, known, question in ((("1", "0"), ("", ""), "q"), (("1", "True"), ("1", ""), "c")):
+        for person in range(3):
+            plain = row(question, "", f"w{person}")
+            rows.append([question, *answers, *known, *plain[3:]])
+    path = written(tmp_path / "p.tsv", toloka(rows, header))
+    for name, judged in (("virtue", 3), ("law", 0)):
+        found = merilo("baseline", path, "--answer", name, "--json", "-").json
+        assert found["responses"]["control"] == 3
+        assert found["annotators"]["with_controls"] == judged
