@@ -100,6 +100,8 @@ class GladLikelihood:
         cell_group: shape (cells,), the cell's place among the items that have votes.
         first_cell: shape (groups,), where the cells of an item with votes begin.
         first_of_item: shape (groups,), where its answers begin.
+        cell_gain: shape (cells,), what a cell's answers add to its log odds beside d.
+        group_answers: shape (groups,), how many answers the item has.
         group_item: shape (groups,), the item.
         closed: shape (cells,), true where an anchor says that it is another label.
         others: shape (groups,), how many labels that nobody gave are still possible.
@@ -115,6 +117,8 @@ class GladLikelihood:
     cell_group: NDArray[np.intp]
     first_cell: NDArray[np.intp]
     first_of_item: NDArray[np.intp]
+    cell_gain: FloatArray
+    group_answers: NDArray[np.intp]
     group_item: NDArray[np.int64]
     closed: NDArray[np.bool_]
     others: NDArray[np.int64]
@@ -148,6 +152,8 @@ class GladLikelihood:
             cell_group=cell_group,
             first_cell=first_cell,
             first_of_item=first_answer[first_cell],
+            cell_gain=np.diff(first_answer, append=code.size) * _log_wrong(votes.labels),
+            group_answers=np.diff(first_answer[first_cell], append=code.size),
             group_item=group_item,
             closed=closed,
             others=others,
@@ -170,7 +176,7 @@ class GladLikelihood:
         gain = (
             log_total.sum()
             - softplus.sum()
-            - d.size * self._log_wrong()
+            - d.size * _log_wrong(self.labels)
             - self.group_item.size * np.log(self.labels)
         )
         away = point - PRIOR_MEAN
@@ -200,14 +206,12 @@ class GladLikelihood:
 
     def _products(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Beta of each answer's item, and alpha times beta, shape (n,) both."""
-        lengths = np.diff(np.r_[self.first_of_item, self.annotator.size])
-        beta = np.repeat(np.exp(point[self.annotators :]), lengths)
+        beta = np.repeat(np.exp(point[self.annotators :]), self.group_answers)
         return beta, point[: self.annotators][self.annotator] * beta
 
     def _posterior(self, d: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Probability of each cell, of each single other label, and the log of what they were divided by."""
-        answers = np.diff(np.r_[self.first_answer, d.size])
-        odds = _sums(d, self.first_answer) + answers * self._log_wrong()
+        odds = _sums(d, self.first_answer) + self.cell_gain
         odds[self.closed] = -np.inf
         highest = np.maximum.reduceat(odds, self.first_cell) if odds.size else odds
         highest = np.where(self.others > 0, np.maximum(highest, 0.0), highest)
@@ -216,9 +220,10 @@ class GladLikelihood:
         total = _sums(share, self.first_cell) + self.others * other
         return share / total[self.cell_group], other / total, np.log(total) + highest
 
-    def _log_wrong(self) -> float:
-        """Log of how many wrong labels there are."""
-        return float(np.log(max(self.labels - 1, 1)))
+
+def _log_wrong(labels: int) -> float:
+    """Log of how many wrong labels there are."""
+    return float(np.log(max(labels - 1, 1)))
 
 
 def _best(likelihood: GladLikelihood, tolerance: float, iterations: int) -> Minimum:

@@ -15,7 +15,7 @@ from merilo.metrics.intervals import wilson
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL, Consensus, Fit, cascade, dawid_skene, fit_glad, majority
 from merilo.people.baseline import Baseline
-from merilo.people.decision import PoolVotes, decide, pool_votes
+from merilo.people.decision import PoolVotes, decide
 from merilo.people.quality.annotators import PeopleQuality, Rule, people_quality
 from merilo.people.quality.reading import study_work
 from merilo.people.quality.sensitivity import Procedure, SensitivityRow, sensitivity
@@ -59,7 +59,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     """
     study = study_work(baseline.responses)
     settings = baseline.settings
-    pool = pool_votes(baseline.responses, baseline.annotators)
+    pool = baseline.pool
     fits, left_out = _fits(baseline, pool)
     people = people_quality(
         study.work,
