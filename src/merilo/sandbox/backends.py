@@ -33,6 +33,8 @@ _ARGUMENTS: Final = ("-S", "-s", "-c", _START)
 _ENVIRONMENT: Final = {
     "HOME": SCRATCH[0],
     "LANG": "C.UTF-8",
+    # Every symbol is bound before the forks: otherwise each program would bind what it uses again.
+    "LD_BIND_NOW": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONHASHSEED": "0",
     "PYTHONUTF8": "1",
