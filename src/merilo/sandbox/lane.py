@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import marshal
 import os
 import struct
 import subprocess
@@ -188,11 +189,7 @@ def message_of(program: Program) -> bytes:
     Raises:
         plain.NotPlainError: an argument that is no plain value.
     """
-    part: dict[str, object] = {
-        "source": program.source,
-        "entry_point": program.entry_point,
-        "seed": program.seed,
-    }
+    calls: list[bytes] = []
     judges_part = b""
     if isinstance(program.tests, Check):
         test = {
@@ -202,6 +199,7 @@ def message_of(program: Program) -> bytes:
         }
         judges_part = json.dumps(test).encode("ascii")
     else:
-        part["calls"] = [plain.dumps(dict(call)) for call in program.tests]
-    programs_part = json.dumps(part).encode("ascii")
+        calls = [plain.packed(dict(call)) for call in program.tests]
+    # Version 2 of the format is read and written alike by every Python.
+    programs_part = marshal.dumps((program.source, program.entry_point, program.seed, calls), 2)
     return JOB.pack(len(programs_part), len(judges_part)) + programs_part + judges_part

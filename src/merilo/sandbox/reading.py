@@ -159,7 +159,10 @@ def _records(said: bytes) -> list[list[str]]:
 def _record(said: bytes) -> list[str] | None:
     """A list of texts, at least one, whoever wrote it."""
     try:
-        record = json.loads(said.decode("utf-8", "surrogatepass"))
+        text = said.decode("utf-8", "surrogatepass")
+        if text[:1] == "+":
+            return ["completed", text[1:]]
+        record = json.loads(text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):

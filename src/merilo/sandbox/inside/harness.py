@@ -4,9 +4,9 @@ Everything here shares a process with code that nobody trusts, and therefore not
 process says is only what the program answers. It may say it in the harness's place, and gains nothing, since it does
 not know the right answer; whoever reads must take every byte as the program's.
 
-A record is a JSON list whose first word says what happened:
+A record is "+" and a text, if all went well, or else a JSON list whose first word says what happened:
 
-    ["completed", TEXT]   ["exception", TYPE, MESSAGE]   ["memory"]   ["forbidden", TYPE, MESSAGE]   ["output"]
+    +TEXT   ["exception", TYPE, MESSAGE]   ["memory"]   ["forbidden", TYPE, MESSAGE]   ["output"]
     ["syntax_error", TYPE, MESSAGE]   ["no_such_function"]
 """
 
@@ -27,9 +27,12 @@ from merilo.sandbox.inside import frames, plain
 
 Record = Sequence[str]
 
+#: Source, name of the function, seed, packed keyword arguments of each call.
+Job = tuple[str, str, int, list[bytes]]
+
 _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENETUNREACH})
 
-Answering = Callable[["dict[str, Any]", int, int], None]
+Answering = Callable[[Job, int, int], None]
 
 #: How much of what a program says about its failure is kept.
 LONGEST_MESSAGE = 500
@@ -43,8 +46,11 @@ class FailedToLoadError(Exception):
         self.record = record
 
 
-def load(job: dict[str, Any]) -> Callable[..., object]:
+def load(job: Job) -> Callable[..., object]:
     """Compile and execute the program.
+
+    Args:
+        job: the source, the name of the function, the seed of `random`, and the calls.
 
     Returns:
         The function that is asked.
@@ -52,11 +58,12 @@ def load(job: dict[str, Any]) -> Callable[..., object]:
     Raises:
         FailedToLoadError: it cannot be compiled, it raises, or it defines no such function.
     """
-    random.seed(job["seed"])
+    source, entry_point, seed, _ = job
+    random.seed(seed)
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
     try:
-        code = compile(job["source"], "<program>", "exec", dont_inherit=True)
+        code = compile(source, "<program>", "exec", dont_inherit=True)
     except MemoryError:
         raise FailedToLoadError(["memory"]) from None
     except (
@@ -68,7 +75,7 @@ def load(job: dict[str, Any]) -> Callable[..., object]:
     sys.modules["program"] = module
     try:
         exec(code, module.__dict__)  # noqa: S102 - what the jail is for
-        function = module.__dict__.get(job["entry_point"])
+        function = module.__dict__.get(entry_point)
     except BaseException as error:
         raise FailedToLoadError(described(error)) from None
     if not callable(function):
@@ -76,9 +83,9 @@ def load(job: dict[str, Any]) -> Callable[..., object]:
     return function  # type: ignore[no-any-return]  # callable was asked above
 
 
-def answer_calls(job: dict[str, Any], descriptor: int, longest: int) -> None:
+def answer_calls(job: Job, descriptor: int, longest: int) -> None:
     """Make every test call and write one record for each; one record alone if the program does not load."""
-    arguments = [plain.loads(call) for call in job["calls"]]
+    arguments = [plain.unpacked(call) for call in job[3]]
     try:
         function = load(job)
     except FailedToLoadError as error:
@@ -88,7 +95,7 @@ def answer_calls(job: dict[str, Any], descriptor: int, longest: int) -> None:
         frames.write(descriptor, _packed(_outcome_of_call(function, keywords, longest)))
 
 
-def serve_calls(job: dict[str, Any], descriptor: int, longest: int) -> None:
+def serve_calls(job: Job, descriptor: int, longest: int) -> None:
     """Answer the calls of a judge, which sends arguments and reads records, until it hangs up."""
     try:
         function = load(job)
@@ -115,7 +122,7 @@ def _outcome_of_request(function: Callable[..., object], request: bytes, longest
     try:
         positional: Any
         keywords: Any
-        positional, keywords = plain.loads(request)  # type: ignore[misc]  # the pair that the judge sends
+        positional, keywords = plain.unpacked(request)  # type: ignore[misc]  # the pair that the judge sends
         text = plain.dumps(function(*positional, **keywords), opaque=True)
         return ["completed", text] if len(text) <= longest else ["output"]
     except BaseException as error:
@@ -140,6 +147,8 @@ def _said(error: BaseException) -> list[str]:
 
 
 def _packed(record: Record) -> bytes:
+    if record[0] == "completed":
+        return b"+" + record[1].encode("utf-8", "surrogatepass")
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 

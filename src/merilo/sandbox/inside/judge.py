@@ -15,8 +15,13 @@ import json
 import os
 import random
 import signal
-import socket
 import struct
+from _socket import (  # `socket` loads much, and every fork would pay
+    CMSG_SPACE,
+    SCM_RIGHTS,
+    SOL_SOCKET,
+    socket,
+)
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -25,7 +30,7 @@ from merilo.sandbox.inside import frames, plain
 
 Record = list[str]
 
-_TELLING = {"completed", "exception", "memory", "forbidden", "output", "syntax_error", "no_such_function"}
+_FAILURES = {"exception", "memory", "forbidden", "output", "syntax_error", "no_such_function"}
 
 
 class GoneError(Exception):
@@ -44,8 +49,7 @@ class Candidate:
 
     def __call__(self, *positional: object, **keywords: object) -> object:
         """Ask the program."""
-        request = plain.dumps([positional, keywords])
-        record = self.receive(request.encode("ascii"))
+        record = self.receive(plain.packed((positional, keywords)))
         if record[0] == "completed":
             return plain.loads(record[1])
         error = _raised(record)
@@ -57,8 +61,7 @@ class Candidate:
         try:
             if request is not None:
                 frames.write(self._descriptor, request)
-            # Escapes make a text up to six times as long.
-            answer = frames.read(self._descriptor, 6 * self._longest + 8 * 1024)
+            answer = frames.read(self._descriptor, 4 * self._longest + 8 * 1024)
             record = None if answer is None else _record(answer)
         except (OSError, ValueError, RecursionError, frames.BrokenFrameError):
             record = None
@@ -70,11 +73,13 @@ class Candidate:
 
 def _record(answer: bytes) -> Record | None:
     """The record in these bytes, which are the program's."""
-    record: object = json.loads(answer.decode("utf-8", "surrogatepass"))
+    text = answer.decode("utf-8", "surrogatepass")
+    if text[:1] == "+":
+        return ["completed", text[1:]]
+    record: object = json.loads(text)
     if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):
         return None
-    telling = record[0] in _TELLING and (record[0] != "completed" or len(record) == 2)
-    return record if telling else None
+    return record if record[0] in _FAILURES else None
 
 
 def _raised(record: Record) -> Exception:
@@ -125,22 +130,22 @@ class Referee:
 
     Args:
         pid: the process.
-        socket: the way to it.
+        link: the way to it.
 
     Attributes:
         served: how many checks it was given.
     """
 
-    def __init__(self, pid: int, socket: socket.socket) -> None:
+    def __init__(self, pid: int, link: socket) -> None:
         self.pid = pid
-        self.socket = socket
+        self.socket = link
         self.served = 0
 
-    def start(self, job: memoryview, program: socket.socket) -> None:
+    def start(self, job: memoryview, program: socket) -> None:
         """Hand over one check, and the socket to the program that answers it; the verdict comes as a frame."""
         self.served += 1
         rights = struct.pack("i", program.fileno())
-        self.socket.sendmsg([b"j"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        self.socket.sendmsg([b"j"], [(SOL_SOCKET, SCM_RIGHTS, rights)])
         frames.write(self.socket.fileno(), job)
 
     def dismiss(self) -> None:
@@ -150,10 +155,10 @@ class Referee:
         self.socket.close()
 
     @staticmethod
-    def judge_for_ever(worker: socket.socket, longest: int) -> None:
+    def judge_for_ever(worker: socket, longest: int) -> None:
         """The process's life: a check, a verdict, and again, until the worker hangs up."""
         while True:
-            _, ancillary, _, _ = worker.recvmsg(1, socket.CMSG_SPACE(4))
+            _, ancillary, _, _ = worker.recvmsg(1, CMSG_SPACE(4))
             job = frames.read(worker.fileno())
             if not ancillary or job is None:
                 return
@@ -174,6 +179,6 @@ def _verdict(candidate: Candidate, error: BaseException) -> Record:
         return ["refused", "Exception", ""]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _compiled(source: str) -> CodeType:
     return compile(source, "<check>", "exec", dont_inherit=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import signal
 
 CLONE_NEWNS = 0x0002_0000
@@ -46,7 +45,7 @@ class Kernel:
             ctypes.byref(_CapabilityHeader(_CAPABILITY_VERSION_3, 0)),
             (ctypes.c_uint32 * 6)(),
         )
-        self._clone_number = _SYS_CLONE.get(platform.machine())
+        self._clone_number = _SYS_CLONE.get(os.uname().machine)
         self._before_fork = ctypes.pythonapi.PyOS_BeforeFork
         self._after_fork_parent = ctypes.pythonapi.PyOS_AfterFork_Parent
         self._after_fork_child = ctypes.pythonapi.PyOS_AfterFork_Child
@@ -60,7 +59,7 @@ class Kernel:
         nobody to fork but this call, which the kernel refuses to whoever lacks the capability.
         """
         if self._clone_number is None:
-            raise OSError(f"no number is known for clone on {platform.machine()}")
+            raise OSError(f"no number is known for clone on {os.uname().machine}")
         self._before_fork()
         pid = int(self._syscall(self._clone_number, CLONE_NEWPID | signal.SIGCHLD, 0, 0, 0, 0))
         if pid == 0:

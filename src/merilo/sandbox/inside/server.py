@@ -2,8 +2,8 @@
 
 It runs inside the jail and speaks with the pool over its standard input and output:
 
-    pool -> worker    a frame with the settings (JSON), then jobs: `JOB` with two lengths, the program's part (JSON, for the
-                      harness), and the judge's part (JSON; empty if there is no check)
+    pool -> worker    a frame with the settings (JSON), then jobs: `JOB` with two lengths, the program's part (marshalled, for
+                      the harness), and the judge's part (JSON; empty if there is no check)
     worker -> pool    a frame with a greeting (JSON), then a frame for each job: `REPORT`, then what the program said or the
                       judge's verdict
 
@@ -19,15 +19,14 @@ import contextlib
 import gc
 import importlib
 import json
+import marshal
 import os
-import platform
 import select
-import shutil
 import signal
-import socket
 import struct
 import sys
 import time
+from _socket import socketpair
 from typing import Any, NoReturn
 
 from merilo.sandbox.inside import frames, harness, kernel
@@ -42,7 +41,7 @@ REPORT = struct.Struct("<BiddQ")
 ENDED, TIMED_OUT, OVERFLOWED = range(3)
 
 #: A judge is replaced after so many checks: whatever they have left behind goes with it.
-CHECKS_PER_JUDGE = 500
+CHECKS_PER_JUDGE = 5000
 
 #: Seconds that a judge gets to notice that the program is gone.
 _GRACE = 0.5
@@ -88,7 +87,10 @@ class Server:
         Returns:
             What holds, for the greeting.
         """
-        facts: dict[str, object] = {"python": platform.python_version(), "jailed": self.kernel is not None}
+        facts: dict[str, object] = {
+            "python": "{}.{}.{}".format(*sys.version_info),
+            "jailed": self.kernel is not None,
+        }
         if self.kernel is not None:
             facts["namespaces"] = _enter_namespaces(self.kernel)
             self.kernel.gain_no_privileges()
@@ -164,7 +166,7 @@ class Server:
             self._dismiss_referee()
         if self.referee is None:
             self.referee = self._appoint_referee()
-        judges, programs = socket.socketpair()
+        judges, programs = socketpair()
         started = time.monotonic()
         pid = self.fork()
         if pid == 0:
@@ -187,12 +189,13 @@ class Server:
         try:
             self.become_a_child(self.limits)
             os.chdir(self.settings["scratch"][0])
-            answer(json.loads(bytes(self._program.content)), descriptor, self.longest)
+            job = marshal.loads(self._program.content)  # noqa: S302 - the pool wrote it
+            answer(job, descriptor, self.longest)
         finally:
             os._exit(0)
 
     def _appoint_referee(self) -> Referee:
-        ours, theirs = socket.socketpair()
+        ours, theirs = socketpair()
         pid = self.fork()
         if pid == 0:
             try:
@@ -263,7 +266,7 @@ class Server:
             with contextlib.suppress(OSError):
                 os.killpg(child, signal.SIGKILL)
         if self.settings["remove"]:
-            shutil.rmtree(self.settings["remove"], ignore_errors=True)
+            _remove(self.settings["remove"])
         os._exit(0)
 
     def _mount_scratch(self) -> None:
@@ -295,7 +298,9 @@ class Server:
 def _remove(path: str) -> None:
     with contextlib.suppress(OSError):
         if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 - as above
-            shutil.rmtree(path, ignore_errors=True)
+            from shutil import rmtree  # noqa: PLC0415 - loads much, and every fork would pay for it
+
+            rmtree(path, ignore_errors=True)
         else:
             os.unlink(path)  # noqa: PTH108 - as above
 
