@@ -9,15 +9,12 @@ gold.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from merilo.people.audit.incidence import Incidence, incidence
 from merilo.people.votes import IntArray, Votes
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 FloatArray = NDArray[np.float64]
 
@@ -55,7 +52,7 @@ class GoldModel:
 
     and the gold is wrong with probability 1 - P(gold | answers). Abilities (normal prior, its mean and spread from the
     data), e (Beta prior worth `PRIOR_ITEMS` golds) and w (Dirichlet prior, `PRIOR_DIFFICULTY`) are those of the largest
-    posterior, found by expectation and maximisation.
+    posterior, found by expectation and maximisation in strides.
 
     Attributes:
         gold_wrong: shape (items,), the probability that the gold is wrong; NaN where there is no gold.
@@ -90,6 +87,25 @@ class _Parameters:
     difficulty: FloatArray = field(default_factory=lambda: PRIOR_DIFFICULTY / PRIOR_DIFFICULTY.sum())
     error_rate: float = PRIOR_WRONG / PRIOR_ITEMS
 
+    def point(self) -> FloatArray:
+        """The same as one point of a space without borders."""
+        odds = np.log(self.error_rate / (1 - self.error_rate))
+        return np.concatenate((self.ability, [self.mean, np.log(self.spread), odds], np.log(self.difficulty)))
+
+    @staticmethod
+    def at(point: FloatArray) -> _Parameters:
+        """The parameters at a point."""
+        people = point.size - 3 - NODES.size
+        mean, log_spread, odds = point[people : people + 3]
+        weight = point[people + 3 :]
+        return _Parameters(
+            ability=np.clip(point[:people], -6.0, 6.0),
+            mean=float(mean),
+            spread=float(np.exp(np.clip(log_spread, -5.0, 5.0))),
+            difficulty=np.exp(weight - np.logaddexp.reduce(weight)),
+            error_rate=float(1.0 / (1.0 + np.exp(-np.clip(odds, -30.0, 30.0)))),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
@@ -115,9 +131,9 @@ class _Cells:
     times: FloatArray
     lure: FloatArray
     gold_known: NDArray[np.bool_]
-    votes_of_item: csr_array
-    votes_of_cell: csr_array
-    cells_of_item: csr_array
+    votes_of_item: Incidence
+    votes_of_cell: Incidence
+    cells_of_item: Incidence
 
 
 def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) -> GoldModel:
@@ -143,17 +159,38 @@ def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) 
     options = max(2, votes.labels if options is None else options)
     cells = _cells(votes, gold, options)
     now = _Parameters(np.full(votes.annotators, 1.5))
-    trace: list[float] = []
+    joint, objective = _expect(votes, cells, now, options)
+    trace = [objective]
     converged = False
-    joint = np.zeros((cells.item.size, NODES.size))
-    for _ in range(MOST_ITERATIONS):
-        joint, objective = _expect(votes, cells, now, options)
+    while not converged and len(trace) < MOST_ITERATIONS:
+        now, joint, objective = _stride(votes, cells, now, joint, options)
         trace.append(objective)
-        if len(trace) > 1 and abs(trace[-1] - trace[-2]) <= TOLERANCE * (1 + abs(trace[-1])):
-            converged = True
-            break
-        _maximise(cells, now, joint)
+        converged = abs(trace[-1] - trace[-2]) <= TOLERANCE * (1 + abs(trace[-1]))
     return _answer(votes, cells, now, joint, trace, converged=converged)
+
+
+def _stride(
+    votes: Votes, cells: _Cells, now: _Parameters, joint: FloatArray, options: int
+) -> tuple[_Parameters, FloatArray, float]:
+    """Two steps of EM and a leap along them, if it leads higher than the first of them (SQUAREM).
+
+    Varadhan and Roland (2008), Simple and globally convergent methods for accelerating the convergence of any EM algorithm.
+    """
+    first = _maximise(cells, now, joint)
+    joint_first, objective_first = _expect(votes, cells, first, options)
+    second = _maximise(cells, first, joint_first)
+    start = now.point()
+    step = first.point() - start
+    bend = second.point() - first.point() - step
+    length = float(np.linalg.norm(bend))
+    if length > 0:
+        stride = max(1.0, float(np.linalg.norm(step)) / length)
+        leap = _Parameters.at(start + 2 * stride * step + stride**2 * bend)
+        joint_leap, objective_leap = _expect(votes, cells, leap, options)
+        if objective_leap > objective_first:
+            return leap, joint_leap, objective_leap
+    joint_second, objective_second = _expect(votes, cells, second, options)
+    return second, joint_second, objective_second
 
 
 def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
@@ -187,16 +224,10 @@ def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
         times,
         lure,
         known,
-        _ones(votes.item, votes.annotator, (votes.items, people)),
-        _ones(of_vote, votes.annotator, (item.size, people)),
-        _ones(item, np.arange(item.size), (votes.items, item.size)),
+        incidence(votes.item, votes.annotator, (votes.items, people)),
+        incidence(of_vote, votes.annotator, (item.size, people)),
+        incidence(item, np.arange(item.size), (votes.items, item.size)),
     )
-
-
-def _ones(row: NDArray[np.integer], column: NDArray[np.integer], shape: tuple[int, int]) -> csr_array:
-    from scipy.sparse import csr_array  # noqa: PLC0415 - only an audit pays for SciPy
-
-    return csr_array((np.ones(row.size), (row, column)), shape=shape)
 
 
 def _lures(
@@ -265,33 +296,38 @@ def _expect(votes: Votes, cells: _Cells, now: _Parameters, options: int) -> tupl
     return joint, likelihood + float(people) + float(golds) + float(PRIOR_DIFFICULTY @ weight)
 
 
-def _maximise(cells: _Cells, now: _Parameters, joint: FloatArray) -> None:
+def _maximise(cells: _Cells, now: _Parameters, joint: FloatArray) -> _Parameters:
     """The parameters of the largest expected log posterior."""
     of_item = cells.cells_of_item @ joint
     right, answers = cells.votes_of_cell.T @ joint, cells.votes_of_item.T @ of_item
-    _improve_abilities(now, right, answers)
+    ability = _abilities(now, right, answers)
     golds = int(cells.gold_known.sum())
     wrong = golds - float(joint[cells.is_gold].sum())
-    now.error_rate = (wrong + PRIOR_WRONG) / (golds + PRIOR_ITEMS)
     shares = of_item.sum(axis=0) + PRIOR_DIFFICULTY
-    now.difficulty = shares / shares.sum()
     active = answers.sum(axis=1) > 0
-    if active.any():
-        now.mean = float(now.ability[active].mean())
-        squares = float(((now.ability[active] - now.mean) ** 2).sum()) + PRIOR_PEOPLE
-        now.spread = float(np.sqrt(squares / (int(active.sum()) + PRIOR_PEOPLE)))
+    mean = float(ability[active].mean()) if active.any() else now.mean
+    squares = float(((ability[active] - mean) ** 2).sum()) + PRIOR_PEOPLE
+    return _Parameters(
+        ability=ability,
+        mean=mean,
+        spread=float(np.sqrt(squares / (int(active.sum()) + PRIOR_PEOPLE))),
+        difficulty=shares / shares.sum(),
+        error_rate=(wrong + PRIOR_WRONG) / (golds + PRIOR_ITEMS),
+    )
 
 
-def _improve_abilities(now: _Parameters, right: FloatArray, answers: FloatArray) -> None:
+def _abilities(now: _Parameters, right: FloatArray, answers: FloatArray) -> FloatArray:
     """Newton's steps to everybody's best ability; the function is concave, and long steps are cut."""
+    ability = now.ability
     for _ in range(8):
-        chance = 1.0 / (1.0 + np.exp(NODES - now.ability[:, None]))
-        slope = (right - answers * chance).sum(axis=1) - (now.ability - now.mean) / now.spread**2
+        chance = 1.0 / (1.0 + np.exp(NODES - ability[:, None]))
+        slope = (right - answers * chance).sum(axis=1) - (ability - now.mean) / now.spread**2
         curve = (answers * chance * (1 - chance)).sum(axis=1) + 1.0 / now.spread**2
         step = np.clip(slope / curve, -1.0, 1.0)
-        now.ability = np.clip(now.ability + step, -6.0, 6.0)
+        ability = np.clip(ability + step, -6.0, 6.0)
         if float(np.abs(step).max(initial=0.0)) < 1e-8:
             break
+    return ability
 
 
 def _answer(

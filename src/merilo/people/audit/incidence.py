@@ -1,0 +1,68 @@
+"""Who stands with whom, as a matrix of ones: sums over people, items and cells."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+#: From so many ones on, SciPy's sparse product pays for SciPy's start.
+MANY = 50_000
+
+
+class Incidence(Protocol):
+    """A matrix of zeros and ones that multiplies dense arrays."""
+
+    @property
+    def T(self) -> Incidence:  # noqa: N802 - as in NumPy
+        """The matrix turned over."""
+        ...
+
+    def __matmul__(self, dense: FloatArray, /) -> FloatArray: ...
+
+
+class Ones:
+    """Such a matrix on NumPy alone.
+
+    Args:
+        row: shape (n,), the rows of the ones.
+        column: shape (n,), their columns; a pair that stands twice counts twice.
+        shape: rows and columns.
+
+    Example:
+        >>> matrix = Ones(np.array([0, 0, 1]), np.array([0, 1, 1]), (2, 2))
+        >>> (matrix @ np.array([[1.0], [10.0]])).tolist(), (matrix.T @ np.array([[1.0], [10.0]])).tolist()
+        ([[11.0], [10.0]], [[1.0], [11.0]])
+    """
+
+    __slots__ = ("column", "row", "shape")
+
+    def __init__(self, row: NDArray[np.integer], column: NDArray[np.integer], shape: tuple[int, int]) -> None:
+        self.row, self.column, self.shape = row, column, shape
+
+    @property
+    def T(self) -> Ones:  # noqa: N802 - as in NumPy
+        """The matrix turned over."""
+        return Ones(self.column, self.row, self.shape[::-1])
+
+    def __matmul__(self, dense: FloatArray, /) -> FloatArray:
+        """The product, shape (rows,) or (rows, k)."""
+        if dense.ndim == 1:
+            return np.bincount(self.row, dense[self.column], self.shape[0]).astype(np.float64)
+        sums = np.empty((self.shape[0], dense.shape[1]))
+        for k in range(dense.shape[1]):
+            sums[:, k] = np.bincount(self.row, dense[self.column, k], self.shape[0])
+        return sums
+
+
+def incidence(row: NDArray[np.integer], column: NDArray[np.integer], shape: tuple[int, int]) -> Incidence:
+    """The matrix with ones at these places, as SciPy's where there are many."""
+    if row.size < MANY:
+        return Ones(row, column, shape)
+    from scipy.sparse import csr_array  # noqa: PLC0415 - a small study must not pay for SciPy's start
+
+    matrix: Incidence = csr_array((np.ones(row.size), (row, column)), shape=shape)
+    return matrix
