@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from merilo.cli import main
+from merilo.people.audit.findings import VERDICTS
 from merilo.people.quality.annotators import FLAGS
+from merilo.reports.audit import VERDICTS_RU
 from merilo.reports.quality import FLAGS_RU, TESTS
 
 
@@ -78,6 +80,25 @@ def test_the_report_says_what_was_tested_and_what_chance_would_have_found(lcs: P
         assert russian in page
     assert "expected by chance" in page
     assert "dawid-skene" in page
+
+
+def test_a_baseline_with_gold_says_whether_the_gold_is_right(lcs: Path) -> None:
+    content = json.loads((lcs / "baseline.json").read_text(encoding="utf-8"))
+    found = content["dataset_quality"]
+    assert found["golds"] == 119  # a hundred items and the controls
+    assert found["expected_wrong_golds"] < 1  # a solver made them
+    assert len(found["findings"]) == 20
+    assert found["slips"]["off_by_one"] > 100
+    assert "Is the gold right?" in (lcs / "report.html").read_text(encoding="utf-8")
+
+
+def test_without_gold_nothing_is_said_of_it(pools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["baseline", *map(str, (pools / "bps").glob("*.tsv")), "--json", "-"])
+    assert json.loads(capsys.readouterr().out)["dataset_quality"] is None
+
+
+def test_a_verdict_has_a_sentence_in_both_languages() -> None:
+    assert VERDICTS.keys() == VERDICTS_RU.keys()
 
 
 def test_a_flag_has_a_sentence_in_both_languages() -> None:

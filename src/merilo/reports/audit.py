@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from math import isfinite
 from typing import Final
 
@@ -10,7 +11,7 @@ import polars as pl
 
 from merilo.items import Json
 from merilo.metrics.score import Score
-from merilo.people.audit.findings import Finding, GivenAnswer
+from merilo.people.audit.findings import VERDICTS, Finding, GivenAnswer
 from merilo.people.audit.revision import COLUMN, guarded
 from merilo.people.audit.study import StudyAudit
 from merilo.people.baseline import Baseline
@@ -19,6 +20,17 @@ from merilo.responses import INPUT_MARK
 
 #: Stands before the names of input fields, as platforms write it, so that no field is taken for another column.
 _INPUT: Final = "INPUT:"
+
+#: How many findings a baseline's summary names; `merilo audit` names all.
+MOST_FINDINGS: Final = 20
+
+#: What a verdict says in Russian; in English, `VERDICTS` does.
+VERDICTS_RU: Final = {
+    "gold": "правильный ответ, вероятно, неверен",
+    "slip": "все прочие ответы — описки",
+    "annotator": "прочие ответы дали люди, которые и в других вопросах расходятся с остальными",
+    "disagreement": "расходятся люди, согласные с остальными в других вопросах: вопрос труден, неоднозначен или ошибочен",
+}
 
 
 def findings_table(study: StudyAudit) -> pl.DataFrame:
@@ -117,6 +129,57 @@ def audit_summary(
         else {"revised": revised, "before": _scores(before.scores), "after": _scores(after.scores)},
         "provenance": provenance.to_json(),
     }
+
+
+def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Json]:
+    """What a baseline says of its dataset: how many golds are probably wrong, and the first of the list.
+
+    Args:
+        study: the audit.
+        most: how many findings.
+    """
+    found = study.audit
+    return {
+        "golds": found.golds,
+        "expected_wrong_golds": _number(found.expected_wrong),
+        "findings_total": len(found.findings),
+        "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
+        "slips": dict(found.slips),
+        "findings": [_finding(one, study) for one in found.findings[:most]],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulGold:
+    """A line of the report: an item whose gold is in doubt, in both languages."""
+
+    number: int
+    text: str
+    finding: Finding
+    answers: str
+    en: str
+    ru: str
+
+
+def doubtful_golds(study: StudyAudit, least: float = 0.05) -> list[DoubtfulGold]:
+    """The items whose gold is wrong with at least this probability, the most probable first.
+
+    Args:
+        study: the audit.
+        least: the least probability.
+    """
+    return [
+        DoubtfulGold(
+            number=(number := study.numbers[one.item]),
+            text=" · ".join(text for text in study.inputs[number].values() if text),
+            finding=one,
+            answers=tally(one),
+            en=VERDICTS[one.verdict],
+            ru=VERDICTS_RU[one.verdict],
+        )
+        for one in study.audit.findings
+        if one.gold_wrong >= least
+    ]
 
 
 def _finding(finding: Finding, study: StudyAudit) -> dict[str, Json]:

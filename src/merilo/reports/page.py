@@ -19,6 +19,7 @@ from merilo.people.baseline import Baseline
 from merilo.people.quality.study import StudyQuality
 from merilo.people.rivals import Rivalry
 from merilo.reports import charts
+from merilo.reports.audit import doubtful_golds
 from merilo.reports.charts import Dot, Part
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 
@@ -105,6 +106,7 @@ def page(
         flagged=people_to_look_at(quality) if quality else [],
         grid=sensitivity_grid(quality.sensitivity) if quality else None,
         test_names=TESTS,
+        golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
         rivalries=rivalries,
         standing_chart=_standing_chart(baseline, rivalries),
     )

@@ -14,6 +14,7 @@ from merilo.people.gold import Gold
 from merilo.people.groups import Group
 from merilo.people.provenance import Provenance
 from merilo.people.quality.study import StudyQuality
+from merilo.reports.audit import audit_in_short
 from merilo.reports.figures import crowd_summary, single_summary
 from merilo.reports.quality import quality_summary, sensitivity_summary
 
@@ -29,7 +30,13 @@ def summary(
         quality: the quality of its people; left out when not given.
     """
     looked_at: dict[str, Json] = (
-        {"quality": quality_summary(quality), "sensitivity": sensitivity_summary(quality)} if quality else {}
+        {
+            "quality": quality_summary(quality),
+            "sensitivity": sensitivity_summary(quality),
+            "dataset_quality": audit_in_short(quality.dataset) if quality.dataset else None,
+        }
+        if quality
+        else {}
     )
     return {
         "dataset": baseline.settings.dataset,

@@ -1,4 +1,4 @@
-"""The quality of a baseline's people, and how much its figure hangs on who is kept and who decides."""
+"""The quality of a baseline's people and of its dataset, and how much its figure hangs on who is kept and who decides."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from merilo.errors import UsageError
 from merilo.metrics.intervals import wilson
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL, Consensus, Fit, cascade, dawid_skene, fit_glad, majority
+from merilo.people.audit.study import StudyAudit, audit_study
 from merilo.people.baseline import Baseline
 from merilo.people.decision import PoolVotes, decide
 from merilo.people.quality.annotators import PeopleQuality, Rule, people_quality
@@ -39,11 +40,13 @@ class StudyQuality:
         people: one row a person, and the tests.
         sensitivity: the figure under every threshold on controls and every aggregator.
         left_out: aggregators that could not be run, and why.
+        dataset: the audit of the dataset; `None` without gold, or on too many answers for a table.
     """
 
     people: PeopleQuality
     sensitivity: tuple[SensitivityRow, ...]
     left_out: Mapping[str, str]
+    dataset: StudyAudit | None = None
 
 
 def study_quality(baseline: Baseline) -> StudyQuality:
@@ -76,7 +79,9 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         partial(_score, golds=_golds(baseline, pool), metric=settings.metric),
         min_controls=settings.min_controls,
     )
-    return StudyQuality(people, rows, left_out)
+    few = len(pool.everyone.votes) <= MOST_ANSWERS
+    dataset = audit_study(baseline.responses, baseline.gold) if baseline.gold and few else None
+    return StudyQuality(people, rows, left_out, dataset)
 
 
 def _procedures(settings: Settings, fits: Mapping[str, Fit]) -> dict[str, Procedure]:
