@@ -1,9 +1,14 @@
-"""What tests share: the real pools, where they are."""
+"""What tests share: the real pools, where they are; properties are not judged by the clock."""
 
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine must not turn a true property into a failure.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 

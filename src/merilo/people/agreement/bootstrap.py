@@ -6,7 +6,6 @@ count for each profile: with few labels a million items cost as much as a hundre
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,8 +20,8 @@ from merilo.people.votes import Votes
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-#: Cells of (resample, profile and label) that are computed at once: 8 million doubles are 64 MB.
-AT_ONCE = 8_000_000
+#: Cells of (resample, profile and label) that are computed at once: a million doubles stay near the processor.
+AT_ONCE = 1_000_000
 
 #: Resamples are cut, to no fewer than 200, where they would need more cells than this in all.
 AT_MOST = 100_000_000
@@ -63,24 +62,23 @@ def bootstrap(
     resamples = min(resamples, max(200, AT_MOST // max(profiles.cell_label.size, 1)))
     rng = np.random.default_rng(seed)
     number = None if values is None else np.array(values, dtype=np.float64)
-    statistics: dict[str, Callable[[FloatArray], FloatArray]] = {
-        "krippendorff_alpha": lambda drawn: profiles.alpha(drawn, level, number),
-        "fleiss_kappa": profiles.kappa,
-        "gwet_ac1": profiles.ac1,
+
+    def coefficients(drawn: FloatArray) -> dict[str, FloatArray]:
+        kappa, ac1 = profiles.kappas(drawn)
+        alpha = profiles.alpha(drawn, level, number)
+        return {"krippendorff_alpha": alpha, "fleiss_kappa": kappa, "gwet_ac1": ac1}
+
+    step = max(1, AT_ONCE // max(profiles.cell_label.size, 1))
+    parts = [
+        coefficients(profiles.resample(rng, min(step, resamples - start)))
+        for start in range(0, resamples, step)
+    ]
+    seen = coefficients(profiles.items[None, :].astype(np.float64))
+    intervals = {
+        name: _interval(np.concatenate([part[name] for part in parts]), float(value[0]), confidence, seed)
+        for name, value in seen.items()
     }
-    seen = profiles.items[None, :].astype(np.float64)
-    found: dict[str, list[FloatArray]] = {name: [] for name in statistics}
-    step = max(1, AT_ONCE // max(profiles.cell_label.size, votes.labels, 1))
-    for start in range(0, resamples, step):
-        drawn = profiles.resample(rng, min(step, resamples - start))
-        for name, statistic in statistics.items():
-            found[name].append(statistic(drawn))
-    return {
-        name: interval
-        for name, parts in found.items()
-        if (interval := _interval(np.concatenate(parts), float(statistics[name](seen)[0]), confidence, seed))
-        is not None
-    }
+    return {name: interval for name, interval in intervals.items() if interval is not None}
 
 
 def _interval(estimates: FloatArray, value: float, confidence: float, seed: int) -> Interval | None:
@@ -111,6 +109,7 @@ class _Profiles:
         cell_profile: shape (cells,), sorted by label.
         cell_label: shape (cells,), ascending.
         cell_votes: shape (cells,), how many of the answers were this label.
+        cells_of_label: shape (labels,), how many cells a label has.
         labels: how many labels can be given.
     """
 
@@ -119,6 +118,7 @@ class _Profiles:
     cell_profile: NDArray[np.intp]
     cell_label: NDArray[np.intp]
     cell_votes: FloatArray
+    cells_of_label: NDArray[np.intp]
     labels: int
 
     @classmethod
@@ -151,6 +151,7 @@ class _Profiles:
             cell_profile=place[tally.item[shown]][order],
             cell_label=tally.label[shown][order].astype(np.intp),
             cell_votes=tally.votes[shown][order].astype(np.float64),
+            cells_of_label=np.bincount(tally.label[shown], minlength=votes.labels),
             labels=votes.labels,
         )
 
@@ -169,36 +170,26 @@ class _Profiles:
         """Krippendorff's alpha of each row of drawn profiles, NaN where it is not defined."""
         pairable = self.answers >= 2
         weight = np.where(pairable, drawn, 0.0)
-        totals = self._by_label(weight[:, self.cell_profile] * self.cell_votes)
-        n = totals.sum(axis=1)
+        n = weight @ self.answers
         per_pair = np.where(pairable, 1 / np.maximum(self.answers - 1, 1), 0.0)
         if level == "nominal":
             same = np.bincount(self.cell_profile, weights=self.cell_votes**2, minlength=self.answers.size)
             within = weight @ ((self.answers**2 - same) * per_pair)
-            expected = n * n - (totals**2).sum(axis=1)
+            expected = n * n - self._squares(weight, self.cell_votes)
         else:
+            totals = self._by_label(weight, self.cell_votes, np.ones(self.cell_label.size, dtype=np.bool_))
             number = self._numbers(totals, level, values)
             spread = self._spread(number)
             within = (weight * (2 * self.answers * per_pair) * spread).sum(axis=1)
             mean = (totals * number).sum(axis=1, keepdims=True) / np.maximum(n, 1)[:, None]
             expected = 2 * n * (totals * (number - mean) ** 2).sum(axis=1)
-        defined = (np.count_nonzero(totals, axis=1) > 1) & (expected > 0)
+            expected[np.count_nonzero(totals, axis=1) < 2] = 0
+        defined = expected > 0
         ratio = within * (n - 1) / np.where(defined, expected, 1.0)
         return np.where(defined, 1 - ratio, np.nan)
 
-    def kappa(self, drawn: FloatArray) -> FloatArray:
-        """Fleiss' kappa of each row of drawn profiles, NaN where it is not defined."""
-        observed, shares = self._observed_and_shares(drawn)
-        return _beyond_chance(observed, (shares**2).sum(axis=1))
-
-    def ac1(self, drawn: FloatArray) -> FloatArray:
-        """Gwet's AC1 of each row of drawn profiles, NaN where it is not defined."""
-        if self.labels < 2:
-            return np.full(drawn.shape[0], np.nan)
-        observed, shares = self._observed_and_shares(drawn)
-        return _beyond_chance(observed, (shares * (1 - shares)).sum(axis=1) / (self.labels - 1))
-
-    def _observed_and_shares(self, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def kappas(self, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Fleiss' kappa and Gwet's AC1 of each row of drawn profiles, NaN where they are not defined."""
         pairable = self.answers >= 2
         pairs = np.bincount(
             self.cell_profile, weights=self.cell_votes * (self.cell_votes - 1), minlength=self.answers.size
@@ -206,13 +197,33 @@ class _Profiles:
         agreeing = np.where(pairable, pairs / np.maximum(self.answers * (self.answers - 1), 1), 0.0)
         compared = drawn[:, pairable].sum(axis=1)
         observed = np.where(compared > 0, drawn @ agreeing / np.maximum(compared, 1), np.nan)
-        share = self.cell_votes / self.answers[self.cell_profile]
-        shares = self._by_label(drawn[:, self.cell_profile] * share) / drawn.sum(axis=1, keepdims=True)
-        return observed, shares
+        n = drawn.sum(axis=1)
+        concentration = self._squares(drawn, self.cell_votes / self.answers[self.cell_profile]) / (n * n)
+        ac1 = np.full(drawn.shape[0], np.nan)
+        if self.labels > 1:
+            # The shares of the labels add up to 1, so the sum of pi (1 - pi) is 1 less the sum of squares.
+            ac1 = _beyond_chance(observed, (1 - concentration) / (self.labels - 1))
+        return _beyond_chance(observed, concentration), ac1
 
-    def _by_label(self, cells: FloatArray) -> FloatArray:
-        """Sums of cells by label, for labels that were given: shape (rows, labels given)."""
-        first = np.flatnonzero(np.r_[True, self.cell_label[1:] != self.cell_label[:-1]])
+    def _squares(self, weight: FloatArray, amount: FloatArray) -> FloatArray:
+        """The sum over labels of squares of what a label gets: sum of weight x amount over its cells, shape (rows,).
+
+        A label of one cell only (of free answers most are) needs no sum of its own.
+        """
+        alone = self.cells_of_label[self.cell_label] == 1
+        single = np.bincount(
+            self.cell_profile[alone], weights=amount[alone] ** 2, minlength=self.answers.size
+        )
+        squares: FloatArray = weight**2 @ single
+        if not alone.all():
+            squares += (self._by_label(weight, amount, ~alone) ** 2).sum(axis=1)
+        return squares
+
+    def _by_label(self, weight: FloatArray, amount: FloatArray, chosen: NDArray[np.bool_]) -> FloatArray:
+        """Sums of weight x amount over the chosen cells of each label that has some: shape (rows, such labels)."""
+        label = self.cell_label[chosen]
+        first = np.flatnonzero(np.r_[True, label[1:] != label[:-1]])
+        cells = weight[:, self.cell_profile[chosen]] * amount[chosen]
         sums: FloatArray = np.add.reduceat(cells, first, axis=1)
         return sums
 
