@@ -235,6 +235,24 @@ def test_a_folder_of_another_job_is_refused(tmp_path, data, change):
     assert f"verdicts.jsonl: holds the verdicts of another job: {name} was" in done.complaint
 
 
+@pytest.mark.parametrize("option", ["--json", "--outputs"])
+def test_what_is_read_is_never_replaced(tmp_path, data, option):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    for needed in (path, data):
+        before = needed.read_bytes()
+        done = score(path, data, option, needed)
+        assert done.status == 2
+        assert "is read; choose another place" in done.complaint
+        assert needed.read_bytes() == before
+
+
+def test_the_folder_may_be_the_one_that_holds_the_completions(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    assert score(path, data, "--out", tmp_path).status == 0
+    done = score(tmp_path / "generations.jsonl", data, "--out", tmp_path)
+    assert (done.status, "is read; choose another place" in done.complaint) == (2, True)
+
+
 # What a killed run leaves behind.
 
 

@@ -124,7 +124,7 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="is a folder"):
         count_completions(tmp_path, PROBLEMS)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="is no regular file"):
+    with pytest.raises(InputError, match="is a pipe or a device"):
         count_completions(tmp_path / "pipe", PROBLEMS)
 
 

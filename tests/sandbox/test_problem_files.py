@@ -174,6 +174,7 @@ def test_an_id_is_the_same_as_a_number_and_as_a_text(tmp_path):
     ("a.jsonl", lines(row()).encode() + '"кот"'.encode("cp1251"), "row 2: is not UTF-8 text (byte 0xea)"),
     ("a.json", "[\n\"кот\"]".encode("cp1251"), "is not UTF-8 text"),
     ("a.gz", b"\x1f\x8b\x08\x00broken", "is not a whole gzip archive"),
+    ("a.gz", b"\x1f\x8b\x09\x00broken", "is not a whole gzip archive"),
     ("a.jsonl.gz", gzip.compress(lines(row()).encode())[:-12], "is not a whole gzip archive"),
 ])  # fmt: skip
 def test_a_file_that_holds_no_problems_is_refused(tmp_path, name, data, message):
@@ -190,7 +191,7 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no such file"):
         read_problems(tmp_path / "none.json")
     (tmp_path / "folder.json").mkdir()
-    with pytest.raises(InputError, match=r"folder\.json"):
+    with pytest.raises(InputError, match="is a folder"):
         read_problems(tmp_path / "folder.json")
 
 

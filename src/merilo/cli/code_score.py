@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from merilo.cli.output import emit_json, say
+from merilo.cli.output import emit_json, refuse_json, say
 from merilo.errors import DataError, UsageError
-from merilo.files import listed
+from merilo.files import listed, refuse_existing, sha256
 from merilo.items import Json
 from merilo.people.provenance import provenance
 from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_completions
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 _INPUT: Final = "Input"
 _JAIL: Final = "How programs run"
 _OUTPUT: Final = "Output"
+
+#: What --out holds.
+VERDICTS: Final = "verdicts.jsonl"
+GENERATIONS: Final = "generations.jsonl"
+SCORE: Final = "score.json"
+KEPT: Final = (VERDICTS, GENERATIONS, SCORE)
 
 #: The k that are answered where the completions allow it and nothing else is asked for.
 USUAL_KS: Final = (1, 5, 10)
@@ -72,18 +78,22 @@ def score(
         unsafe_no_sandbox=unsafe_no_sandbox,
         ray=ray,
     )
+    read = [completions, data]
+    refuse_json(json_to, read)
+    for written in [*([outputs] if outputs else []), *([out / name for name in KEPT] if out else [])]:
+        refuse_existing(written, force=True, needed=read)
     problems = read_problems(data)
     census = count_completions(completions, problems)
     _refuse_gaps(problems, census, completions, data, partial=partial, outputs=outputs)
     job = Job(problems, completions, census, retries, workers)
     header: dict[str, Json] = {
         "completions": census.sha256,
-        "data": provenance("", [data], {}).inputs[0]["sha256"],
+        "data": sha256(data),
         **jails.described(),
         "retries": retries,
     }
     begun = time.monotonic()
-    with open_ledger(out / "verdicts.jsonl" if out else None, header) as ledger:
+    with open_ledger(out / VERDICTS if out else None, header) as ledger:
         if ledger.resumed:
             say(f"going on: {ledger.resumed} programs have their verdicts already")
         with _hint(out), _progress(census) as tell:
@@ -189,8 +199,8 @@ def _write(
     if outputs:
         write_outputs(outputs, problems, entries, ledger)
     if out:
-        write_generations(out / "generations.jsonl", entries, ledger)
-        emit_json(content, str(out / "score.json"))
+        write_generations(out / GENERATIONS, entries, ledger)
+        emit_json(content, str(out / SCORE))
 
 
 @contextmanager

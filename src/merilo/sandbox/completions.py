@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from merilo.errors import DataError, InputError
-from merilo.files import shortened
+from merilo.files import sha256, shortened
 from merilo.sandbox.extraction import Extraction, extract
+from merilo.sandbox.packed import unpacked
 from merilo.sandbox.problems import Problem
 
 #: The longest completion that is run, in characters; a longer one counts as a program that failed.
@@ -23,8 +22,6 @@ LONGEST_COMPLETION: Final = 1_000_000
 
 #: The longest row that is read, in bytes.
 LONGEST_ROW: Final = 1 << 28
-
-_GZIP: Final = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +80,7 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
             too_long.append(generation.row)
     if not any(counts.values()):
         raise InputError("holds no completions", file=path)
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return Census(digest, counts, tuple(too_long))
+    return Census(sha256(path), counts, tuple(too_long))
 
 
 def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Generation]:
@@ -97,7 +92,7 @@ def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Ge
         InputError: as for `count_completions`.
         DataError: as for `count_completions`.
     """
-    with _opened(path) as lines:
+    with unpacked(path) as lines:
         row = 0
         while line := _line(lines, path, row + 1):
             row += 1
@@ -105,30 +100,7 @@ def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Ge
                 yield _generation(line, row, path, problems)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    if path.exists() and not path.is_dir() and not path.is_file():
-        raise InputError("is no regular file, and it is read more than once", file=path)
-    try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == _GZIP
-            raw.seek(0)
-            if packed:
-                with gzip.open(raw) as stream:
-                    yield stream
-            else:
-                yield raw
-    except FileNotFoundError:
-        raise InputError("there is no such file", file=path) from None
-    except IsADirectoryError:
-        raise InputError("is a folder, not a file", file=path) from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"is not a whole gzip archive ({error})", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
-
-
-def _line(lines: IO[bytes] | gzip.GzipFile, path: Path, row: int) -> bytes:
+def _line(lines: BufferedReader | gzip.GzipFile, path: Path, row: int) -> bytes:
     line = lines.readline(LONGEST_ROW)
     if len(line) == LONGEST_ROW:
         raise InputError(f"is longer than {LONGEST_ROW >> 20} MiB; is it JSON Lines?", file=path, row=row)

@@ -7,9 +7,7 @@ gzip, whose test is a function `check(candidate)`.
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +15,14 @@ from typing import Final
 
 from merilo.datasets.problems import program_golds, program_tests
 from merilo.errors import DataError, InputError
-from merilo.files import shortened
+from merilo.files import opened, shortened
 from merilo.items import Item, ItemId, Json, parse_json, read_split
 from merilo.sandbox.extraction import Stub
+from merilo.sandbox.packed import is_packed, unpacked
 from merilo.sandbox.program import Call, Check, Program
 
 #: The longest file of HumanEval's form that is read, in bytes, unpacked: an archive may unfold without end.
 LONGEST_FILE: Final = 1 << 28
-
-_GZIP: Final = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +105,12 @@ class _Place:
 
 def _is_human_eval(path: Path) -> bool:
     """Whether a file is HumanEval's: packed, or its first line is an object with a prompt or a test."""
-    try:
-        with path.open("rb") as stream:
-            if stream.read(len(_GZIP)) == _GZIP:
-                return True
-            stream.seek(0)
-            head = next((line for line in stream if line.strip()), b"")
-        if not head:
-            raise InputError("the file is empty", file=path)
-    except OSError:
-        return False  # the reader of items says what is wrong with it
+    if is_packed(path):
+        return True
+    with opened(path) as stream:
+        head = next((line for line in stream if line.strip()), b"")
+    if not head:
+        raise InputError("the file is empty", file=path)
     try:
         first = parse_json(head.decode("utf-8-sig"), file=path)
     except (UnicodeDecodeError, InputError):
@@ -126,7 +119,12 @@ def _is_human_eval(path: Path) -> bool:
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
-    data = _unpacked(path)
+    with unpacked(path) as stream:
+        data = stream.read(LONGEST_FILE + 1)
+    if len(data) > LONGEST_FILE:
+        raise InputError(
+            f"holds more than {LONGEST_FILE >> 20} MiB, which no set of problems does", file=path
+        )
     for row, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
@@ -138,28 +136,6 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
         if not isinstance(value, dict):
             raise InputError(f"must be an object and is {shortened(repr(value))}", file=path, row=row)
         yield row, value
-
-
-def _unpacked(path: Path) -> bytes:
-    """The bytes of a file, of what it holds if it is packed."""
-    try:
-        with path.open("rb") as stream:
-            packed = stream.read(len(_GZIP)) == _GZIP
-            stream.seek(0)
-            data = (
-                gzip.GzipFile(fileobj=stream).read(LONGEST_FILE + 1)
-                if packed
-                else stream.read(LONGEST_FILE + 1)
-            )
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"is not a whole gzip archive ({error})", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
-    if len(data) > LONGEST_FILE:
-        raise InputError(
-            f"holds more than {LONGEST_FILE >> 20} MiB, which no set of problems does", file=path
-        )
-    return data
 
 
 def _with_check(place: _Place, value: Mapping[str, Json]) -> Problem:
