@@ -8,15 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from merilo.metrics.classification import f1_macro, label_figure, mcc
 from merilo.metrics.comparison import (
     compare_scores,
     detectable_difference,
     holm,
     mcnemar,
-    resampled_difference,
     sign_flip,
-    swap_test,
     tango,
 )
 
@@ -141,39 +138,3 @@ def test_holms_correction_is_its_definition(p_values: list[float]) -> None:
         expected = max(min(1.0, (len(ranked) - k) * ranked[k]) for k in range(place + 1))
         # Equal p-values share the largest of their corrections only when it is the first of them.
         assert ours == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_metric_of_labels_is_tested_by_swapping_answers_in_every_way() -> None:
-    gold, first, second = list("AABBAB"), list("AABBAA"), list("ABBBBB")
-
-    def metric(answers):
-        return label_figure("f1_macro", answers, gold)
-
-    observed = abs(metric(second) - metric(first))
-    reached = []
-    for swaps in product([0, 1], repeat=6):
-        one = [b if s else a for a, b, s in zip(first, second, swaps, strict=True)]
-        other = [a if s else b for a, b, s in zip(first, second, swaps, strict=True)]
-        reached.append(abs(metric(other) - metric(one)) >= observed - 1e-9)
-    assert swap_test(metric, first, second).p == pytest.approx(np.mean(reached))
-
-
-def test_the_resampled_difference_of_a_mean_is_near_students_interval() -> None:
-    rng = np.random.default_rng(2)
-    gold = ["A"] * 150
-    first, second = (["A" if right else "B" for right in rng.random(150) < p] for p in (0.8, 0.7))
-
-    def accuracy(answers, places):
-        return float(np.mean([answer == gold[place] for answer, place in zip(answers, places, strict=True)]))
-
-    ours = resampled_difference(accuracy, first, second, resamples=1500)
-    apart = np.array([float(b == "A") - float(a == "A") for a, b in zip(first, second, strict=True)])
-    theirs = stats.t.interval(0.95, 149, apart.mean(), stats.sem(apart))
-    assert (ours.low, ours.high) == pytest.approx(theirs, abs=0.02)
-
-
-@given(st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from("ABCD")), min_size=1, max_size=30))
-def test_the_figure_alone_is_that_of_the_score(pairs: list[tuple[str, str]]) -> None:
-    gold, answers = zip(*pairs, strict=True)
-    assert label_figure("f1_macro", answers, gold) == f1_macro(answers, gold).value
-    assert label_figure("mcc", answers, gold) == mcc(answers, gold).value

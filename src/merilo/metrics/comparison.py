@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.metrics.distributions import at_most, student_quantile
-from merilo.metrics.intervals import RESAMPLES
 from merilo.metrics.resampling import random_signs
 from merilo.metrics.score import Interval
 
@@ -23,7 +22,8 @@ FloatArray = NDArray[np.float64]
 PERMUTATIONS: Final = 10_000
 #: Up to so many items that differ, all their signs are gone through (65,536 at most).
 EXACT_UP_TO: Final = 16
-_SAME: Final = 1e-9
+#: Differences below it are none: fractions add up differently in a different order.
+SAME: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def compare_scores(
         raise ValueError("two equally long arrays of at least one score are compared")
     n = first.shape[0]
     apart = second - first
-    apart = np.where(np.abs(apart) < _SAME, 0.0, apart)
+    apart = np.where(np.abs(apart) < SAME, 0.0, apart)
     better, worse = int((apart > 0).sum()), int((apart < 0).sum())
     binary = bool(np.isin(first, (0.0, 1.0)).all() and np.isin(second, (0.0, 1.0)).all())
     value = float(apart.mean())
@@ -156,8 +156,8 @@ def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed
         >>> sign_flip(np.array([0.5, 0.25, 0.5, 0.0])).p
         0.25
     """
-    apart = differences[np.abs(differences) > _SAME]
-    observed = abs(float(apart.sum())) - _SAME
+    apart = differences[np.abs(differences) > SAME]
+    observed = abs(float(apart.sum())) - SAME
     if apart.shape[0] <= EXACT_UP_TO:
         signs = np.array(list(product((-1.0, 1.0), repeat=apart.shape[0])))
         extreme = np.abs(signs @ apart) >= observed
@@ -169,71 +169,6 @@ def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed
     )
     method = f"sign-flip permutation test ({permutations} permutations, seed {seed})"
     return Verdict((1 + count) / (1 + permutations), method)
-
-
-def swap_test(
-    metric: Callable[[Sequence[str]], float],
-    first: Sequence[str],
-    second: Sequence[str],
-    *,
-    permutations: int = 2000,
-    seed: int = 0,
-) -> Verdict:
-    """The permutation test of a metric that is no mean over items: were the two alike, their answers might be swapped.
-
-    Args:
-        metric: the figure of answers to all the items, gold known to it.
-        first: shape (n,), answers.
-        second: shape (n,), answers to the same items.
-        permutations: how many swaps to draw; all are gone through where there are no more than that.
-        seed: of the draws.
-    """
-    observed = abs(metric(second) - metric(first)) - _SAME
-    places = [place for place, (one, other) in enumerate(zip(first, second, strict=True)) if one != other]
-    if 2 ** len(places) <= permutations:
-        every = product((False, True), repeat=len(places))
-        reached = [abs(_swapped(metric, first, second, places, swaps)) >= observed for swaps in every]
-        return Verdict(sum(reached) / len(reached), "swap permutation test (exact)")
-    rng = np.random.default_rng(seed)
-    count = 0
-    for _ in range(permutations):
-        swaps = (rng.random(len(places)) < 0.5).tolist()
-        count += abs(_swapped(metric, first, second, places, swaps)) >= observed
-    method = f"swap permutation test ({permutations} permutations, seed {seed})"
-    return Verdict((1 + count) / (1 + permutations), method)
-
-
-def resampled_difference(
-    metric: Callable[[Sequence[str], Sequence[int]], float],
-    first: Sequence[str],
-    second: Sequence[str],
-    *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Interval:
-    """The percentile interval of the difference of a metric that is no mean, items drawn together for both.
-
-    Args:
-        metric: the figure of answers to the items at the given positions.
-        first: shape (n,), answers.
-        second: shape (n,), answers to the same items.
-        level: the nominal coverage, in (0, 1).
-        resamples: how many samples to draw.
-        seed: of the draws.
-    """
-    rng = np.random.default_rng(seed)
-    n = len(first)
-    found = []
-    for _ in range(resamples):
-        drawn = rng.integers(0, n, n).tolist()
-        found.append(
-            metric([second[place] for place in drawn], drawn)
-            - metric([first[place] for place in drawn], drawn)
-        )
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    method = f"paired bootstrap over items (percentile, {resamples} resamples, seed {seed})"
-    return Interval(float(low), float(high), level, method)
 
 
 def tango(better: int, worse: int, n: int, level: float = 0.95) -> Interval:
@@ -270,7 +205,7 @@ def tango(better: int, worse: int, n: int, level: float = 0.95) -> Interval:
         variance = n * (2 * fitted + difference * (1 - difference))
         gap = better - worse - n * difference
         if variance <= 0:
-            return 0.0 if abs(gap) < _SAME else copysign(inf, gap)
+            return 0.0 if abs(gap) < SAME else copysign(inf, gap)
         return gap / sqrt(variance)
 
     low = -1.0 if value <= -1 else _crossing(lambda at: distance(at) - z, -1.0, value)
@@ -335,21 +270,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = least
     return corrected
-
-
-def _swapped(
-    metric: Callable[[Sequence[str]], float],
-    first: Sequence[str],
-    second: Sequence[str],
-    places: Sequence[int],
-    swaps: Sequence[bool],
-) -> float:
-    """The difference of the metric after swapping the answers of some items."""
-    one, other = list(first), list(second)
-    for place, swap in zip(places, swaps, strict=True):
-        if swap:
-            one[place], other[place] = other[place], one[place]
-    return metric(other) - metric(one)
 
 
 def _student(apart: FloatArray, level: float) -> Interval:

@@ -18,16 +18,9 @@ from numpy.typing import NDArray
 
 from merilo.errors import DataError
 from merilo.files import listed
-from merilo.metrics.classification import label_figure
-from merilo.metrics.comparison import (
-    Difference,
-    compare_scores,
-    detectable_difference,
-    holm,
-    resampled_difference,
-    swap_test,
-)
+from merilo.metrics.comparison import Difference, compare_scores, holm
 from merilo.metrics.distributions import student_quantile
+from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.score import Interval
 from merilo.people.crowd import Crowd, Samples
 from merilo.people.individuals import MIN_ANSWERS, components, standings
@@ -226,7 +219,8 @@ def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], metric: str, seed: 
     """The baseline's consensus beside the model's answers: beside the mean of all, or the first where no mean will do."""
     people = [str(label) for label in crowd.consensus]
     if metric in OF_LABELS:
-        return _labels(people, [answers[0] for answers in given], crowd.gold, metric, seed)
+        difference = compare_labels(metric, people, [answers[0] for answers in given], crowd.gold, seed=seed)
+        return Match("consensus", False, difference, None, difference.test.p)
     scores = _Scores.of(crowd, given)
     right = np.array([float(label == gold) for label, gold in zip(people, crowd.gold, strict=True)])
     difference = compare_scores(right, scores.model, seed=seed)
@@ -242,31 +236,6 @@ def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], metric: str, seed: 
     )
     overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
     return Match("consensus", bool((overlap == 1).all()), difference, both.interval, difference.test.p)
-
-
-def _labels(people: list[str], model: list[str], gold: Sequence[str], metric: str, seed: int) -> Match:
-    """The same by a metric that is no mean over items."""
-
-    def figure(answers: Sequence[str], places: Sequence[int]) -> float:
-        return label_figure(metric, answers, [gold[place] for place in places])
-
-    n = len(gold)
-    first, second = (label_figure(metric, answers, gold) for answers in (people, model))
-    interval = resampled_difference(figure, people, model, seed=seed)
-    z = student_quantile((1 + interval.level) / 2, n)
-    error = (interval.high - interval.low) / (2 * z)
-    difference = Difference(
-        first,
-        second,
-        n,
-        second - first,
-        interval,
-        swap_test(lambda answers: label_figure(metric, answers, gold), people, model, seed=seed),
-        sum(b == g != a for a, b, g in zip(people, model, gold, strict=True)),
-        sum(a == g != b for a, b, g in zip(people, model, gold, strict=True)),
-        detectable_difference(error**2 * n, n),
-    )
-    return Match("consensus", False, difference, None, difference.test.p)
 
 
 def _single(crowd: Crowd, scores: _Scores, seed: int) -> Match:
