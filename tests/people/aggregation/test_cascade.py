@@ -2,12 +2,15 @@
 
 import collections
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from merilo.people.aggregation import Consensus, Resolution, cascade
+from merilo.people.aggregation import Consensus, Resolution, cascade, fit_glad
 from merilo.people.votes import Encoding, Votes, encode
 
 
@@ -118,3 +121,57 @@ def test_who_was_excluded_has_no_vote_but_glad_learns_from_them() -> None:
     assert consensus.label.tolist() == [0, 0]
     assert consensus.fit is not None
     assert consensus.fit.quality.shape == (3,)
+
+
+def by_hand(labels: list[int], skill: np.ndarray, ability: np.ndarray) -> tuple[int, str]:
+    """The whole cascade for one item, written as it is told. `labels[k]` is annotator k's answer, -1 for none."""
+    given_labels = [(label, k) for k, label in enumerate(labels) if label >= 0]
+
+    def first_two(
+        voters: list[tuple[int, int]], weight: np.ndarray
+    ) -> tuple[list[tuple[int, float, int]], bool]:
+        ranked = sorted(
+            (
+                (sum(x == label for x, _ in voters), sum(weight[k] for x, k in voters if x == label), label)
+                for label in {x for x, _ in voters}
+            ),
+            reverse=True,
+        )
+        return ranked, len(ranked) == 1 or ranked[0][:2] > ranked[1][:2]
+
+    if not given_labels:
+        return -1, "UNRESOLVED"
+    ranked, _ = first_two(given_labels, skill)
+    if len(ranked) == 1:
+        return ranked[0][2], "UNANIMOUS"
+    if ranked[0][0] > ranked[1][0]:
+        return ranked[0][2], "MOST"
+    order = sorted(((skill[k], ability[k]) for _, k in given_labels), reverse=True)
+    three = [(label, k) for label, k in given_labels if (skill[k], ability[k]) >= order[:3][-1]]
+    for voters, weight, way in (
+        (given_labels, skill, "SKILL"),
+        (three, skill, "TOP_SKILL"),
+        (given_labels, ability, "GLAD"),
+    ):
+        ranked, leads = first_two(voters, weight)
+        if leads:
+            return ranked[0][2], way
+    return -1, "UNRESOLVED"
+
+
+@given(
+    answers=st.lists(st.lists(st.integers(-1, 3), min_size=6, max_size=6), min_size=1, max_size=6),
+    skill=st.lists(st.sampled_from([50.0, 70.0, 90.0]), min_size=6, max_size=6),
+    ability=st.lists(st.sampled_from([-0.5, 0.25, 1.0, 1.5]), min_size=6, max_size=6),
+)
+def test_the_cascade_is_what_its_words_say(
+    answers: list[list[int]], skill: list[float], ability: list[float]
+) -> None:
+    rows = [(i, k, label) for i, labels in enumerate(answers) for k, label in enumerate(labels) if label >= 0]
+    votes = Votes(*np.array(rows, dtype=np.int32).reshape(-1, 3).T, len(answers), 6, 4)
+    fit = replace(fit_glad(votes), quality=np.array(ability))
+    consensus = cascade(votes, skill=skill, fit=fit)
+    for labels, label, how in zip(answers, consensus.label, consensus.how, strict=True):
+        expected, way = by_hand(labels, np.array(skill), np.array(ability))
+        name = Resolution(how).name
+        assert (label, "MOST" if name in {"MAJORITY", "PLURALITY"} else name) == (expected, way)
