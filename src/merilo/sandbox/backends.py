@@ -263,6 +263,8 @@ class NoJail:
         scratch = folder / "scratch"
         scratch.mkdir()
         settings = _settings(limits, user=None, packages=str(self._packages) if self._packages else None)
+        # The kernel counts all processes of a user, and without a jail that is not the program's user alone.
+        settings["limits"] = {**_limits(limits), "tasks": None}
         # The worker removes the folder when the pool hangs up, even if nobody is left to do it for the pool.
         settings |= {
             "jailed": False,
@@ -335,14 +337,7 @@ def _image(python: str | None) -> str:
 def _settings(limits: Limits, *, user: int | None, packages: str | None) -> dict[str, object]:
     filter_program = seccomp.filter_for(several_processes=limits.processes > 1)
     return {
-        "limits": {
-            "memory": limits.memory_bytes,
-            "cpu": limits.cpu_limit,
-            "files": limits.open_files,
-            "file_size": limits.file_bytes,
-            "tasks": _tasks(limits),
-            "core": 0,
-        },
+        "limits": _limits(limits),
         "wall": limits.wall_seconds,
         "output": limits.output_bytes,
         "filter": filter_program.hex(),
@@ -353,6 +348,18 @@ def _settings(limits: Limits, *, user: int | None, packages: str | None) -> dict
         "jailed": True,
         "home": HOME,
         "remove": None,
+    }
+
+
+def _limits(limits: Limits) -> dict[str, int | None]:
+    """What the kernel bounds for a process, by the worker's names."""
+    return {
+        "memory": limits.memory_bytes,
+        "cpu": limits.cpu_limit,
+        "files": limits.open_files,
+        "file_size": limits.file_bytes,
+        "tasks": _tasks(limits),
+        "core": 0,
     }
 
 
