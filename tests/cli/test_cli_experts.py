@@ -202,6 +202,20 @@ def test_questions_are_drawn_evenly_and_can_be_drawn_again(
     assert out.read_bytes() == first
 
 
+def test_a_second_answer_and_another_encoding_are_handled_as_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"вопрос,{who},A\n" for who in EXPERTS) + "вопрос,ann,B\n"
+    file = tmp_path / "experts.csv"
+    file.write_bytes(("question,annotator,answer\n" + rows).encode("cp1251"))
+    words = ("experts", "baseline", file, "--item", "question", "--encoding", "cp1251")
+    assert main([*map(str, words)]) == 1
+    assert "--repeats first" in capsys.readouterr().err
+    content = run_json(capsys, *words, "--repeats", "drop")
+    assert content["experts"]["answers"]["counted"] == 4
+    assert "--repeats drop" in content["provenance"]["command"]
+
+
 def test_the_plan_is_the_guides(capsys: pytest.CaptureFixture[str]) -> None:
     content = run_json(capsys, "experts", "plan", "-n", "100", "--experts", "5", "--rate", "10")
     assert content["answers_an_item"] == 4

@@ -13,7 +13,7 @@ from merilo.cli.study import command_line, gold_of, reading
 from merilo.datasets import dataset
 from merilo.files import refuse_existing
 from merilo.items import Json, Split, read_split, write_splits
-from merilo.people import platforms, repeats
+from merilo.people import platforms
 from merilo.people.baseline import baseline
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.experts.planning import QUESTIONS_AN_HOUR, plan
@@ -28,6 +28,7 @@ from merilo.people.experts.study import (
 )
 from merilo.people.platforms import Columns, Platform
 from merilo.people.provenance import provenance
+from merilo.people.repeats import Repeats, settle
 from merilo.people.settings import Settings
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
 from merilo.reports.summary import as_text
@@ -126,6 +127,9 @@ def baseline_(
     item: Annotated[list[str] | None, typer.Option(help="A column that makes an item (plain tables); may be given several times.")] = None,
     annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids (plain tables).")] = None,
     seconds: Annotated[str | None, typer.Option(help="The column of the seconds that a page took (plain tables).")] = None,
+    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered together (plain tables).")] = None,
+    encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.")] = None,
+    repeats: Annotated[Repeats, typer.Option(help="A person's second, different answer to an item.")] = "refuse",
     min_control_accuracy: Annotated[float, typer.Option(help="People below it on control items are excluded (people, and experts by the basic protocol).")] = 0.5,
     out: Annotated[Path | None, typer.Option(help="A new folder for experts.json and, out of bag, every question in items.csv.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
@@ -136,14 +140,17 @@ def baseline_(
     declared = dataset(dataset_name) if dataset_name else None
     labels = declared.answer.labels if declared else ()
     settings = Settings(
-        dataset=declared.name if declared else None, labels=labels, min_control_accuracy=min_control_accuracy
+        dataset=declared.name if declared else None,
+        labels=labels,
+        min_control_accuracy=min_control_accuracy,
+        repeats=repeats,
     )
-    columns = Columns(answer=answer, item=tuple(item or ()), annotator=annotator, seconds=seconds)
+    columns = Columns(answer=answer, item=tuple(item or ()), annotator=annotator, page=page, seconds=seconds)
     with reading(files) as progress:
         responses = platforms.read(
-            files, platform=platform, columns=columns, labels=labels, progress=progress
+            files, platform=platform, columns=columns, labels=labels, encoding=encoding, progress=progress
         )
-    known = gold_of(responses, declared, gold, gold_column, None)
+    known = gold_of(responses, declared, gold, gold_column, encoding)
     bag: OutOfBag | None = None
     if protocol == "basic":
         made = baseline(responses, settings, gold=known)
@@ -154,22 +161,27 @@ def baseline_(
         content = basic_summary(made)
     else:
         design = OutOfBagDesign(tuple(mine or ()), time_limit, late, min_answers, decision)
-        marks = read_marks(files, mine_column, responses, platform, columns) if mine_column else Marks()
-        responses = repeats.settle(responses)
-        domains = domains_of(responses, domain, gold) if domain else None
+        marks = (
+            read_marks(files, mine_column, responses, platform, columns, encoding=encoding)
+            if mine_column
+            else Marks()
+        )
+        responses = settle(responses, repeats)
+        domains = domains_of(responses, domain, gold, encoding) if domain else None
         bag = out_of_bag(responses, design, gold=gold_by_item(known), domains=domains, marks=marks.of)
         right, content = decided_right(bag), out_of_bag_summary(bag, marks)
     untrained, comparison = None, None
     if people:
-        read = platforms.read(people, platform=platform, columns=columns, labels=labels)
-        untrained = baseline(read, settings, gold=gold_of(read, declared, gold, gold_column, None))
+        read = platforms.read(people, platform=platform, columns=columns, labels=labels, encoding=encoding)
+        untrained = baseline(read, settings, gold=gold_of(read, declared, gold, gold_column, encoding))
         comparison = beside_people(right, responses, known, untrained) if right else None
     options: dict[str, Json] = {
         "people": [str(path) for path in people or ()], "protocol": protocol, "mine": list(mine or []),
         "mine_column": mine_column, "time_limit": time_limit, "late": late, "min_answers": min_answers,
         "decision": decision, "domain": domain, "dataset": dataset_name, "gold": str(gold) if gold else None,
         "gold_column": gold_column, "platform": platform, "answer": answer, "item": list(item or []),
-        "annotator": annotator, "seconds": seconds, "min_control_accuracy": min_control_accuracy,
+        "annotator": annotator, "seconds": seconds, "page": page, "encoding": encoding, "repeats": repeats,
+        "min_control_accuracy": min_control_accuracy,
     }  # fmt: skip
     command = command_line("experts baseline", files, options, _DEFAULTS)
     inputs = [*files, *(people or ()), *([gold] if gold else [])]
@@ -200,4 +212,5 @@ _DEFAULTS: dict[str, Json] = {
     "min_answers": 3,
     "decision": "majority",
     "min_control_accuracy": 0.5,
+    "repeats": "refuse",
 }

@@ -16,6 +16,7 @@ from merilo.items import Json
 from merilo.people.provenance import provenance
 from merilo.people.recipes.declaration import Recipe, names, recipe, text_of
 from merilo.people.recipes.running import RecipeResult, run_recipe
+from merilo.people.repeats import Repeats
 from merilo.reports.recipes import recipe_summary
 from merilo.reports.summary import as_text
 
@@ -57,6 +58,7 @@ def run(
     models: ModelsOption = None,
     curves: CurvesOption = None,
     encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.")] = None,
+    repeats: Annotated[Repeats, typer.Option(help="A person's second, different answer to an item.")] = "refuse",
     seed: Annotated[int, typer.Option(help="The seed of the intervals' resampling.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A new folder for recipe.json and items.csv: every item with every question's answer.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
@@ -67,10 +69,13 @@ def run(
     declared = recipe(name)
     exports = _exports(files)
     rater = rater_of(models, curves)
-    result = run_recipe(declared, exports, gold=gold, rater=rater, encoding=encoding, seed=seed)
+    result = run_recipe(
+        declared, exports, gold=gold, rater=rater, encoding=encoding, repeats=repeats, seed=seed
+    )
     options: dict[str, Json] = {
         "recipe": name, "files": list(files), "gold": str(gold) if gold else None, "rudetox_models": models,
         "rudetox_curves": str(curves) if curves else None, "encoding": encoding, "seed": seed,
+        "repeats": repeats,
         **({"rating": dict(rater.making)} if rater else {}),
     }  # fmt: skip
     own = [Path(name)] if name not in names() else []
@@ -109,6 +114,8 @@ def _command(name: str, options: dict[str, Json]) -> str:
     for option in ("gold", "rudetox_models", "rudetox_curves", "encoding", "seed"):
         if options[option]:
             words += [f"--{option.replace('_', '-')}", str(options[option])]
+    if options["repeats"] != "refuse":
+        words += ["--repeats", str(options["repeats"])]
     return shlex.join(words)
 
 

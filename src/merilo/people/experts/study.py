@@ -38,7 +38,13 @@ class Marks:
 
 
 def read_marks(
-    files: Sequence[Path], column: str, responses: Responses, platform: Platform | None, columns: Columns
+    files: Sequence[Path],
+    column: str,
+    responses: Responses,
+    platform: Platform | None,
+    columns: Columns,
+    *,
+    encoding: str | None = None,
 ) -> Marks:
     """Read the marks that stand in a column beside the answers.
 
@@ -48,6 +54,7 @@ def read_marks(
         responses: the same files, read for their answers.
         platform: where the files come from.
         columns: the columns that the answers were read by.
+        encoding: the files' encoding, where it is neither UTF-8 nor marked.
 
     Returns:
         The marks.
@@ -59,7 +66,7 @@ def read_marks(
         control=columns.control,
         page=columns.page,
     )
-    marked = platforms.read(files, platform=platform, columns=asked)
+    marked = platforms.read(files, platform=platform, columns=asked, encoding=encoding)
     table = marked.table.filter(~pl.col("answer").str.to_lowercase().is_in(list(_UNSET)))
     fields = responses.fields
     known = marked.items.join(

@@ -19,7 +19,8 @@ from merilo.people.baseline import Baseline, baseline, test_items
 from merilo.people.experts.comparison import compare
 from merilo.people.gold import read_gold, records
 from merilo.people.platforms import Columns
-from merilo.people.recipes.declaration import Question, Recipe, ScoreStep
+from merilo.people.recipes.declaration import Recipe, ScoreStep
+from merilo.people.repeats import Repeats
 from merilo.people.settings import Settings
 from merilo.responses import INPUT_MARK, Responses
 
@@ -59,6 +60,7 @@ def run_recipe(
     gold: Path | None = None,
     rater: Rater | None = None,
     encoding: str | None = None,
+    repeats: Repeats = "refuse",
     seed: int = 0,
 ) -> RecipeResult:
     """Follow a recipe.
@@ -69,6 +71,7 @@ def run_recipe(
         gold: right answers, joined on the item's fields.
         rater: who rates sentences for J.
         encoding: the files' encoding, where it is neither UTF-8 nor marked.
+        repeats: what becomes of a person's second, different answer to an item.
         seed: of the intervals' resampling.
 
     Returns:
@@ -80,10 +83,7 @@ def run_recipe(
         DataError: the questions are about different items.
     """
     _require_files(recipe, exports)
-    answered = {
-        name: _answered(recipe, name, question, exports[name], encoding)
-        for name, question in recipe.questions.items()
-    }
+    answered = {name: _answered(recipe, name, exports[name], encoding, repeats) for name in recipe.questions}
     table = _join(recipe, {name: consensus for name, (_, consensus) in answered.items()})
     if recipe.keep:
         table = table.with_columns(_kept(recipe).alias(_KEPT))
@@ -128,10 +128,10 @@ def _require_files(recipe: Recipe, exports: Mapping[str, Sequence[Path]]) -> Non
 
 
 def _answered(
-    recipe: Recipe, name: str, question: Question, paths: Sequence[Path], encoding: str | None
+    recipe: Recipe, name: str, paths: Sequence[Path], encoding: str | None, repeats: Repeats
 ) -> tuple[Baseline, pl.DataFrame]:
     """A question's baseline, and its answers by the item's fields."""
-    shown = recipe.shown(name)
+    shown, question = recipe.shown(name), recipe.questions[name]
     called = {one: question.columns.get(one, one) for one in shown}
     plain = all(platforms.recognise(path, encoding) == "csv" for path in paths)
     columns = Columns(answer=question.answer, item=tuple(called.values()) if plain else ())
@@ -141,6 +141,7 @@ def _answered(
         min_control_accuracy=recipe.min_control_accuracy,
         resolve=recipe.resolve,
         max_low_agreement=1.0,
+        repeats=repeats,
     )
     made = baseline(responses, settings)
     fields = {one: _field(column, responses, paths[0], name) for one, column in called.items()}
