@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import BufferedReader
-from itertools import islice
+from io import BufferedReader, TextIOWrapper
+from itertools import chain, islice
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 from merilo.errors import InputError, OutputError
 
@@ -179,66 +179,47 @@ def read_table(
 
     encoding, delimiter = sniff(path, encoding)
     csv.field_size_limit(LONGEST_FIELD)
-    with path.open(encoding=encoding, newline="") as stream:
-        lines = _Lines(stream)
-        reader = csv.reader(lines, delimiter=delimiter)
+    with opened(path) as binary, TextIOWrapper(binary, encoding=encoding, newline="") as stream:
+        reader, read = csv.reader(chain(stream, [_END]), delimiter=delimiter), 0
         try:
             header = _header(reader, path)
             wanted = [position for position, name in enumerate(header) if keep(name)]
-            blocks = [_columns(rows, header, wanted) for rows in _rows(reader, lines, header, path, progress)]
+            blocks = []
+            for rows in _blocks(reader, header, path):
+                blocks.append(_columns(rows, header, wanted))
+                if progress is not None:
+                    progress(binary.tell() - read)
+                    read = binary.tell()
         except UnicodeDecodeError as error:
             raise _not_text(error, encoding, path) from None
-        except csv.Error as error:
-            raise InputError(f"is not a readable row ({error})", file=path, row=lines.row) from None
-    _refuse_open_quote("".join(lines.previous), delimiter, lines.row - 1, path)
     schema = dict.fromkeys((header[position] for position in wanted), pl.String)
     return Table(shown(path), pl.concat(blocks, rechunk=True) if blocks else pl.DataFrame(schema=schema))
 
 
-class _Lines:
-    """The lines of a text, which remembers those of the row that was read last and counts characters."""
+#: A last line that no file has. It comes back as a row of its own, unless the file ends inside a quoted field, which
+#: then swallows it: the `csv` module would not say so.
+_END: Final = "\0end\0"
 
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-        self.row = 2
-        self.characters = 0
-        self.current: list[str] = []
-        self.previous: list[str] = []
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._stream)
-        self.current.append(line)
-        self.characters += len(line)
-        return line
-
-    def turn(self) -> None:
-        """A row is complete."""
-        self.previous, self.current = self.current, []
-        self.row += 1
+_CUT_IN_QUOTES: Final = "the file ends in the middle of a quoted field; export it again"
 
 
-def _rows(
-    reader: Iterator[list[str]], lines: _Lines, header: list[str], path: Path, progress: Progress | None
-) -> Iterator[list[list[str]]]:
+def _blocks(reader: Iterator[list[str]], header: list[str], path: Path) -> Iterator[list[list[str]]]:
     """Whole, checked rows, a block at a time."""
-    lines.current.clear()
-    width, before = len(header), 0
-    while True:
-        start, rows = lines.row, []
-        for fields in islice(reader, BLOCK):
-            rows.append(fields)
-            lines.turn()
-        if not rows:
-            return
+    width, start, ended = len(header), 2, False
+    while not ended:
+        rows: list[list[str]] = []
+        try:
+            rows.extend(islice(reader, BLOCK))
+        except csv.Error as error:
+            raise InputError(f"is not a readable row ({error})", file=path, row=start + len(rows)) from None
+        ended = len(rows) < BLOCK
+        if ended and rows.pop() != [_END]:
+            raise InputError(_CUT_IN_QUOTES, file=path, row=start + len(rows))
         if set(map(len, rows)) != {width}:
-            rows = _checked(rows, start, header, path, ended=len(rows) < BLOCK)
-        yield rows
-        if progress is not None:
-            progress(lines.characters - before)
-            before = lines.characters
+            rows = _checked(rows, start, header, path, ended=ended)
+        if rows:
+            yield rows
+        start += len(rows)
 
 
 def _checked(
@@ -278,19 +259,10 @@ def _refuse_row(fields: list[str], header: list[str], row: int, path: Path, *, a
     raise InputError(f"has {len(fields)} fields where the header has {len(header)}", file=path, row=row)
 
 
-def _refuse_open_quote(record: str, delimiter: str, row: int, path: Path) -> None:
-    """A last row whose quoted field never closes means that the file was cut off."""
-    try:
-        list(csv.reader([record], delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        if "end of data" in str(error):
-            raise InputError(
-                "the file ends in the middle of a quoted field; export it again", file=path, row=row
-            ) from None
-
-
 def _header(reader: Iterator[list[str]], path: Path) -> list[str]:
     header = [name.strip().lstrip("\ufeff") for name in next(reader, [])]
+    if header and _END in header[-1]:
+        raise InputError(_CUT_IN_QUOTES, file=path, row=1)
     if not any(header):
         raise InputError("the first row is empty; it must name the columns", file=path, row=1)
     doubled, times = Counter(header).most_common(1)[0]
@@ -454,6 +426,26 @@ def shortened(text: str, most: int = 60) -> str:
     """
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+#: Where a text begins like this, a spreadsheet would run it as a formula; numbers are let be.
+_FORMULA: Final = r"([=@\t\r]|[+-][^0-9.,])"
+
+
+def guarded(table: pl.DataFrame) -> pl.DataFrame:
+    """A table for a spreadsheet: a text or a name that it would run as a formula gets an apostrophe before it."""
+    import polars.selectors as cs  # noqa: PLC0415 - heavy
+
+    return table.with_columns(cs.string().str.replace(f"^{_FORMULA}", "'${1}")).rename(
+        {name: f"'{name}" for name in table.columns if re.match(_FORMULA, name)}
+    )
+
+
+def unguarded(table: pl.DataFrame) -> pl.DataFrame:
+    """A table whose texts lose the apostrophes that `guarded` gave them."""
+    import polars.selectors as cs  # noqa: PLC0415 - heavy
+
+    return table.with_columns(cs.string().str.replace(f"^'{_FORMULA}", "${1}"))
 
 
 def shown(path: Path) -> str:

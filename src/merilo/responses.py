@@ -78,6 +78,7 @@ class Responses:
         answer_field: the column that the answers were read from.
         renamed: answers that were rewritten on reading, as written -> as kept.
         unread: times and rewards that could not be read.
+        lost_pages: `page_reward` and `page_seconds` of every page that was paid and of which no response is in `table`.
     """
 
     table: pl.DataFrame
@@ -88,6 +89,7 @@ class Responses:
     answer_field: str | None = None
     renamed: dict[str, str] | None = None
     unread: tuple[Unread, ...] = ()
+    lost_pages: pl.DataFrame | None = None
 
     @property
     def fields(self) -> list[str]:
@@ -105,4 +107,35 @@ class Responses:
         gone = self.table.height - kept.height
         if not gone:
             return self
-        return replace(self, table=kept, dropped={**self.dropped, reason: self.dropped.get(reason, 0) + gone})
+        lost = lost_pages(self.table.filter(rows), kept)
+        return replace(
+            self,
+            table=kept,
+            dropped={**self.dropped, reason: self.dropped.get(reason, 0) + gone},
+            lost_pages=lost if self.lost_pages is None else pl.concat([self.lost_pages, lost]),
+        )
+
+
+def page_of() -> pl.Expr:
+    """The page of a response, unlike any other of the same file; without pages, every row of a file is one."""
+    return pl.coalesce("page", pl.concat_str(pl.lit("row "), "row"))
+
+
+def lost_pages(gone: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
+    """The pages of rows that are left out, where none of a page's rows is kept: what was paid must be counted.
+
+    Args:
+        gone: rows that are left out, and were paid.
+        kept: the rows that stay.
+
+    Returns:
+        `page_reward` and `page_seconds`, a row a page.
+    """
+    page = ["page", "respondent"]
+    whole = (
+        gone.filter(pl.col("page").is_not_null())
+        .join(kept, on=page, how="anti", nulls_equal=True)
+        .unique(page, keep="first", maintain_order=True)
+    )
+    single = gone.filter(pl.col("page").is_null())
+    return pl.concat([whole, single]).select("page_reward", "page_seconds")

@@ -299,6 +299,57 @@ def test_a_row_of_gold_lines_is_a_line_of_the_file(tmp_path: Path) -> None:
     assert "gold.jsonl, row 3: " in merilo("baseline", pool, "--gold", gold).complaint
 
 
+def test_a_page_is_paid_even_if_no_answer_of_it_can_be_used(tmp_path: Path) -> None:
+    rows = [
+        *small_pool(),
+        row("", "A", "w0", page="all empty", reward="1"),
+        row(" ", "B", "w0", page="all empty", reward="1"),
+        row("", "A", "w0", page="w0-q0", reward="0.02"),
+        row("q0", "", "w7", page="no answer", reward="10"),
+        row("q0", "A", "w0", page="again", reward="100"),
+        row("q1", "A", "w8", page="refused", status="REJECTED", reward="1000"),
+        row("", "", "w8", page="skipped", status="SKIPPED", reward="1000"),
+    ]
+    found = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-").json
+    assert found["cost"]["total"] == 25 * 0.02 + 1 + 10 + 100
+    assert found["cost"]["pages"] == 28
+    assert found["cost"]["median_seconds_per_answer"] == 30.5
+    assert found["responses"]["total"] == len(rows)
+    assert found["responses"]["total"] == sum(
+        (found["responses"]["used"], found["responses"]["control"], *found["responses"]["dropped"].values())
+    )
+
+
+def test_without_pages_every_answer_has_its_own_time(tmp_path: Path) -> None:
+    path = lines(tmp_path / "p.jsonl", [{**record, "seconds": 30} for record in plain_records()])
+    merilo("baseline", path, "--out", tmp_path / "out")
+    assert pl.read_csv(tmp_path / "out" / "annotators.csv")["median_seconds"].to_list() == [30.0] * 3
+
+
+def test_what_a_spreadsheet_would_run_stands_behind_an_apostrophe(tmp_path: Path) -> None:
+    evil, number = '=HYPERLINK("http://x","y")', "-5"
+    rows = [row(f"{text} {n}", text, f"{text}{n}") for text in (evil, "@SUM(1)", number) for n in range(3)]
+    merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--out", tmp_path / "out")
+    for path in sorted((tmp_path / "out").glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as stream:
+            cells = [cell for line in csv.reader(stream) for cell in line]
+        assert not [cell for cell in cells if cell.startswith(("=", "@"))], path
+    responses = pl.read_csv(tmp_path / "out" / "responses.csv", infer_schema_length=0)
+    assert number in responses["answer"].to_list()
+    assert evil in pl.read_parquet(tmp_path / "out" / "responses.parquet")["answer"].to_list()
+
+
+def test_skills_with_two_values_name_the_row_of_the_second(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
+    text = "worker_id;skill_value\nw1;90\nw2;80,5\nw2;80,5\nw1;70\n"
+    skills = written(tmp_path / "skills.csv", text)
+    assert "skills.csv, row 5: annotator w1 has two" in merilo("baseline", pool, "--skills", skills).complaint
+    written(skills, text.replace("w1;70", ";70"))
+    assert (
+        "skills.csv, row 5, worker_id: has no annot" in merilo("baseline", pool, "--skills", skills).complaint
+    )
+
+
 def test_several_goldens_make_a_control_item_whichever_answer_is_chosen(tmp_path: Path) -> None:
     criteria = ("virtue", "law")
     header = [
@@ -317,3 +368,5 @@ def test_several_goldens_make_a_control_item_whichever_answer_is_chosen(tmp_path
         found = merilo("baseline", path, "--answer", name, "--json", "-").json
         assert found["responses"]["control"] == 3
         assert found["annotators"]["with_controls"] == judged
+        said = [text for text in found["warnings"] if "known answer in OUTPUT:law" in text]
+        assert len(said) == (not judged)

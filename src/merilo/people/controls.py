@@ -9,7 +9,7 @@ import polars as pl
 
 from merilo.errors import DataError, InputError
 from merilo.files import read_table
-from merilo.responses import Responses
+from merilo.responses import Responses, page_of
 
 _ID_COLUMNS: Final = ("worker_id", "annotator", "respondent", "user_id", "id")
 _SKILL_COLUMNS: Final = ("skill_value", "skill", "value")
@@ -46,7 +46,7 @@ def annotators(
     below = (pl.col("controls") >= max(min_controls, 1)) & (accuracy < min_control_accuracy)
     table = (
         responses.table.with_columns(
-            (pl.col("page_seconds") / pl.len().over("page", "respondent")).alias("seconds")
+            (pl.col("page_seconds") / pl.len().over("file", page_of(), "respondent")).alias("seconds")
         )
         .group_by(pl.col("respondent").alias("annotator"))
         .agg(
@@ -119,10 +119,19 @@ def read_skills(path: Path, encoding: str | None = None) -> pl.DataFrame:
         pl.col("annotator").is_null() | pl.col("skill").is_null() | ~pl.col("skill").is_finite()
     )
     if wrong.height:
-        raise InputError("is not a number", file=path, row=wrong["row"][0], field=found["skill"])
-    doubled = data.filter(pl.col("skill").n_unique().over("annotator") > 1)
+        nameless = wrong["annotator"][0] is None
+        raise InputError(
+            "has no annotator" if nameless else "is not a number",
+            file=path,
+            row=wrong["row"][0],
+            field=found["annotator" if nameless else "skill"],
+        )
+    first = pl.col("skill").first().over("annotator")
+    doubled = data.filter(pl.col("skill") != first).head(1)
     if doubled.height:
         raise InputError(
-            f"annotator {doubled['annotator'][0]} has two different skills", file=path, row=doubled["row"][1]
+            f"annotator {doubled['annotator'].item()} has two different skills",
+            file=path,
+            row=doubled["row"].item(),
         )
     return data.unique("annotator", maintain_order=True).select("annotator", "skill")

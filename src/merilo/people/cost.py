@@ -7,7 +7,7 @@ from math import fsum
 
 import polars as pl
 
-from merilo.responses import Responses
+from merilo.responses import Responses, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Cost:
 
     Attributes:
         total: the reward of every page, added up.
-        pages: how many pages were paid.
+        pages: how many pages were paid, those of which no answer could be used among them.
         hours: the time spent on those pages; null where the export has no times.
         hourly: `total / hours`.
         currency: the currency, where it is known.
@@ -43,31 +43,38 @@ def cost(responses: Responses, currency: str | None = None) -> Cost:
         responses: all responses of the study, those of excluded annotators among them: they were paid as well.
         currency: the currency, where the platform does not say it.
     """
-    table = responses.table.with_columns(
-        pl.coalesce("page", pl.concat_str(pl.lit("row "), "row")).alias("page")
-    )
+    table = responses.table.with_columns(page_of().alias("page"))
     pages = table.group_by("file", "page", "respondent", maintain_order=True).agg(
-        pl.col("page_reward", "page_seconds").first(), pl.len().alias("rows")
+        pl.col("page_reward", "page_seconds").drop_nulls().first(), pl.len().alias("rows")
     )
+    if responses.lost_pages is not None:
+        pages = pl.concat([pages, responses.lost_pages], how="diagonal")
     rewards = pages["page_reward"].drop_nulls()
-    total = fsum(rewards) if len(rewards) else None
+    total = _sum(rewards) if len(rewards) else None
     timed = pages.filter(pl.col("page_seconds") > 0)
-    seconds = fsum(timed["page_seconds"])
-    paid_and_timed = fsum(timed["page_reward"].drop_nulls())
+    seconds = _sum(timed["page_seconds"])
+    paid_and_timed = _sum(timed["page_reward"])
     rows = table.filter(~pl.col("is_control"), pl.col("page_reward").is_not_null())
     whole = pl.col("page_seconds").floor()
     rate = rows.filter(whole > 0).select(3600 / whole * pl.col("page_reward"))
-    per_answer = timed.select((pl.col("page_seconds") / pl.col("rows")).repeat_by("rows").explode())
+    per_answer = timed.drop_nulls("rows").select(
+        (pl.col("page_seconds") / pl.col("rows")).repeat_by("rows").explode()
+    )
     return Cost(
         total=_rounded(total),
         pages=pages.height,
         hours=_rounded(seconds / 3600) if timed.height else None,
         hourly=_rounded(paid_and_timed / seconds * 3600) if seconds and total is not None else None,
         currency=(currency or responses.currency) if total is not None else None,
-        published_total=_rounded(fsum(rows["page_reward"])) if rows.height else None,
-        published_hourly=_rounded(fsum(rate.to_series()) / rate.height) if rate.height else None,
+        published_total=_rounded(_sum(rows["page_reward"])) if rows.height else None,
+        published_hourly=_rounded(_sum(rate.to_series()) / rate.height) if rate.height else None,
         median_seconds=_rounded(per_answer.to_series().median()) if timed.height else None,
     )
+
+
+def _sum(values: pl.Series) -> float:
+    """The exact sum, whatever the order of the rows."""
+    return fsum(values.drop_nulls().to_list())
 
 
 def _rounded(value: object) -> float | None:

@@ -86,7 +86,7 @@ def remarks(
         fit: the model that was fitted on the way, if any.
     """
     return (
-        *_remarks_on_controls(annotators, settings),
+        *_remarks_on_controls(responses, annotators, settings),
         *_remarks_on_labels(responses, settings.labels),
         *map(_remark_on_unread, responses.unread),
         *_remarks_on_skills(annotators, settings, skills),
@@ -95,8 +95,20 @@ def remarks(
     )
 
 
-def _remarks_on_controls(annotators: pl.DataFrame, settings: Settings) -> tuple[Remark, ...]:
+def _remarks_on_controls(
+    responses: Responses, annotators: pl.DataFrame, settings: Settings
+) -> tuple[Remark, ...]:
     unjudged = annotators.filter(pl.col("controls") < settings.min_controls).height
+    if responses.table["is_control"].any() and not annotators["controls"].sum():
+        return (
+            Remark(
+                "no_known_answers",
+                f"none of the control items has a known answer in {responses.answer_field}: nobody was checked, and nobody was "
+                "excluded",
+                f"ни у одного контрольного вопроса нет известного ответа в столбце {responses.answer_field}: никто не проверен и "
+                "никто не исключён",
+            ),
+        )
     if unjudged == annotators.height and not annotators["controls"].sum():
         return (
             Remark(

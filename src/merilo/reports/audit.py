@@ -9,10 +9,11 @@ from typing import Final
 
 import polars as pl
 
+from merilo.files import guarded
 from merilo.items import Json
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import VERDICTS, Finding, GivenAnswer
-from merilo.people.audit.revision import COLUMN, guarded
+from merilo.people.audit.revision import COLUMN
 from merilo.people.audit.study import StudyAudit
 from merilo.people.baseline import Baseline
 from merilo.people.provenance import Provenance
@@ -85,7 +86,7 @@ def findings_table(study: StudyAudit) -> pl.DataFrame:
         COLUMN: pl.String,
     }
     table = pl.DataFrame(rows, schema=schema)
-    return table.with_columns(guarded(name) for name, kind in schema.items() if kind == pl.String)
+    return guarded(table)
 
 
 def tally(finding: Finding) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from merilo.files import guarded
 from merilo.items import Json
 from merilo.people.baseline import Baseline
 from merilo.people.crowd import read_crowd, read_samples
@@ -32,7 +33,8 @@ def write_folder(
 
     `report.html`, `baseline.json`, and as CSV and Parquet: `responses` (every response and what became of it),
     `annotators`, `consensus`, `quality` (everything known of every annotator's work), and what a model of the annotators
-    says, where one was fitted: `posterior` (the probability of every label of every item) and `confusion`.
+    says, where one was fitted: `posterior` (the probability of every label of every item) and `confusion`. In CSV, what a
+    spreadsheet would run as a formula stands behind an apostrophe; Parquet keeps every text as it was.
 
     Args:
         folder: an existing folder.
@@ -62,7 +64,7 @@ def write_folder(
         }
         tables |= {name: table for name, table in said.items() if table is not None}
     for name, table in tables.items():
-        table.write_csv(folder / f"{name}.csv")
+        guarded(table).write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
     _write_summary(folder, content)
     rivalries: list[Rivalry] = []

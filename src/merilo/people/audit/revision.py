@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import DataError, InputError
-from merilo.files import listed
+from merilo.files import listed, unguarded
 from merilo.people.gold import Gold, records
 from merilo.people.labels import unify
 from merilo.responses import INPUT_MARK, Responses
@@ -19,19 +19,6 @@ from merilo.responses import INPUT_MARK, Responses
 COLUMN: Final = "revised_gold"
 
 _GOLD_COLUMNS: Final = (COLUMN, "revised", "new_gold", "gold", "outputs", "answer")
-
-#: Where a text begins like this, a spreadsheet would run it as a formula; numbers are let be.
-_FORMULA: Final = r"^([=@\t\r]|[+-][^0-9.,])"
-_GUARDED: Final = r"^'([=@\t\r]|[+-][^0-9.,])"
-
-
-def guarded(column: str) -> pl.Expr:
-    """A text column for a spreadsheet: what it would run as a formula gets an apostrophe before it."""
-    return pl.col(column).str.replace(_FORMULA, "'${1}")
-
-
-def _unguarded(column: str) -> pl.Expr:
-    return pl.col(column).str.replace(_GUARDED, "${1}")
 
 
 def read_revisions(
@@ -57,7 +44,7 @@ def read_revisions(
         DataError: it names an item that the study does not have, gives one item two golds, or marks nothing.
     """
     table = records(path, encoding)
-    table = table.with_columns(_unguarded(name) for name in table.columns if name != "row")
+    table = unguarded(table)
     column = next((name for name in _GOLD_COLUMNS if name in table.columns), None)
     if column is None:
         raise InputError(

@@ -17,7 +17,7 @@ from merilo.files import Progress, fold, listed, read_header, read_table
 from merilo.people.labels import unify
 from merilo.people.platforms import abc_elementary, label_studio, plain, toloka
 from merilo.people.platforms.export import Columns, Export
-from merilo.responses import INPUT_MARK, SCHEMA, Responses
+from merilo.responses import INPUT_MARK, SCHEMA, Responses, lost_pages
 
 __all__ = ["PLATFORMS", "Columns", "Platform", "read", "recognise"]
 
@@ -149,8 +149,9 @@ def _responses(
         .when(pl.col("answer").is_null())
         .then(pl.lit("empty_answer"))
     )
-    data = data.with_columns(reason.alias("dropped"))
+    data = _timed(data.with_columns(pl.col("dropped").is_null().alias("paid"), reason.alias("dropped")))
     counts = data["dropped"].drop_nulls().value_counts().sort("dropped")
+    unanswered = data.filter(pl.col("dropped").is_not_null(), "paid")
     data = data.filter(pl.col("dropped").is_null())
     if not data.height:
         raise DataError(f"there is no answer among the {rows_read} rows", file=first.file)
@@ -167,7 +168,7 @@ def _responses(
     data = data.join(items, on=fields, how="left", nulls_equal=True, maintain_order="left")
     renamed = {old: new for export in exports for old, new in export.renamed.items()}
     return Responses(
-        table=_timed(data).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()),
+        table=data.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()),
         items=items,
         rows_read=rows_read,
         dropped={row["dropped"]: row["count"] for row in counts.iter_rows(named=True)},
@@ -175,6 +176,7 @@ def _responses(
         answer_field=first.answer_field,
         renamed=dict(sorted({**renamed, **changed}.items())),
         unread=tuple(one for export in exports for one in export.unread),
+        lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
     )
 
 
