@@ -101,5 +101,22 @@ def test_a_verdict_has_a_sentence_in_both_languages() -> None:
     assert VERDICTS.keys() == VERDICTS_RU.keys()
 
 
+def test_the_demos_guessers_are_flagged_where_the_published_rule_keeps_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--out", str(tmp_path / "demo"), "--no-open"]) == 0
+    capsys.readouterr()
+    content = json.loads(
+        (tmp_path / "demo" / "bps" / "baseline" / "baseline.json").read_text(encoding="utf-8")
+    )
+    people = {one["annotator"]: one for one in content["quality"]["annotators"]}
+    guessing = [one for name, one in people.items() if "guessing" in name]
+    # With two labels a guesser is right half the time: half on controls is no bar to two of the three.
+    assert [one["excluded_by"] is not None for one in guessing] == [True, False, False]
+    assert all({"disagrees", "too_fast"} <= set(one["flags"]) for one in guessing)
+    assert all("too_fast" in one["flags"] for name, one in people.items() if "hasty" in name)
+    assert not any(one["flags"] for name, one in people.items() if "careful" in name)
+
+
 def test_a_flag_has_a_sentence_in_both_languages() -> None:
     assert FLAGS.keys() == FLAGS_RU.keys()

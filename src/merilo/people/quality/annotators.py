@@ -26,7 +26,7 @@ GUESSING_ODDS = 3.0
 FLAGS: Mapping[str, str] = {
     "guessing": "answers controls as a guesser would rather than as the others do",
     "disagrees": "agrees with the others less than chance allows",
-    "too_fast": "too fast to have read",
+    "too_fast": "far faster than the others on pages of the same length, or than anybody reads",
     "one_answer": "gives one answer more often than chance allows",
     "long_run": "repeats one answer in a row for longer than chance allows",
     "fatigue": "answers worse as the work goes on",
