@@ -54,6 +54,7 @@ $(BIN)/python:
 
 $(VENV)/core: $(BIN)/python pyproject.toml $(LOCK)
 	$(PIP) install --constraint $(LOCK) --editable .
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/core pyproject.toml $(LOCK)

@@ -1,4 +1,8 @@
-"""What tests share: the real pools, where they are; properties are not judged by the clock."""
+"""What tests share: the real pools, where they are, and the same examples in every run.
+
+Hypothesis draws the same examples each time, so that a run says something about the code and nothing about luck.
+`MERILO_EXPLORE=1` draws new ones: that is how new faults are looked for.
+"""
 
 import os
 from pathlib import Path
@@ -7,8 +11,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # A busy machine must not turn a true property into a failure.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+settings.register_profile(
+    "merilo",
+    derandomize="MERILO_EXPLORE" not in os.environ,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("merilo")
 
 ROOT = Path(__file__).resolve().parent.parent
 
