@@ -194,6 +194,8 @@ def test_what_cannot_be_had_is_said_with_status_1() -> None:
         ("--difference", 2),
         ("--difference", 0.2, "--discordant", 0.1),
         ("--people", 2),
+        ("--overlap", 0),
+        ("--items", 0),
         ("--spread", -1),
         ("--spread", "nan"),
         ("--chance", 0.9, "--skilled", 0.5),
@@ -213,3 +215,8 @@ def test_impossible_wishes_are_wrong_usage(arguments: tuple[object, ...]) -> Non
 def test_a_crowd_must_be_possible() -> None:
     with pytest.raises(UsageError, match="people cannot give"):
         Crowd(0.9, 5, 3)
+
+
+def test_a_very_large_overlap_overflows_nothing() -> None:
+    assert merilo("power", "--overlap", 100_000, "--items", 10**9, "--json", "-").status == 0
+    assert consensus_accuracy(0.6, 100_001) == pytest.approx(1)

@@ -115,12 +115,12 @@ def _interval(crowd: Crowd, half_width: float, level: float, each: int) -> dict[
     content: dict[str, Json] = {
         "half_width": half_width,
         "items_if_people_do_not_matter": alone.items,
-        "people_at_so_many_items_each": people_needed(alone.items, crowd.overlap, each),
         "items_each": each,
     }
     if crowd.people is not None:
         needed = items_for_half_width(crowd, half_width, level=level)
         content["items"] = needed.items
+        content["people_at_so_many_items_each"] = people_needed(needed.items, crowd.overlap, each)
         content["design_effect"] = round(needed.design_effect, 6)
         return content
     # Half as many items again leave room for what sharing people adds.
@@ -131,6 +131,7 @@ def _interval(crowd: Crowd, half_width: float, level: float, each: int) -> dict[
             f"{several} items do not give a half-width of {half_width:g} with any number of people"
         )
     content["items"] = several
+    content["people_at_so_many_items_each"] = people_needed(several, crowd.overlap, each)
     content["people_at_least"] = fewest
     return content
 
@@ -178,10 +179,11 @@ def _show(content: dict[str, Json]) -> None:
 
 
 def _interval_text(values: dict[str, Json]) -> str:
+    work = f"; the work itself is that of {values['people_at_so_many_items_each']} people at {values['items_each']} items each"
     text = (
         f"For a half-width of {values['half_width']:g}: {values['items_if_people_do_not_matter']} items if no two shared a "
         f"person; {values['items']} items"
     )
     if "people_at_least" in values:
-        return f"{text} with at least {values['people_at_least']} people"
-    return f"{text} with these people (design effect {values['design_effect']:.2f})"
+        return f"{text} with at least {values['people_at_least']} people{work}"
+    return f"{text} with these people (design effect {values['design_effect']:.2f}){work}"

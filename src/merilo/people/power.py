@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, comb, sqrt
+from math import ceil, exp, lgamma, log, sqrt
 from typing import Final
 
 from merilo.errors import DataError, UsageError
@@ -105,11 +105,7 @@ def consensus_accuracy(person: float, overlap: int) -> float:
         >>> round(consensus_accuracy(0.8, 5), 3)
         0.942
     """
-    tie = (
-        comb(overlap, overlap // 2) * (person * (1 - person)) ** (overlap // 2) / 2
-        if overlap % 2 == 0
-        else 0.0
-    )
+    tie = _divided(overlap, person) / 2 if overlap % 2 == 0 else 0.0
     return at_least(overlap // 2 + 1, overlap, person) + tie
 
 
@@ -119,12 +115,16 @@ def pivotal(person: float, overlap: int) -> float:
     With an odd overlap it is the chance that the others tie; with an even one half the chance that one vote divides them.
     """
     others = overlap - 1
-    if others % 2 == 0:
-        half = others // 2
-        return comb(others, half) * (person * (1 - person)) ** half
-    low = others // 2
-    shared = comb(others, low) * (person * (1 - person)) ** low
-    return shared / 2
+    return _divided(others, person) if others % 2 == 0 else _divided(others, person) / 2
+
+
+def _divided(votes: int, person: float) -> float:
+    """C(n, k) (p q)^k with k = n / 2 rounded down: the chance of a tie, or, of an odd number, of a division by one vote."""
+    half = votes // 2
+    if half and not 0 < person < 1:
+        return 0.0
+    ways = lgamma(votes + 1) - lgamma(half + 1) - lgamma(votes - half + 1)
+    return exp(ways + half * log(person * (1 - person))) if half else 1.0
 
 
 def precision(crowd: Crowd, items: int, *, level: float = 0.95) -> Precision:
