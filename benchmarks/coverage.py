@@ -9,7 +9,7 @@ than chance in so many studies explains (two standard errors). The mean ability 
 coverage of any interval of right-or-wrong items jumps up and down between neighbouring accuracies. The plain bootstrap draws items
 and people with replacement, people drawn twice voting twice, and takes percentiles: what one would write first.
 
-60 studies a cell keep `make bench` short; the table in docs/uncertainty.md is made with `--studies 500 --all`.
+60 studies a cell keep `make bench` short; the tables in docs/uncertainty.md are made with `--studies 300 --all`.
 """
 
 from __future__ import annotations
