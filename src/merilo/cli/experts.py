@@ -11,7 +11,7 @@ import typer
 from merilo.cli.output import OutFolder, emit_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.datasets import dataset
-from merilo.files import refuse_existing
+from merilo.files import guarded, refuse_existing
 from merilo.items import Json, Split, read_split, write_splits
 from merilo.people import platforms
 from merilo.people.baseline import baseline
@@ -196,7 +196,7 @@ def baseline_(
         with folder.filled() as hidden:
             (hidden / "experts.json").write_text(as_text(summary), encoding="utf-8")
             if bag:
-                expert_items(bag, responses).write_csv(hidden / "items.csv")
+                guarded(expert_items(bag, responses)).write_csv(hidden / "items.csv")
     if json_to:
         emit_json(summary, json_to)
     if json_to != "-":

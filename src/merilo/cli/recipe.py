@@ -12,6 +12,7 @@ import typer
 from merilo.cli.output import OutFolder, emit_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.errors import UsageError
+from merilo.files import guarded
 from merilo.items import Json
 from merilo.people.provenance import provenance
 from merilo.people.recipes.declaration import Recipe, names, recipe, text_of
@@ -84,7 +85,7 @@ def run(
     if folder:
         with folder.filled() as hidden:
             (hidden / "recipe.json").write_text(as_text(summary), encoding="utf-8")
-            result.table.write_csv(hidden / "items.csv")
+            guarded(result.table).write_csv(hidden / "items.csv")
     for sentence in result.left_undone:
         say(sentence)
     if json_to:

@@ -285,6 +285,14 @@ def test_the_command_follows_a_recipe_and_writes_every_item(
     assert main(words[:-4] + words[5:]) == 2  # --out exists
 
 
+def test_a_spreadsheet_runs_nothing_of_the_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own, out = tmp_path / "own.yaml", tmp_path / "out"
+    own.write_text("name: own\nitem: [text]\nquestions: {clear: {}}\nmin_votes: 1\n", encoding="utf-8")
+    answers = toloka(tmp_path / "a.tsv", ["text"], [(["=1+1"], "w", "@SUM(A1)", "")])
+    assert main(["recipe", "run", str(own), "--files", f"clear={answers}", "--out", str(out)]) == 0
+    assert (out / "items.csv").read_text(encoding="utf-8").splitlines()[1] == "'=1+1,'@SUM(A1)"
+
+
 def test_recipes_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipe", "list"]) == 0
     assert all(name in capsys.readouterr().out for name in ["rudetox"])
