@@ -21,7 +21,7 @@ from merilo.sandbox.backends import NoJail, Start
 from merilo.sandbox.doctor import descendants
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.pool import ATTEMPTS, Pool
-from merilo.sandbox.program import Execution, Limits, Outcome, Program
+from merilo.sandbox.program import Check, Execution, Limits, Outcome, Program
 
 SOURCES = Path(merilo.__file__).parent.parent
 
@@ -149,6 +149,39 @@ def test_answers_before_a_failure_are_kept(pool: Pool) -> None:
     assert execution.answers[5].error == "exit 7"
 
 
+def test_a_program_that_does_not_load_fails_every_call_alike(pool: Pool) -> None:
+    for source, outcome in {
+        "1 / 0": Outcome.EXCEPTION,
+        "kept = bytearray(10 ** 11)": Outcome.MEMORY,
+        "def f( nonsense": Outcome.SYNTAX_ERROR,
+        "": Outcome.NO_SUCH_FUNCTION,
+    }.items():
+        (execution,) = pool.run([Program("load", source, "f", ({}, {}, {}))])
+        assert [answer.outcome for answer in execution.answers] == [outcome] * 3
+
+
+def test_too_little_memory_even_to_read_the_program_is_called_so() -> None:
+    with Pool(1, backend=jail_or_skip(), limits=Limits(memory_bytes=2**20)) as pool:
+        for tests in (({},), Check("def check(c):\n    c()")):
+            source = f"def attack():\n    return 1\nx = '{'x' * 5_000_000}'"
+            assert only(pool, source, tests).outcome is Outcome.MEMORY
+
+
+def test_a_worker_that_is_stuck_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker ends late programs; the pool ends late workers."""
+    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.1)
+    with jailed(Limits(wall_seconds=0.5)) as pool:
+        processes = everything_of(pool)
+        os.kill(processes[-1], signal.SIGSTOP)
+        assert is_healthy(pool)
+        assert pool.pids != processes[:1]
+
+
+def test_a_program_without_tests_has_no_outcome() -> None:
+    with pytest.raises(UsageError, match="no tests"):
+        Program("bare", "", "f", ())
+
+
 def test_the_time_of_a_program_is_measured_from_outside(pool: Pool) -> None:
     execution = only(
         pool, "import time\ntime.time = time.monotonic = lambda: 0\ndef attack():\n    time.sleep(0.2)"
@@ -200,10 +233,11 @@ def test_a_jail_whose_inner_process_is_killed_is_replaced(which: int) -> None:
         assert outlives(handles) == []
 
 
-def test_closing_a_pool_leaves_nothing() -> None:
+def test_closing_a_pool_leaves_nothing_and_may_be_done_twice() -> None:
     with jailed(workers=2) as pool:
         is_healthy(pool)
         processes = watched(everything_of(pool))
+    pool.close()
     assert outlives(processes) == []
 
 

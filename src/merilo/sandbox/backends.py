@@ -201,7 +201,9 @@ class Docker:
 
     def close(self) -> None:
         """See `Backend`."""
-        os.close(self._profile)
+        if self._profile >= 0:
+            os.close(self._profile)
+            self._profile = -1
 
 
 def container_arguments(image: str, limits: Limits, profile: str, packages: Path | None) -> list[str]:

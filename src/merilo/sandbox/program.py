@@ -130,6 +130,9 @@ class Program:
         seed: the state of `random` at the program's start. Runs with the same seed give the same answers; a retry that
             wants other luck passes another.
 
+    Raises:
+        UsageError: no call at all: such a program has no outcome.
+
     Example:
         >>> program = Program("1", "double = lambda x: 2 * x", "double", ({"x": 2}, {"x": "ab"}))
         >>> program.seed
@@ -141,6 +144,10 @@ class Program:
     entry_point: str
     tests: tuple[Call, ...] | Check
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.tests:
+            raise UsageError(f"program '{self.id}' has no tests")
 
 
 @dataclass(frozen=True, slots=True)

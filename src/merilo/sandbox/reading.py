@@ -31,9 +31,6 @@ _FAILURES: Final = {
 #: And in a judge's.
 _REFUSALS: Final = {**_FAILURES, "refused": Outcome.REFUSED, "broken": Outcome.REFUSED}
 
-#: Records that concern the whole program, and stand alone.
-_OF_THE_PROGRAM: Final = {Outcome.SYNTAX_ERROR, Outcome.NO_SUCH_FUNCTION}
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -123,8 +120,6 @@ def _answers(said: bytes, calls: int, ending: Answer) -> tuple[Answer, ...]:
         answer = Answer(Outcome.COMPLETED, text=record[1]) if completed else _failure(record, _FAILURES)
         if answer is None:
             break
-        if answer.outcome in _OF_THE_PROGRAM:
-            return (answer,) * calls
         answers.append(answer)
     return (*answers, *[ending] * (calls - len(answers)))
 

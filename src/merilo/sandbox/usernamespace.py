@@ -80,4 +80,6 @@ class RootsNamespace:
 
     def close(self) -> None:
         """Let the namespace go; jails that run in it keep it."""
-        os.close(self.descriptor)
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1

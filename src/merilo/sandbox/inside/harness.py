@@ -34,6 +34,9 @@ _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENETUNREACH
 
 Answering = Callable[[Job, int, int], None]
 
+#: Written where not even the harness has the memory that it needs.
+OUT_OF_MEMORY = frames.frame(b'["memory"]')
+
 #: How much of what a program says about its failure is kept.
 LONGEST_MESSAGE = 500
 
@@ -84,12 +87,14 @@ def load(job: Job) -> Callable[..., object]:
 
 
 def answer_calls(job: Job, descriptor: int, longest: int) -> None:
-    """Make every test call and write one record for each; one record alone if the program does not load."""
+    """Make every test call and write one record for each: the same for all, if the program does not load."""
     arguments = [plain.unpacked(call) for call in job[3]]
     try:
         function = load(job)
     except FailedToLoadError as error:
-        frames.write(descriptor, _packed(error.record))
+        record = _packed(error.record)
+        for _ in arguments:
+            frames.write(descriptor, record)
         return
     for keywords in arguments:
         frames.write(descriptor, _packed(_outcome_of_call(function, keywords, longest)))

@@ -191,6 +191,8 @@ class Server:
             os.chdir(self.settings["scratch"][0])
             job = marshal.loads(self._program.content)  # noqa: S302 - the pool wrote it
             answer(job, descriptor, self.longest)
+        except MemoryError:
+            os.write(descriptor, harness.OUT_OF_MEMORY)
         finally:
             os._exit(0)
 
