@@ -132,3 +132,13 @@ def test_on_lcs_one_person_reaches_far_less_than_the_crowd(pools: Path) -> None:
     assert 0.4 < found["single_person"]["mean"] < 0.5
     assert found["single_person"]["spread"] > 0.15
     assert found["metrics"]["acc"]["design_effect"] > 1.5
+
+
+def test_the_published_procedure_has_the_same_intervals_whether_it_is_asked_for_or_stands_beside(
+    tmp_path: Path,
+) -> None:
+    arguments = study(tmp_path)
+    beside = merilo("baseline", *arguments, "--json", "-").json["metrics"]["acc"]["by_majority_alone"]
+    alone = merilo("baseline", *arguments, "--resolve", "none", "--json", "-").json["metrics"]["acc"]
+    for name in ("value", "ci95", "ci95_items_and_annotators", "n"):
+        assert beside[name] == alone[name]

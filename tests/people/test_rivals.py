@@ -294,3 +294,25 @@ def test_a_models_spelling_is_brought_to_the_peoples(tmp_path: Path) -> None:
     plain = compared(people, model(tmp_path / "m.csv", answers))["models"]
     shouted = {item: [f"«{answer.lower()}»." for answer in given] for item, given in answers.items()}
     assert compared(people, model(tmp_path / "m.csv", shouted))["models"] == plain
+
+
+def test_a_list_of_answers_is_a_list_of_samples(tmp_path: Path) -> None:
+    people, answers = study(tmp_path), guesses(samples=4)
+    lines = tmp_path / "m.jsonl"
+    lines.write_text(
+        "".join(json.dumps({"id": item, "answer": given}) + "\n" for item, given in answers.items())
+    )
+    assert compared(people, lines)["models"] == compared(people, model(tmp_path / "m.csv", answers))["models"]
+    lines.write_text('{"id": "q0", "answer": [["A"]]}\n')
+    refused = merilo("compare", people, lines)
+    assert refused.status == 2
+    assert "neither a text nor a list" in refused.complaint
+
+
+def test_ids_that_stand_for_several_items_are_refused(tmp_path: Path) -> None:
+    people = study(tmp_path)
+    table = people / "consensus.parquet"
+    pl.read_parquet(table).with_columns(pl.lit("q0").alias("id")).write_parquet(table)
+    refused = merilo("compare", people, model(tmp_path / "m.csv", guesses()))
+    assert refused.status == 1
+    assert "several items" in refused.complaint

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, get_args
@@ -12,7 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.errors import DataError, InputError
-from merilo.items import Json, read_json
+from merilo.files import listed
+from merilo.items import Json, parse_json, read_json
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.figures import vote_weights
 from merilo.people.gold import read_gold, records
@@ -125,11 +127,7 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
     by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
     return Crowd(
         str(folder),
-        tuple(
-            known.select(
-                pl.coalesce(pl.col("id").cast(pl.String), pl.col("item").cast(pl.String))
-            ).to_series()
-        ),
+        _names(known, folder),
         tuple(known["gold"].cast(pl.String)),
         tuple(known["label"].cast(pl.String)),
         votes,
@@ -140,12 +138,26 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
     )
 
 
+def _names(known: pl.DataFrame, folder: Path) -> tuple[str, ...]:
+    """The items' ids; their numbers where the right answers came without ids."""
+    ids, numbers = known["id"].cast(pl.String), known["item"].cast(pl.String)
+    if ids.null_count() == known.height:
+        return tuple(numbers)
+    names = tuple(ids.fill_null("item " + numbers))
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise DataError(
+            f"{len(twice)} ids stand for several items ({listed(twice, 5)}): models cannot be matched",
+            file=folder,
+        )
+    return names
+
+
 def read_samples(path: Path, crowd: Crowd) -> Samples:
     """Read a model's answers, and bring them to the spelling that the people's answers were brought to.
 
     Args:
-        path: CSV, TSV, JSON or JSONL with `id`, `answer` and, where a model was asked more than once, `sample`; or a
-            submission's file of one dataset.
+        path: CSV, TSV, JSON or JSONL with `id`, `answer` and, where a model was asked more than once, `sample`; in JSON the
+            answer may also be the list of all samples; or a submission's file of one dataset.
         crowd: the people whom the model is compared with.
 
     Raises:
@@ -166,14 +178,15 @@ def read_samples(path: Path, crowd: Crowd) -> Samples:
         if item is None:
             raise InputError("an answer without an id", file=path, row=row)
         answers = found.setdefault(item, {})
-        if (sample or "1") in answers:
-            hint = (
-                ""
-                if sampled
-                else "; where a model was asked more than once, 'sample' tells the answers apart"
-            )
-            raise InputError(f"item {item[:60]!r} is answered twice{hint}", file=path, row=row)
-        answers[sample or "1"] = answer or ""
+        for name, text in _samples(path, row, sample, answer or ""):
+            if name in answers:
+                hint = (
+                    ""
+                    if sampled
+                    else "; where a model was asked more than once, 'sample' tells the answers apart"
+                )
+                raise InputError(f"item {item[:60]!r} is answered twice{hint}", file=path, row=row)
+            answers[name] = text
     spelling = _spelling({answer for answers in found.values() for answer in answers.values()}, crowd)
     return Samples(
         path.stem,
@@ -183,6 +196,23 @@ def read_samples(path: Path, crowd: Crowd) -> Samples:
             for item, answers in found.items()
         },
     )
+
+
+def _samples(path: Path, row: int, sample: str | None, answer: str) -> Iterator[tuple[str, str]]:
+    """The samples that a row holds: one, or in JSON a list of them."""
+    if path.suffix.lower() not in {".json", ".jsonl", ".ndjson"} or not answer.startswith("["):
+        yield sample or "1", answer
+        return
+    try:
+        given = parse_json(answer, file=path, row=row)
+    except InputError:
+        # A text that only begins like a list.
+        yield sample or "1", answer
+        return
+    if not isinstance(given, list) or not all(isinstance(one, str | int | float | None) for one in given):
+        raise InputError("the answer is neither a text nor a list of texts", file=path, row=row)
+    for number, one in enumerate(given, start=1):
+        yield str(number), "" if one is None else str(one)
 
 
 def _by_sample(answers: dict[str, str]) -> list[tuple[str, str]]:

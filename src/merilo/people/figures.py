@@ -29,11 +29,13 @@ class Figures:
 
     Attributes:
         crowd: the consensus figure with its uncertainty over items and annotators together.
+        published: the same by majorities of `min_votes` alone, other items left out, where the settings ask for another way.
         single: the single person's figure.
         names: the annotators' ids, by code.
     """
 
     crowd: TwoWay
+    published: TwoWay | None
     single: Individuals
     names: pl.Series
 
@@ -100,7 +102,20 @@ def figures(
         )
     except DataError:
         return None
-    return Figures(crowd, individuals(known, right), everyone.annotators)
+    return Figures(
+        crowd,
+        None if by_majority else _by_majorities(known, right, settings.min_votes),
+        individuals(known, right),
+        everyone.annotators,
+    )
+
+
+def _by_majorities(votes: Votes, right: FloatArray, min_votes: int) -> TwoWay | None:
+    """The figure of the published procedure; `None` where there is no majority at all."""
+    try:
+        return two_way(votes, right, min_votes=min_votes)
+    except DataError:
+        return None
 
 
 def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:

@@ -27,6 +27,13 @@ def crowd_summary(figures: Figures | None) -> dict[str, Json]:
     }
 
 
+def published_summary(figures: Figures | None) -> dict[str, Json]:
+    """What stands beside the figure by majorities alone."""
+    if figures is None or figures.published is None:
+        return {}
+    return {"ci95_items_and_annotators": interval_json(figures.published.interval)}
+
+
 def single_summary(figures: Figures | None) -> Json:
     """What single people reach."""
     if figures is None:

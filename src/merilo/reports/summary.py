@@ -15,7 +15,7 @@ from merilo.people.groups import Group
 from merilo.people.provenance import Provenance
 from merilo.people.quality.study import StudyQuality
 from merilo.reports.audit import audit_in_short
-from merilo.reports.figures import crowd_summary, single_summary
+from merilo.reports.figures import crowd_summary, published_summary, single_summary
 from merilo.reports.quality import quality_summary, sensitivity_summary
 
 
@@ -150,6 +150,7 @@ def _metric(score: Score, baseline: Baseline) -> dict[str, Json]:
         content["by_majority_alone"] = {
             "value": _number(baseline.published.value),
             "ci95": _interval(baseline.published.interval),
+            **published_summary(baseline.figures),
             "n": baseline.published.n,
         }
     if baseline.bounds:
