@@ -207,6 +207,25 @@ def test_the_last_block_that_defines_the_function_is_the_models_last_word():
     )
 
 
+def test_imports_and_helpers_in_blocks_of_their_own_are_found():
+    helper = "```python\nimport functools as f, os.path\n```\nThen:\n```\n@f.lru_cache\ndef one(x):\n    return START + x\n\nSTART = 0\none('no number')\n```"
+    main = "```python\ndef total(numbers):\n    return sum(map(one, numbers))\n```"
+    shell = "```bash\nSTART = 1\n```"
+    assert answers(f"First:\n{helper}\nNow the function:\n{main}\n{shell}\n") == 6
+    assert answers(f"{main}\nwith\n{helper}\n{shell}\n") == 6
+    body = "```python\n    return sum(map(one, numbers))\n```"
+    assert answers(f"First:\n{helper}\nNow the body:\n{body}\n{shell}\n") == 6
+
+
+def test_a_helper_that_the_chosen_block_defines_is_not_taken_from_a_draft():
+    draft = "```python\ndef one(x):\n    return 0\n\ndef total(numbers):\n    return 0\n```"
+    final = (
+        "```python\ndef one(x):\n    return x\n\ndef total(numbers):\n    return sum(map(one, numbers))\n```"
+    )
+    assert answers(f"{draft}\nBetter:\n{final}") == 6
+    assert "return 0" not in extract(f"{draft}\nBetter:\n{final}", STUB).source
+
+
 def test_a_block_of_python_goes_before_one_of_another_language():
     assert answers("```bash\nls\n```\n```python\nreturn sum(numbers)\n```\n") == 6
 

@@ -9,9 +9,11 @@ the jail to find out.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from merilo.sandbox.definitions import Definition, end_of_block, needed, read_definitions
 from merilo.sandbox.fences import Block, read_fences
 from merilo.sandbox.layout import Layout, Statement, read_layout
 
@@ -45,6 +47,21 @@ class Extraction:
     def rule(self) -> str:
         """The rule that was used, in words: "fenced: function"."""
         return f"{self.place}: {self.form}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """Code that was found.
+
+    Attributes:
+        place: where.
+        whole: whether the model marked both its ends, so that all of it is meant.
+        elsewhere: what the answer defines outside of it.
+    """
+
+    place: Place
+    whole: bool = False
+    elsewhere: Sequence[Definition] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +102,11 @@ class Stub:
 def extract(completion: str, stub: Stub) -> Extraction:
     r"""Cut the program out of a completion.
 
-    The code is looked for in fences first (the last block that defines the entry point, else the first block of
-    Python), then between prose. What defines the entry point is taken as it is, with the stub's imports and given
-    functions before it; anything else is the body of the stub's function and gets its indentation. Code that may have
-    been cut short (no fence that closes) ends where the function ends, but for the functions below that it uses.
+    The code is looked for in fences first (the last block that defines the entry point, else the first with a body; what
+    other blocks define and it uses comes along), then between prose. What defines the entry point is taken as it is, with
+    the stub's imports and given functions before it; anything else is the body of the stub's function and gets its
+    indentation. Code that may have been cut short (no fence that closes) ends where the function ends, but for the
+    definitions below that it uses.
 
     Args:
         completion: what the model wrote.
@@ -108,16 +126,19 @@ def extract(completion: str, stub: Stub) -> Extraction:
     if marked is not None:
         before = read_layout(marked.before)
         if marked.bare and before.begins_with_code():
-            return _complete(before, stub, "before a fence", whole=False)
+            return _complete(before, stub, _Code("before a fence"))
         block = _choose(marked.blocks, stub)
         if block is not None and not (before.begins_with_code() and not _defines(block, stub)):
             place: Place = "fenced" if block.closed else "unclosed fence"
-            return _complete(read_layout(block.code), stub, place, whole=block.closed)
+            others = [
+                other for other in marked.blocks if other is not block and not _is_other_language(other)
+            ]
+            return _complete(read_layout(block.code), stub, _Code(place, block.closed, _definitions(others)))
         if before.segments:
-            return _complete(before, stub, "before a fence", whole=False)
+            return _complete(before, stub, _Code("before a fence"))
     layout = read_layout(text)
     alone = not layout.segments or (layout.begins_with_code() and len(layout.segments) == 1)
-    return _complete(layout, stub, "bare" if alone else "between prose", whole=False)
+    return _complete(layout, stub, _Code("bare" if alone else "between prose"))
 
 
 def _answer(completion: str) -> str:
@@ -143,14 +164,29 @@ def _is_plain_body(text: str, stub: Stub) -> bool:
     return re.match(rf"[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(stub.entry_point)}\b", first) is None
 
 
+def _is_other_language(block: Block) -> bool:
+    return bool(block.language) and not block.is_python
+
+
+def _definitions(blocks: list[Block]) -> list[Definition]:
+    """What blocks define that the chosen one may need: a model may write its imports and helpers apart."""
+    layouts = [read_layout(block.code) for block in blocks]
+    return [
+        one for layout in layouts for segment in layout.segments for one in read_definitions(layout, segment)
+    ]
+
+
 def _choose(blocks: list[Block], stub: Stub) -> Block | None:
-    """The last block that defines the entry point, else the first of Python, of no language, of any."""
+    """The last block that defines the entry point; else one with a body: of Python, of no language, of any."""
     defining = [block for block in blocks if _defines(block, stub)]
     if defining:
         return defining[-1]
-    filled = [block for block in blocks if block.code.strip()]
-    ranked = sorted(filled, key=lambda block: 0 if block.is_python else 1 if not block.language else 2)
-    return ranked[0] if ranked else None
+
+    def rank(block: Block) -> tuple[bool, int]:
+        segments = read_layout(block.code).segments
+        return not any(map(_returns, segments)), 0 if block.is_python else 1 if not block.language else 2
+
+    return min((block for block in blocks if block.code.strip()), key=rank, default=None)
 
 
 def _defines(block: Block, stub: Stub) -> bool:
@@ -167,109 +203,65 @@ def _definition(segment: list[Statement], name: str) -> int | None:
     return None
 
 
-def _complete(layout: Layout, stub: Stub, place: Place, *, whole: bool) -> Extraction:
-    """Make a program of the code that was found.
-
-    Args:
-        layout: the code, perhaps with prose around.
-        stub: what it completes.
-        place: where it was found.
-        whole: whether the model marked both its ends, so that all of it is meant.
-    """
+def _complete(layout: Layout, stub: Stub, code: _Code) -> Extraction:
+    """Make a program of the code that was found, perhaps with prose around."""
     if not layout.segments:
-        return _program(stub.prompt, place, "nothing")
+        return _program(stub.prompt, code.place, "nothing")
     defining = [part for part in layout.segments if _definition(part, stub.entry_point) is not None]
     if defining:
         first = layout.begins_with_code() and defining[0] is layout.segments[0]
-        segment = defining[0] if first or whole else defining[-1]
-        return _function(layout, segment, stub, place, whole=whole)
+        segment = defining[0] if first or code.whole else defining[-1]
+        return _function(layout, segment, stub, code)
     segment = layout.segments[0]
     if not segment[0].indent and _lost_indent(segment) is None and not _is_body(segment):
-        return _with_preamble(
-            layout.cut(0, len(layout.lines)) if whole else _text(layout, segment), stub, place, "module"
-        )
-    return _body(layout, segment, stub, place)
+        text = layout.cut(0, len(layout.lines)) if code.whole else _text(layout, segment)
+        return _with_preamble(text, stub, code.place, "module")
+    return _body(layout, segment, stub, code)
 
 
-def _function(
-    layout: Layout, segment: list[Statement], stub: Stub, place: Place, *, whole: bool
-) -> Extraction:
+def _function(layout: Layout, segment: list[Statement], stub: Stub, code: _Code) -> Extraction:
     """The entry point is defined: take its definition, and all that it needs."""
     base = segment[0].indent
-    if whole and len(layout.segments) == 1:
-        kept, source = segment, layout.cut(0, len(layout.lines), base)
+    if code.whole and len(layout.segments) == 1:
+        kept, below = segment, []
+        source = layout.cut(0, len(layout.lines), base)
     else:
-        kept = _with_what_it_uses(layout, segment, stub)
+        end = end_of_block(segment, _definition(segment, stub.entry_point) or 0)
+        kept, below = segment[:end], _below(layout, segment, end)
         source = "".join(layout.cut(statement.first, statement.last, base) for statement in kept)
-    outermost = [statement for statement in kept if statement.indent == base]
-    form: Form = "function" if len(outermost) == 1 else "module"
-    return _with_preamble(source, stub, place, form)
+    bound = {statement.bound for statement in kept if statement.indent == base} - {None}
+    below_text = needed(source, below, [stub.entry_point])
+    above = needed(source + below_text, code.elsewhere, [stub.entry_point, *filter(None, bound)])
+    alone = sum(statement.indent == base for statement in kept) == 1 and not below_text and not above
+    return _with_preamble(above + source + below_text, stub, code.place, "function" if alone else "module")
 
 
-def _with_what_it_uses(layout: Layout, segment: list[Statement], stub: Stub) -> list[Statement]:
-    """From the beginning of the segment to the end of the entry point, and later definitions that it names."""
-    start = _definition(segment, stub.entry_point) or 0
-    end = _end_of_block(segment, start)
-    rest = [*segment[end:]]
+def _below(layout: Layout, segment: list[Statement], end: int) -> list[Definition]:
+    """What is defined in a text below some statements of one of its segments."""
+    found = read_definitions(layout, segment[end:])
     for other in layout.segments[layout.segments.index(segment) + 1 :]:
-        rest += other
-    return segment[:end] + _used(layout, segment[:end], rest, stub.entry_point)
-
-
-def _end_of_block(statements: list[Statement], start: int) -> int:
-    """The index of the first statement after the block that `start` begins."""
-    end = start + 1
-    while end < len(statements) and len(statements[end].indent) > len(statements[start].indent):
-        end += 1
-    return end
-
-
-def _used(layout: Layout, kept: list[Statement], rest: list[Statement], entry_point: str) -> list[Statement]:
-    """The definitions among the rest whose names the kept code holds, and those that these hold in turn."""
-    blocks: list[list[Statement]] = []
-    index = 0
-    while index < len(rest):
-        end = _end_of_block(rest, index)
-        blocks.append(rest[index:end])
-        index = end
-    named: dict[str, list[int]] = {}
-    for number, block in enumerate(blocks):
-        name = block[0].bound
-        if name is not None and not (name == entry_point and block[0].defines):
-            named.setdefault(name, []).append(number)
-    chosen: set[int] = set()
-    pending = list(_words(layout, kept))
-    while pending:
-        for number in named.pop(pending.pop(), ()):
-            chosen.add(number)
-            pending.extend(_words(layout, blocks[number]))
-    return [statement for number in sorted(chosen) for statement in blocks[number]]
-
-
-def _words(layout: Layout, statements: list[Statement]) -> set[str]:
-    return {
-        word
-        for statement in statements
-        for line in layout.lines[statement.first : statement.last]
-        for word in re.findall(r"[^\W\d]\w*", line)
-    }
+        found += read_definitions(layout, other)
+    return found
 
 
 def _is_body(segment: list[Statement]) -> bool:
     """Whether code of the outermost level is a function's body: it returns, or it defines nothing."""
+    return _returns(segment) or not any(statement.defines for statement in segment)
+
+
+def _returns(segment: list[Statement]) -> bool:
+    """Whether a `return` or `yield` stands outside of every definition."""
     enclosing: list[Statement] = []
-    defines = False
     for statement in segment:
         while enclosing and len(enclosing[-1].indent) >= len(statement.indent):
             enclosing.pop()
         if re.match(r"(?:return|yield)\b", statement.text) and not any(outer.defines for outer in enclosing):
             return True
-        defines = defines or statement.defines
         enclosing.append(statement)
-    return not defines
+    return False
 
 
-def _body(layout: Layout, segment: list[Statement], stub: Stub, place: Place) -> Extraction:
+def _body(layout: Layout, segment: list[Statement], stub: Stub, code: _Code) -> Extraction:
     """The body alone: give it the indentation of the stub's."""
     first = segment[0]
     lost = _lost_indent(segment)
@@ -280,10 +272,10 @@ def _body(layout: Layout, segment: list[Statement], stub: Stub, place: Place) ->
     else:
         head = layout.cut(first.first, first.last, lost, stub.indent).lstrip(" \t")
         text = stub.indent + head + layout.cut(first.last, segment[end - 1].last, lost, stub.indent)
-    used = _used(layout, segment[:end], segment[end:], stub.entry_point)
-    below = "".join(layout.cut(statement.first, statement.last) for statement in used)
+    below = needed(text, read_definitions(layout, segment[end:]), [stub.entry_point])
+    above = needed(text + below, code.elsewhere, [stub.entry_point])
     form: Form = "body" if first.indent == stub.indent else "body, shifted"
-    return _program(stub.prompt + text + below, place, form)
+    return _program(above + stub.prompt + text + below, code.place, form)
 
 
 def _end_of_body(segment: list[Statement], indent: str) -> int:
