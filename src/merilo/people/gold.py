@@ -90,6 +90,10 @@ def read_gold(
         UsageError: `column` is not there.
         DataError: two rows give one item two answers, or nothing matches.
     """
+    if not items.height:
+        raise DataError(
+            "no item is left to take a right answer: every response is to a control item", file=path
+        )
     table = records(path, encoding)
     fields = [name for name in items.columns if name != "item"]
     gold = _gold_column(table, [_named(name, table) for name in fields], answer, column, path)
