@@ -95,8 +95,34 @@ def test_the_report_prints(page, tmp_path: Path) -> None:
     page.emulate_media(media="screen")
 
 
+def test_russian_numbers_and_nouns_agree(page, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\n")
+    opened(page, report(tmp_path, small_pool(people=21, items=1), "--gold", gold))
+    page.click("label[for=in-ru]")
+    text = " ".join(page.inner_text("main").split())
+    assert "acc на 1 вопросе" in text
+    assert "21 разметчик исключено: 0" in text
+    assert "1 вопрос без большинства" in text
+    assert "по 21 ответу" in text
+    page.click("label[for=in-en]")
+    text = " ".join(page.inner_text("main").split())
+    assert "acc on 1 item 95" in text
+
+
+def test_a_single_item_that_people_do_not_agree_on(page, tmp_path: Path) -> None:
+    rows = [*small_pool(items=1), *(row("split", f"{n}", f"w{n}") for n in range(5))]
+    opened(page, report(tmp_path, rows))
+    page.click("label[for=in-ru]")
+    assert "1 вопрос из 2 (50 %) не набрал 3 одинаковых ответов" in page.inner_text("header")
+
+
 def test_nothing_is_cut_off_on_a_telephone(page, tmp_path: Path) -> None:
-    opened(page, report(tmp_path, [*small_pool(), row("x" * 300, "A", "w1" * 40)]))
+    failing = [row("control", "B", f"{'w' * 40}{person}", golden="A") for person in range(3)]
+    rows = [*small_pool(), *failing, row("x" * 300, "no label", "w1" * 40, reward="a lot of money")]
+    folder = tmp_path / ("a_folder_of_a_long_name" * 8)
+    opened(page, report(folder, rows, "--dataset", "ruworldtree", "--resolve", "none"))
     page.set_viewport_size({"width": 360, "height": 700})
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    for language in ("en", "ru"):
+        page.click(f"label[for=in-{language}]")
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     page.set_viewport_size({"width": 1000, "height": 900})

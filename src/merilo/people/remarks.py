@@ -29,18 +29,26 @@ class Remark:
     ru: str
 
 
-def counted(n: int, one: str, few: str, many: str) -> str:
-    """A number with the form of the Russian noun that it asks for.
+def form(n: int, one: str, few: str, many: str) -> str:
+    """The form of the Russian word that a number asks for.
 
     Example:
-        >>> [counted(n, "ответ", "ответа", "ответов") for n in (1, 3, 11, 25, 101)]
-        ['1 ответ', '3 ответа', '11 ответов', '25 ответов', '101 ответ']
+        >>> [form(n, "ответ", "ответа", "ответов") for n in (1, 3, 11, 25, 101)]
+        ['ответ', 'ответа', 'ответов', 'ответов', 'ответ']
     """
     if n % 10 == 1 and n % 100 != 11:
-        return f"{n} {one}"
-    if n % 10 in {2, 3, 4} and n % 100 not in {12, 13, 14}:
-        return f"{n} {few}"
-    return f"{n} {many}"
+        return one
+    return few if n % 10 in {2, 3, 4} and n % 100 not in {12, 13, 14} else many
+
+
+def counted(n: int, one: str, few: str, many: str) -> str:
+    """A number with the form of the Russian word that it asks for.
+
+    Example:
+        >>> counted(22, "ответ", "ответа", "ответов")
+        '22 ответа'
+    """
+    return f"{n} {form(n, one, few, many)}"
 
 
 def reasons_to_reject(low: int, items: int, settings: Settings) -> tuple[Remark, ...]:
@@ -59,7 +67,7 @@ def reasons_to_reject(low: int, items: int, settings: Settings) -> tuple[Remark,
             "low_agreement",
             f"{low} of {items} items ({share:.0%}) have no {settings.min_votes} equal answers, more than the "
             f"{settings.max_low_agreement:.0%} that were allowed: the estimate is not valid and must not be used",
-            f"{counted(low, 'вопрос', 'вопроса', 'вопросов')} из {items} ({share * 100:.0f} %) не набрали "
+            f"{counted(low, 'вопрос', 'вопроса', 'вопросов')} из {items} ({share * 100:.0f} %) не {form(low, 'набрал', 'набрали', 'набрали')} "
             f"{settings.min_votes} одинаковых ответов при допустимых {settings.max_low_agreement * 100:.0f} %: оценка "
             "некорректна, использовать её нельзя",
         ),

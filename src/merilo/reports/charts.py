@@ -90,6 +90,11 @@ def _svg(height: float, body: Sequence[Markup], en: str, ru: str) -> Markup:
     ).format(WIDTH, height, en, ru, Markup("").join(body))
 
 
+def _broad(svg: Markup) -> Markup:
+    """A chart that a telephone shows in part and lets its reader push along, instead of making it too small to read."""
+    return Markup('<div class="chart">{}</div>').format(svg)
+
+
 def interval_bar(value: float, low: float, high: float) -> Markup:
     """A figure between 0 and 1 with its interval on one axis."""
     left, right, y = 16, WIDTH - 16, 30
@@ -168,7 +173,7 @@ def control_chart(dots: Sequence[Dot], threshold: float) -> Markup:
             left, y(threshold), right, y(threshold)
         )
     )
-    return _svg(224, body, "Accuracy on control items", "Точность на контрольных вопросах")
+    return _broad(_svg(224, body, "Accuracy on control items", "Точность на контрольных вопросах"))
 
 
 def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Markup:
@@ -202,7 +207,7 @@ def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Markup:
         if sum(column.values()):
             body.append(_text(left + step * (place + 0.5), base - 5, str(sum(column.values()))))
         body.append(_text(left + step * (place + 0.5), bottom + 18, f"{place * 10}–{(place + 1) * 10}%"))
-    return _svg(220, body, "Items by agreement", "Вопросы по согласию")
+    return _broad(_svg(220, body, "Items by agreement", "Вопросы по согласию"))
 
 
 def standing_chart(
@@ -258,4 +263,4 @@ def standing_chart(
                 x(value) + shift, y + 2, anchor, kind, label, _both("tspan", f"{value:.3f}")
             )
         )
-    return _svg(axis + 26, body, "People and models", "Люди и модели")
+    return _broad(_svg(axis + 26, body, "People and models", "Люди и модели"))

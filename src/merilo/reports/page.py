@@ -17,6 +17,7 @@ from merilo.metrics.score import Interval
 from merilo.people.aggregation import Resolution
 from merilo.people.baseline import Baseline
 from merilo.people.quality.study import StudyQuality
+from merilo.people.remarks import form
 from merilo.people.rivals import Rivalry
 from merilo.reports import charts
 from merilo.reports.audit import doubtful_golds
@@ -24,15 +25,15 @@ from merilo.reports.charts import Dot, Part
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 
 #: How many rows of a table a page shows; the files beside it hold all.
-MOST_ROWS: Final = 30
+MOST_ROWS: Final = 12
 
 _WAYS: Final = (
     (Resolution.UNANIMOUS, "way-1", "All agree", "Единогласно"),
     (Resolution.MAJORITY, "way-2", "Majority", "Большинство"),
     (Resolution.PLURALITY, "way-3", "Most votes", "Больше всего голосов"),
-    (Resolution.SKILL, "way-4", "Tie, larger sum of skill", "Ничья, больше сумма навыков"),
-    (Resolution.TOP_SKILL, "way-5", "Tie, the most skilled", "Ничья, самые умелые"),
-    (Resolution.GLAD, "way-6", "Tie, GLAD abilities", "Ничья, способности по GLAD"),
+    (Resolution.SKILL, "way-4", "Tie, larger sum of skill", "Ничья: по сумме навыков"),
+    (Resolution.TOP_SKILL, "way-5", "Tie, the most skilled", "Ничья: по самым умелым"),
+    (Resolution.GLAD, "way-6", "Tie, GLAD abilities", "Ничья: по способностям GLAD"),
     (Resolution.DAWID_SKENE, "way-5", "Dawid–Skene", "Дэвид — Скин"),
     (Resolution.UNRESOLVED, "way-0", "Without an answer", "Без ответа"),
 )
@@ -83,6 +84,7 @@ def page(
     )
     environment.filters["number"] = charts.number
     environment.filters["sign"] = _sign
+    environment.filters["form"] = form
     template = environment.get_template("report.html.j2")
     return template.render(
         baseline=baseline,
@@ -93,7 +95,9 @@ def page(
         figures=_figures(baseline),
         control_chart=_control_chart(baseline),
         agreement_chart=_agreement_chart(baseline),
-        excluded=baseline.annotators.filter("excluded").sort("control_accuracy").to_dicts(),
+        excluded=baseline.annotators.filter("excluded")
+        .sort(["responses", "control_accuracy", "annotator"], descending=[True, False, False])
+        .to_dicts(),
         doubtful=_doubtful(baseline),
         fields=[name for name in baseline.consensus.columns if name not in _OWN_COLUMNS],
         rows=_rows(content),
