@@ -26,6 +26,9 @@ from merilo.sandbox.pool import Pool
 from merilo.sandbox.probes import FORGERIES, PROBES, TRACES, Probe, Sign
 from merilo.sandbox.program import Check, Execution, Outcome, Program
 
+#: Stands by, and clears the folder away if the doctor is killed.
+_BYSTANDER: Final = "import shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], ignore_errors=True)"
+
 #: Seconds that a killed process may take to be seen dead.
 _DYING: Final = 5.0
 
@@ -108,8 +111,8 @@ def targets() -> Iterator[Targets]:
         for listener in (network, local):
             listener.setblocking(False)
         bystander = stack.enter_context(
-            subprocess.Popen(
-                [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"],
+            subprocess.Popen(  # noqa: S603 - our own interpreter
+                [sys.executable, "-S", "-c", _BYSTANDER, str(folder)],
                 stdin=subprocess.PIPE,
                 env={"MERILO_SECRET": secret},
             )
