@@ -217,6 +217,13 @@ def test_a_file_that_holds_no_items_is_refused_with_the_place(tmp_path: Path, te
     assert str(caught.value).startswith(str(file))
 
 
+def test_a_key_that_stands_twice_is_found_in_one_pass() -> None:
+    keys = [*range(300_000), 299_999, 7]
+    # Counting each key would take hours here, so a search that is not linear never ends this test.
+    with pytest.raises(InputError, match="the key '299999' stands twice"):
+        parse_json("{" + ", ".join(f'"{key}": 0' for key in keys) + "}", file="hostile.json")
+
+
 def test_a_bad_line_of_jsonl_is_named_by_its_row(tmp_path: Path) -> None:
     file = tmp_path / "test.jsonl"
     file.write_text(f"{json.dumps(entry(1))}\n\n{{\n", encoding="utf-8")

@@ -245,9 +245,11 @@ def _refuse_constant(name: str) -> NoReturn:
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key '{twice[:60]}' stands twice in one object")
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key '{key[:60]}' stands twice in one object")
+            seen.add(key)
     return found
 
 

@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 import merilo.datasets
+from merilo.datasets.generators.arithmetic import SUBTASKS
+from merilo.datasets.rendering import prompts
 
 BUNDLED = Path(merilo.datasets.__file__).parent
 
@@ -510,8 +512,12 @@ def test_computable_inputs_keep_to_the_methodology() -> None:
 
 def test_every_subtask_of_modified_arithmetic_is_there_twice() -> None:
     subtasks = Counter(item["meta"]["task_type"] for item in split_of("rumodar", "test"))
-    assert len(subtasks) == 6
-    assert set(subtasks.values()) == {2}
+    assert subtasks == dict.fromkeys(SUBTASKS, 2), "as the generator names them"
+
+
+def test_a_prompt_that_tells_the_order_of_operations_leaves_none_out() -> None:
+    for prompt in prompts(merilo.datasets.dataset("rumultiar"))[""]:
+        assert ("умножение" in prompt) == ("деление" in prompt)
 
 
 # Labels, domains, criteria.

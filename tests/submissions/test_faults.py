@@ -1,6 +1,7 @@
 """The benchmark's errors: each with its exact name, its place and a sentence in two languages, all of them at once."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,7 @@ def test_an_unreadable_file_is_one_error(content: bytes, told: str) -> None:
     assert found.kind == "unreadable_file"
     assert told in found.message.en
     assert "\n" not in found.message.en + found.message.ru
+    assert set(re.findall("[A-Za-z]+", found.message.ru)) <= {"JSON", "UTF", "NaN"}, "half of it is English"
 
 
 def test_a_byte_order_mark_is_no_error() -> None:

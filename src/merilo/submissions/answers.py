@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -61,7 +62,20 @@ def parse_file(content: bytes, file: str) -> tuple[Json, Fault | None]:
     try:
         return parse_json(text, file=file), None
     except InputError as error:
-        return None, fault("unreadable_file", f"это не строгий JSON ({error.message})", f"it {error.message}")
+        return None, fault("unreadable_file", f"это не строгий JSON: {_reason(error)}", f"it {error.message}")
+
+
+def _reason(error: InputError) -> str:
+    """Why `parse_json` refused, in Russian."""
+    match error.__cause__:
+        case json.JSONDecodeError() as found:
+            return f"ошибка в строке {found.lineno}, столбец {found.colno}"
+        case UnicodeEncodeError():
+            return "половина суррогатной пары"
+        case RecursionError():
+            return "слишком глубокая вложенность"
+        case _:
+            return "NaN, бесконечность, повторённый ключ или слишком длинное число"
 
 
 def read_answers(content: Json, dataset: Dataset, items: Sequence[Item]) -> Answers:

@@ -17,8 +17,8 @@ from merilo.items import Item, Json, Split
 from merilo.submissions.scoring import Gold, read_gold
 from merilo.submissions.sheets import read_sheet
 
-#: The date that archives bear, so that the same answers give the same bytes.
 _LONGEST_NUMBER: Final = 19
+#: The date that archives bear, so that the same answers give the same bytes.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv")
 #: How many words a random free answer has.
