@@ -1,5 +1,6 @@
 """Ways to jail: what is asked of them, when they refuse, and that verdicts do not depend on them."""
 
+import ast
 import os
 import pwd
 import shutil
@@ -14,7 +15,7 @@ import merilo
 from merilo.errors import MissingPartError, UsageError
 from merilo.sandbox import seccomp
 from merilo.sandbox.backends import Bubblewrap, Docker, NoJail, backend, container_arguments
-from merilo.sandbox.interpreter import available, interpreter
+from merilo.sandbox.interpreter import Interpreter, available, interpreter
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 
@@ -84,6 +85,35 @@ def test_verdicts_are_the_same_on_every_python(
         got = verdicts(pool)
         assert pool.python == python
     assert got == expected
+
+
+RUNNER = """
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Check, Limits, Program
+with Pool.open(1, python={python!r}, limits=Limits(wall_seconds=1)) as pool:
+    print(ascii({{one.id: (one.outcome.value, one.texts, one.error) for one in pool.run({programs!r})}}))
+"""
+
+
+@pytest.mark.parametrize(
+    "host",
+    [one for one in available() if tuple(map(int, one.version.split("."))) >= (3, 11)],
+    ids=lambda one: one.version,
+)
+def test_verdicts_do_not_depend_on_the_python_that_runs_merilo(
+    host: Interpreter, expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]]
+) -> None:
+    """The pool needs nothing but the standard library; the Python of the jail stays the same."""
+    done = subprocess.run(
+        [host.executable, "-c", RUNNER.format(python=str(interpreter().executable), programs=PROGRAMS)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    got = ast.literal_eval(done.stdout)
+    assert got == {name: (outcome.value, texts, error) for name, (outcome, texts, error) in expected.items()}
 
 
 class AsInAContainer(Bubblewrap):
