@@ -23,7 +23,17 @@ def test_words_are_not_truth_values_where_no_such_labels_are_used() -> None:
     assert unify(["да", "возможно"], ["A", "B"]) == {"да": "да", "возможно": "возможно"}
 
 
-@given(st.lists(st.text(max_size=8), max_size=8), st.lists(st.text(min_size=1, max_size=4), max_size=4))
+def test_a_word_among_other_labels_is_no_truth_value() -> None:
+    assert unify(["3", "1", "yes"]) == {"3": "3", "1": "1", "yes": "yes"}
+
+
+#: Answers that are one label typed in many ways, and answers that only look like it.
+TYPED = st.sampled_from(
+    "0 1 true True TRUE false Да да Нет нет yes No YES 1.0 1.00 0,0 01 a A b".split()
+) | st.text(max_size=4)
+
+
+@given(st.lists(TYPED, max_size=8), st.lists(TYPED.filter(bool), max_size=4))
 def test_every_answer_gets_a_label_and_labels_stay_themselves(written: list[str], labels: list[str]) -> None:
     mapping = unify(written, labels)
     assert set(mapping) == set(written)

@@ -42,18 +42,25 @@ def unify(written: Iterable[str], labels: Sequence[str] | None = None) -> dict[s
     }
     known = set(labels or ())
     by_case = {label.casefold(): label for label in known}
-    pair = _pair_in_use(set(plain.values()), known)
-    return {text: _label(value, known, by_case, pair) for text, value in plain.items()}
+    pair = _pair_in_use({by_case.get(value.casefold(), value) for value in plain.values()}, known)
+    return {
+        text: text if text in known else _label(value, known, by_case, pair) for text, value in plain.items()
+    }
 
 
 def _pair_in_use(values: set[str], known: set[str]) -> tuple[str, str] | None:
-    """The spelling of no and yes: the dataset's if it has one, else that of the answers."""
-    for source in (known, values):
-        for pair in _PAIRS:
-            if source >= set(pair) or (source & set(pair) and source is values):
-                return pair
-    words = {value.casefold() for value in values}
-    return ("false", "true") if words & {"true", "false"} else None
+    """The spelling of no and yes: the dataset's if it has one, else that of answers which are nothing but no and yes."""
+    declared = next((pair for pair in _PAIRS if known >= set(pair)), None)
+    if (
+        declared
+        or not values
+        or any(value.casefold() not in _TRUTH and value not in {"0", "1"} for value in values)
+    ):
+        return declared
+    given = next((pair for pair in _PAIRS if values & set(pair)), None)
+    return given or (
+        ("false", "true") if {value.casefold() for value in values} & {"true", "false"} else None
+    )
 
 
 def _label(value: str, known: set[str], by_case: dict[str, str], pair: tuple[str, str] | None) -> str:
