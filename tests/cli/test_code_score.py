@@ -143,6 +143,19 @@ def test_closed_problems_are_run_for_their_outputs_alone(tmp_path):
     }
 
 
+def test_outputs_go_into_a_pipe_that_stays_one(tmp_path):
+    data = write_items(tmp_path / "problems.json", item(1, outputs=()))
+    path = write_lines(tmp_path / "c.jsonl", completion(1, RIGHT))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    done = score(path, data, "--outputs", pipe)
+    text, _ = reading.communicate()
+    assert done.status == 0
+    assert pipe.is_fifo()
+    assert json.loads(text)["data"]["test"][0]["meta"]["id"] == 1
+
+
 def test_a_check_has_no_outputs_to_write(tmp_path):
     data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"))
     done = score(

@@ -79,6 +79,11 @@ def _written(path: Path) -> Iterator[IO[str]]:
     """A text file that appears whole or not at all, written as a stream."""
     hidden = None
     try:
+        if path.exists() and not path.is_file():
+            # A pipe or a device is written to; root could put a file in the place of /dev/null.
+            with path.open("w", encoding="utf-8") as stream:
+                yield stream
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", prefix=f".{path.name}-", dir=path.parent, delete=False
