@@ -60,6 +60,14 @@ def test_another_encoding_is_named_with_its_row_and_can_be_given(tmp_path: Path)
     assert merilo("baseline", path, "--encoding", "cp1251").status == 0
 
 
+def test_a_hostile_name_changes_nothing_on_the_terminal(tmp_path: Path) -> None:
+    names = [name.replace("INPUT:question", '"a\n\x1b[31m\x07\u202eb"') for name in HEADER]
+    text = "\t".join(names) + "\n" + toloka(small_pool()).split("\n", 1)[1]
+    complaint = refused(written(tmp_path / "p.tsv", text), "--platform", "csv", status=2)
+    assert "a [31m b" in complaint
+    assert complaint.isprintable()
+
+
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     names = [name.replace("ASSIGNMENT:worker_id", "ASSIGNMENT:nobody") for name in HEADER]
     complaint = refused(

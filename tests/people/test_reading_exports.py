@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
@@ -199,6 +200,19 @@ def test_parquet_that_is_cut_off(tmp_path: Path, kept: int) -> None:
     assert "is not a readable Parquet file" in merilo("baseline", path).complaint
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_damaged_parquet_is_refused_in_one_sentence(tmp_path: Path, seed: int) -> None:
+    path, random = tmp_path / "p.parquet", Random(seed)
+    pl.DataFrame(plain_records() * 20).write_parquet(path)
+    damaged = bytearray(path.read_bytes())
+    for place in random.sample(range(4, len(damaged) - 8), 40):
+        damaged[place] = random.choice((0, 255))
+    path.write_bytes(damaged)
+    outcome = merilo("baseline", path)
+    assert outcome.status == 2
+    assert "p.parquet: is not a readable Parquet file" in outcome.complaint
+
+
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_a_row_of_abc_elementary_may_be_one_answer(tmp_path: Path, delimiter: str) -> None:
     rows = [abc_row(p, 'a; "b"\tc\nd', "1", "2", "", "") for p in "123"]
@@ -282,6 +296,19 @@ def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
     outcome = merilo("baseline", path, "--out", tmp_path / "out", "--json", "-")
     assert outcome.status == 0
     assert outcome.json["provenance"]["inputs"][0]["file"].endswith("\\xef\\xf3\\xeb.tsv")
+
+
+def test_gold_by_criteria_is_found_by_the_name_of_the_answer(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
+    split = [{"inputs": {"question": "q1"}, "outputs": {"other": "B", "answer": "A"}, "meta": {"id": 1}}]
+    gold = written(tmp_path / "gold.json", json.dumps({"data": split}))
+    for options, value in (
+        ((), 1.0),
+        (("--gold-column", "other"), 0.0),
+        (("--gold-column", "outputs.other"), 0.0),
+    ):
+        found = merilo("baseline", pool, "--gold", gold, *options, "--json", "-").json
+        assert found["metrics"]["acc"]["value"] == value
 
 
 def test_gold_of_a_closed_test(tmp_path: Path) -> None:

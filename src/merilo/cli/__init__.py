@@ -55,10 +55,10 @@ def main(arguments: list[str] | None = None) -> int:
         status = _run(words[0] if words else "--help", words[1:])
         sys.stdout.flush()
     except MeriloError as error:
-        _say(str(error))
+        say(str(error))
         return error.exit_status
     except KeyboardInterrupt as error:
-        _say("stopped by the user")
+        say("stopped by the user")
         return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # The reader of our output has gone (`merilo ... | head`; Rich leaves by SystemExit): there is nobody left to tell.
@@ -67,11 +67,11 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
             _abandon_output()
-            _say(f"the output cannot be written ({error.strerror})")
+            say(f"the output cannot be written ({error.strerror})")
             return OutputError.exit_status
         if os.environ.get("MERILO_DEBUG"):
             raise
-        _say(
+        say(
             f"unexpected {type(error).__name__} ({error}): this is a fault of Merilo; set MERILO_DEBUG=1 for the full story"
         )
         return UsageError.exit_status
@@ -139,5 +139,9 @@ def _help() -> str:
     )
 
 
-def _say(message: str) -> None:
-    sys.stderr.write(f"merilo: {message}\n")
+def say(message: str) -> None:
+    """A message to the person, on standard error: one line, whatever the names in it try to do to the terminal."""
+    line = "".join(
+        letter if letter.isprintable() or "\udc80" <= letter <= "\udcff" else " " for letter in message
+    )
+    sys.stderr.write(f"merilo: {' '.join(line.split())}\n")

@@ -10,13 +10,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from merilo.cli import say
 from merilo.files import Progress, new_folder, refuse_existing, write_text
 from merilo.items import Json
 
-
-def say(message: str) -> None:
-    """A message to the person, on standard error."""
-    sys.stderr.write(f"merilo: {message}\n")
+__all__ = ["OutFolder", "emit_json", "refuse_json", "say", "tracked"]
 
 
 def emit_json(content: dict[str, Json], where: str) -> None:

@@ -240,12 +240,13 @@ def _gold_column(
 ) -> str:
     names = [name for name in table.columns if name != "row"]
     if column is not None:
-        for name in (column, _bare(column)):
+        for name in (column, _bare(column), f"outputs.{column}"):
             if name in names:
                 return name
         raise UsageError(f"there is no column '{column}' (there are: {listed(names)})", file=path)
     free = [name for name in names if name not in fields]
-    for name in (f"GOLDEN:{_bare(answer)}", _bare(answer), f"OUTPUT:{_bare(answer)}", *_GOLD_COLUMNS):
+    asked = _bare(answer)
+    for name in (f"GOLDEN:{asked}", asked, f"OUTPUT:{asked}", f"outputs.{asked}", *_GOLD_COLUMNS):
         match = next((own for own in free if own.casefold() == name.casefold()), None)
         if match is not None:
             return match
