@@ -282,10 +282,11 @@ def _matching_columns(
     shown = {name: set(items[name].drop_nulls()) for name in fields}
     if len(candidates) < len(fields) or len(candidates) > 8 or len(fields) > 5:
         return list(candidates[: len(fields)])
+    common = {(field, name): len(shown[field] & held[name]) for field in fields for name in candidates}
     return list(
         max(
             permutations(candidates, len(fields)),
-            key=lambda order: sum(len(shown[f] & held[c]) for f, c in zip(fields, order, strict=True)),
+            key=lambda order: sum(common[pair] for pair in zip(fields, order, strict=True)),
         )
     )
 
