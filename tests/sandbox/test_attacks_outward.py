@@ -2,6 +2,7 @@
 
 import os
 import resource
+from pathlib import Path
 
 import pytest
 from sandbox_arena import (
@@ -13,11 +14,13 @@ from sandbox_arena import (
     kills_the_victim,
     leaves_processes,
     names,
+    only,
     says_so,
     tells_the_secret,
 )
 
 from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Check, Outcome
 
 FILES = [
     Attack("read a file", "def attack():\n    return open('@FOLDER@/secret').read()", tells_the_secret),
@@ -265,3 +268,31 @@ REAL = [attack for attack in FILES + NETWORK + PROCESSES if attack.safe]
 @pytest.mark.parametrize("attack", REAL, ids=names(REAL))
 def test_without_a_jail_the_attack_does_harm(attack: Attack, open_pool: Pool, arena: Arena) -> None:
     assert attack.on(open_pool, arena)
+
+
+def test_a_program_changes_nothing_of_the_devices_it_is_given(pool: Pool) -> None:
+    """Who may write to a device may set the times of its file, on this machine too."""
+    devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
+    before = [Path(device).stat().st_mode for device in devices]
+    for device in devices:
+        for deed in (f"os.utime({device!r})", f"os.chmod({device!r}, 0o777)", f"os.chown({device!r}, -1, 1)"):
+            assert only(pool, f"import os\ndef attack():\n    {deed}").outcome is Outcome.FORBIDDEN, deed
+    assert only(pool, "def attack():\n    return open('/dev/null', 'w').write('taken')").texts == ("5",)
+    assert [Path(device).stat().st_mode for device in devices] == before
+
+
+@pytest.mark.parametrize(
+    "test", [({},), Check("def check(candidate):\n    assert candidate() == []")], ids=["calls", "check"]
+)
+def test_a_program_finds_no_descriptor_but_nothing_and_the_one_it_answers_on(
+    test: tuple[dict[str, object], ...] | Check, pool: Pool
+) -> None:
+    source = (
+        "import os, stat\ndef attack():\n    found = []\n    for number in range(3, 4096):\n"
+        "        try:\n            mode = os.fstat(number).st_mode\n        except OSError:\n            continue\n"
+        "        found.append('answers' if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else oct(mode))\n"
+        "    found.remove('answers')\n    return found"
+    )
+    execution = only(pool, source, test)
+    assert execution.outcome is Outcome.COMPLETED
+    assert execution.texts in {("[]",), ()}

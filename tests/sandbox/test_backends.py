@@ -156,25 +156,23 @@ def test_a_worker_without_rights_makes_its_own_namespaces(
         assert only(pool, source).texts == ("([], 3)",)  # keeper, worker, judge
 
 
-def test_an_ordinary_user_gets_the_same_verdicts() -> None:
-    """The other jail maps root's own block of ids, or the one user."""
+def said_to_nobody(code: str) -> str:
+    """What this code prints when an ordinary user runs it: that user's jail maps the one user, and not root's block of ids."""
     jail_or_skip()
     python = shutil.which("python3", path="/usr/bin:/usr/local/bin:/bin")
     if os.geteuid() != 0:
         pytest.skip("this is an ordinary user")
     if python is None:
         pytest.skip("no Python that every user can run")
-    code = (
-        "import sys, os\nfrom merilo.sandbox.backends import backend\nfrom merilo.sandbox.pool import Pool\n"
-        "from merilo.sandbox.program import Limits\nfrom merilo.sandbox.doctor import examine\n"
-        "assert os.getuid() != 0\n"
-        "with Pool(1, backend=backend('bubblewrap'), limits=Limits(wall_seconds=2, memory_bytes=2 ** 28)) as pool:\n"
-        "    print([finding for finding in examine(pool) if not finding.held])\n"
-    )
     nobody = pwd.getpwnam("nobody")
+    head = (
+        "import sys, os\nfrom merilo.sandbox.backends import backend\nfrom merilo.sandbox.pool import Pool\n"
+        "from merilo.sandbox.program import Limits, Program\nfrom merilo.sandbox.doctor import examine\n"
+        "assert os.getuid() != 0\n"
+    )
     try:
         done = subprocess.run(
-            [python, "-c", code],
+            [python, "-c", head + code],
             user=nobody.pw_uid,
             group=nobody.pw_gid,
             extra_groups=[],
@@ -188,7 +186,31 @@ def test_an_ordinary_user_gets_the_same_verdicts() -> None:
         pytest.skip(f"nobody cannot run it: {error}")
     if "ModuleNotFoundError" in done.stderr or "SyntaxError" in done.stderr or "ImportError" in done.stderr:
         pytest.skip("nobody cannot read Merilo's sources, or has an older Python")
-    assert done.stdout.strip() == "[]", done.stderr
+    assert not done.returncode, done.stderr
+    return done.stdout.strip()
+
+
+def test_an_ordinary_user_gets_the_same_verdicts() -> None:
+    code = (
+        "with Pool(1, backend=backend('bubblewrap'), limits=Limits(wall_seconds=2, memory_bytes=2 ** 28)) as pool:\n"
+        "    print([finding for finding in examine(pool) if not finding.held])\n"
+    )
+    assert said_to_nobody(code) == "[]"
+
+
+def test_what_an_ordinary_users_program_does_to_its_folders_does_not_reach_the_next() -> None:
+    """That user owns the scratch folders themselves: their mode and their times are a program's to change."""
+    code = (
+        'look = \'import os\\ndef f():\\n    open("x", "w").close()\\n\'\n'
+        'look += \'    return [oct(os.stat(p).st_mode) for p in ("/tmp", "/dev/shm")], os.stat("/dev/shm").st_mtime_ns == 5\'\n'
+        "deeds = ['os.chmod(p, %d)' % mode for mode in (0, 0o300, 0o444, 0o500, 0o777)] + ['os.utime(p, ns=(5, 5))']\n"
+        'leave = \'import os\\ndef f():\\n    for p in ("/tmp", "/dev/shm"):\\n        \'\n'
+        "programs = [p for d in deeds for p in (Program(d, leave + d, 'f', ({},)), Program('look', look, 'f', ({},)))]\n"
+        "with Pool(1, backend=backend('bubblewrap')) as pool:\n"
+        "    print({e.texts + (e.attempts,) for e in pool.run(programs)})\n"
+    )
+    seen = "(['0o41777', '0o41777'], False)"
+    assert set(ast.literal_eval(said_to_nobody(code))) == {("None", 1), (seen, 1)}
 
 
 def test_packages_of_a_folder_can_be_imported_and_not_changed(tmp_path: Path) -> None:

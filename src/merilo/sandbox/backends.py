@@ -115,7 +115,8 @@ class Bubblewrap:
             command,
             {**_ENVIRONMENT, "PYTHONPATH": HOME},
             (self._users.descriptor,) if self._users else (),
-            _settings(limits, user=user, packages=PACKAGES if self._packages else None),
+            _settings(limits, user=user, packages=PACKAGES if self._packages else None)
+            | {"seal": list(_DEVICES)},
         )
 
     def close(self) -> None:
@@ -350,6 +351,7 @@ def _settings(limits: Limits, *, user: int | None, packages: str | None) -> dict
         "jailed": True,
         "home": HOME,
         "remove": None,
+        "seal": [],
     }
 
 

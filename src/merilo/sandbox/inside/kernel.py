@@ -18,7 +18,10 @@ _PR_SET_SECCOMP = 22
 _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_MODE_FILTER = 2
 _CAPABILITY_VERSION_3 = 0x2008_0522
-_MS_NOSUID_NODEV = 2 | 4
+_MS_NOSUID_NODEV_NOATIME = 2 | 4 | 1024
+_MS_REMOUNT_BIND_RDONLY = 32 | 4096 | 1
+_MS_NOEXEC = 8
+_MS_RELATIME = 1 << 21
 _MS_PRIVATE_ALL = 0x4000 | 0x4_0000
 _MNT_DETACH = 2
 
@@ -82,7 +85,16 @@ class Kernel:
     def mount_scratch(self, path: str, size: int, files: int) -> None:
         """An empty folder in memory on `path`, of bounded size and number of files."""
         options = f"size={size},nr_inodes={files},mode=1777".encode()
-        self._do("mount", b"tmpfs", path.encode(), b"tmpfs", _MS_NOSUID_NODEV, options)
+        self._do("mount", b"tmpfs", path.encode(), b"tmpfs", _MS_NOSUID_NODEV_NOATIME, options)
+
+    def seal(self, path: str) -> None:
+        """Make a mount read-only: a device still takes what is written, but nobody changes the file that stands for it.
+
+        The flags that the mount has already are given again: without them the kernel refuses.
+        """
+        has = os.statvfs(path).f_flag
+        kept = has & (_MS_NOSUID_NODEV_NOATIME | _MS_NOEXEC) | (_MS_RELATIME if has & os.ST_RELATIME else 0)
+        self._do("mount", None, path.encode(), None, _MS_REMOUNT_BIND_RDONLY | kept, None)
 
     def unmount(self, path: str) -> None:
         """Take away what is mounted on `path`, whoever still holds it."""

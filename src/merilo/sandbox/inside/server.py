@@ -62,7 +62,7 @@ class Server:
 
     Args:
         settings: `limits`, `wall`, `output`, `answers`, `filter`, `user`, `scratch`, `scratch_bytes`, `packages`,
-            `jailed`, `home`, `remove`; see `merilo.sandbox.backends`.
+            `seal`, `jailed`, `home`, `remove`; see `merilo.sandbox.backends`.
         jobs: the descriptor that jobs come from.
         reports: the descriptor that reports go to.
     """
@@ -75,6 +75,7 @@ class Server:
         self.longest: int = settings["output"]
         self.kernel = kernel.Kernel() if settings["jailed"] else None
         self.mounts_scratch = False
+        self._untouched: dict[str, tuple[int, ...]] = {}
         self.referee: Referee | None = None
         self._children: set[int] = set()
         self._program = frames.Slate()
@@ -94,6 +95,8 @@ class Server:
         if self.kernel is not None:
             facts["namespaces"] = _enter_namespaces(self.kernel)
             self.kernel.gain_no_privileges()
+            for path in self.settings["seal"]:
+                self.kernel.seal(path)
             self._mount_scratch()
             if self.settings["filter"]:
                 self.kernel.install_filter(bytes.fromhex(self.settings["filter"]))
@@ -282,19 +285,27 @@ class Server:
     def _mount(self, path: str) -> None:
         if self.kernel is not None:
             self.kernel.mount_scratch(path, self.settings["scratch_bytes"], _FILES_IN_SCRATCH)
+            self._untouched[path] = _state(path)
 
     def _sweep(self) -> None:
-        """Empty the scratch folders."""
+        """Empty the scratch folders, and leave nothing on the folders themselves, which a program may own."""
         for path in self.settings["scratch"]:
-            names = os.listdir(path)  # noqa: PTH208 - pathlib would be loaded for this alone
-            if names and self.mounts_scratch and self.kernel is not None:
-                self.kernel.unmount(path)
-                self._mount(path)
-            elif names:
+            if self.mounts_scratch and self.kernel is not None:
+                # The state alone misses a file made within the same tick of the kernel's clock.
+                if _state(path) != self._untouched[path] or os.listdir(path):  # noqa: PTH208 - pathlib would be loaded for this alone
+                    self.kernel.unmount(path)
+                    self._mount(path)
+            elif names := os.listdir(path):  # noqa: PTH208 - as above
                 for name in names:
                     _remove(os.path.join(path, name))  # noqa: PTH118 - as above
                 if os.listdir(path):  # noqa: PTH208 - as above
                     os._exit(1)  # something that cannot be removed: the pool starts a fresh worker
+
+
+def _state(path: str) -> tuple[int, ...]:
+    """What a folder's owner can change of it, and what any change leaves behind."""
+    found = os.stat(path)  # noqa: PTH116 - as above
+    return found.st_mode, found.st_atime_ns, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _remove(path: str) -> None:
@@ -340,6 +351,7 @@ def _enter_namespaces(calls: kernel.Kernel) -> str:
 
 def main() -> None:
     """Read the settings from standard input, take place, greet, and serve."""
+    os.closerange(3, 64)  # what starts a worker may have left something open, for every program to find
     jobs, reports = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     settings = json.loads(frames.read(jobs) or b"{}")
