@@ -87,6 +87,31 @@ def test_many_blocks_keep_their_rows(tmp_path: Path) -> None:
         files.read_table(path)
 
 
+@pytest.mark.parametrize("ending", ["\n", ""])
+@pytest.mark.parametrize("n", range(8))
+def test_a_table_may_end_anywhere_in_a_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, ending: str
+) -> None:
+    monkeypatch.setattr(files, "BLOCK", 3)
+    path = tmp_path / "t.csv"
+    whole = "\n".join(["a,b", *(f'{row},"x\ny"' for row in range(n))])
+    path.write_text(whole + ending, encoding="utf-8")
+    assert files.read_table(path).data.rows() == [(str(row), "x\ny") for row in range(n)]
+    path.write_text(f'{whole}\n{n},"x\ny{ending}', encoding="utf-8")
+    with pytest.raises(InputError, match=f"row {n + 2}: the file ends in the middle of a quoted field"):
+        files.read_table(path)
+    path.write_text(f"{whole}\n{n}{ending}", encoding="utf-8")
+    with pytest.raises(InputError, match=f"row {n + 2}.*ends in the middle of a row"):
+        files.read_table(path)
+
+
+def test_a_header_that_never_closes_its_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('"a,b\n1,2\n', encoding="utf-8")
+    with pytest.raises(InputError, match="row 1: the file ends in the middle of a quoted field"):
+        files.read_table(path)
+
+
 def test_only_the_wanted_columns_are_held(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b,c\n1,2,3\n", encoding="utf-8")

@@ -206,14 +206,17 @@ _CUT_IN_QUOTES: Final = "the file ends in the middle of a quoted field; export i
 def _blocks(reader: Iterator[list[str]], header: list[str], path: Path) -> Iterator[list[list[str]]]:
     """Whole, checked rows, a block at a time."""
     width, start, ended = len(header), 2, False
+    last: list[str] | None = None
     while not ended:
-        rows: list[list[str]] = []
+        # A row more than a block: whether these are the file's last rows is known before they are checked.
+        rows = [] if last is None else [last]
         try:
-            rows.extend(islice(reader, BLOCK))
+            rows.extend(islice(reader, BLOCK + 1 - len(rows)))
         except csv.Error as error:
             raise InputError(f"is not a readable row ({error})", file=path, row=start + len(rows)) from None
-        ended = len(rows) < BLOCK
-        if ended and rows.pop() != [_END]:
+        ended = len(rows) <= BLOCK or rows[-1] == [_END]
+        last = rows.pop()
+        if ended and last != [_END]:
             raise InputError(_CUT_IN_QUOTES, file=path, row=start + len(rows))
         if set(map(len, rows)) != {width}:
             rows = _checked(rows, start, header, path, ended=ended)
