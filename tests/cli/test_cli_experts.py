@@ -221,6 +221,8 @@ def test_the_plan_is_the_guides(capsys: pytest.CaptureFixture[str]) -> None:
     assert content["answers_an_item"] == 4
     assert content["hours"] == pytest.approx(80 / 30)
     assert main(["experts", "plan", "--experts", "0"]) == 2
+    for impossible in (["--an-hour", "nan"], ["--an-hour", "1e-320"], ["--rate", "-3"], ["--rate", "nan"]):
+        assert main(["experts", "plan", *impossible]) == 2
 
 
 def test_the_tables_are_printed(
@@ -234,3 +236,26 @@ def test_the_tables_are_printed(
     assert "too few answers left: items 1, 2" in said
     assert main(["experts", "plan"]) == 0
     assert main(["experts", "sample", str(study["gold"]), "-n", "3", "--out", str(tmp_path / "s.jsonl")]) == 0
+
+
+def test_without_right_answers_no_empty_table_is_printed(
+    study: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experts", "baseline", str(study["experts"]), "--mine", "пропустить", "--item", "question"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "Without right answers there is no figure" in said
+    assert "┏" not in said
+
+
+def test_what_is_read_is_never_replaced(study: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    experts, items = study["experts"], study["gold"]
+    before = experts.read_bytes(), items.read_bytes()
+    for words in (
+        ["baseline", str(experts), "--item", "question", "--json", str(experts)],
+        ["sample", str(items), "-n", "3", "--out", str(items), "--force"],
+        ["sample", str(items), "-n", "3", "--out", str(items.with_name("s.json")), "--json", str(items)],
+    ):
+        assert main(["experts", *words]) == 2
+        assert "would be replaced" in capsys.readouterr().err
+    assert (experts.read_bytes(), items.read_bytes()) == before

@@ -182,6 +182,9 @@ def test_what_cannot_be_had_is_said_with_status_1() -> None:
     outcome = merilo("power", "--expected", 0.8, "--half-width", 0.02, "--people", 6, "--spread", 0.15)
     assert outcome.status == 1
     assert "takes more people" in outcome.complaint
+    endless = merilo("power", "--half-width", 1e-9)
+    assert endless.status == 1
+    assert "a half-width of 1e-09 takes more than 10000000 items" in endless.complaint
     assert merilo("power", "--min-control-accuracy", 0.2, "--chance", 0.5, "--skilled", 0.9).status == 1
 
 

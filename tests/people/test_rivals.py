@@ -216,11 +216,12 @@ def test_a_baseline_without_gold_takes_it_from_the_items(tmp_path: Path) -> None
         ("id,reply\nq0,A\n", "needs 'id' and 'answer'"),
         ("", ""),
         ("id,answer\n,A\n", "without an id"),
+        ('{"id": "q0", "answer": []}', "row 1: the list of answers is empty"),
     ],
-    ids=["an item twice", "no answers", "empty", "no id"],
+    ids=["an item twice", "no answers", "empty", "no id", "an empty list"],
 )
 def test_answers_that_cannot_be_read_are_told_apart(tmp_path: Path, text: str, said: str) -> None:
-    file = tmp_path / "m.csv"
+    file = tmp_path / ("m.jsonl" if text.startswith("{") else "m.csv")
     file.write_text(text)
     outcome = merilo("compare", study(tmp_path), file)
     assert outcome.status == 2
@@ -316,3 +317,27 @@ def test_ids_that_stand_for_several_items_are_refused(tmp_path: Path) -> None:
     refused = merilo("compare", people, model(tmp_path / "m.csv", guesses()))
     assert refused.status == 1
     assert "several items" in refused.complaint
+
+
+def test_what_is_compared_is_neither_replaced_nor_counted_twice(tmp_path: Path) -> None:
+    people, file = study(tmp_path), model(tmp_path / "m.csv", guesses())
+    text = file.read_text()
+    for read in (file, people / "baseline.json"):
+        refused = merilo("compare", people, file, "--json", read)
+        assert refused.status == 2
+        assert "would be replaced" in refused.complaint
+    assert file.read_text() == text
+    twice = merilo("compare", people, file, file)
+    assert twice.status == 2
+    assert "is given twice" in twice.complaint
+
+
+def test_gold_is_found_later_where_the_field_is_called_item(tmp_path: Path) -> None:
+    answers, gold = tmp_path / "answers.csv", tmp_path / "gold.csv"
+    rows = "".join(f"text {n},p{person},{LABELS[n % 3]}\n" for n in range(6) for person in range(3))
+    answers.write_text(f"item,annotator,answer\n{rows}")
+    gold.write_text("id,item,gold\n" + "".join(f"q{n},text {n},{LABELS[n % 3]}\n" for n in range(6)))
+    assert merilo("baseline", answers, "--item", "item", "--out", tmp_path / "people").status == 0
+    file = model(tmp_path / "m.csv", guesses(items=6))
+    found = compared(tmp_path / "people", file, "--data", gold)["models"]
+    assert found[0]["n"] == 6

@@ -49,6 +49,8 @@ def show(
     if after:
         for name, score in before.scores.items():
             console.print(f"{name} before revision: {_figure(score)}; after: {_figure(after.scores[name])}")
+        if not before.scores:
+            console.print("Without right answers there is no figure to score again (--gold).")
     if out:
         console.print(f"The list: {out / 'audit.csv'}", soft_wrap=True, markup=False)
 

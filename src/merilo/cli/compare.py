@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli.output import emit_json, say
+from merilo.cli.output import emit_json, refuse_json, say
 from merilo.errors import UsageError
 from merilo.people.crowd import read_crowd, read_samples
 from merilo.people.rivals import EXACT, OF_LABELS, compare
@@ -34,6 +34,9 @@ def people_against_models(
     """
     if metric is not None and metric not in (*EXACT, *OF_LABELS):
         raise UsageError(f"--metric takes one of {', '.join((*EXACT, *OF_LABELS))}, not '{metric}'")
+    if twice := {path for path in responses if responses.count(path) > 1}:
+        raise UsageError(f"{min(twice)} is given twice: a model is compared once")
+    refuse_json(json_to, [baseline / "baseline.json", *responses, *([data] if data else [])])
     crowd = read_crowd(baseline, data=data)
     models = [read_samples(path, crowd) for path in responses]
     rivalries = compare(crowd, models, metric=metric, force=force, seed=seed, min_answers=min_answers)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from merilo.cli.output import OutFolder, emit_json, say
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.datasets import dataset
 from merilo.files import guarded, refuse_existing
@@ -53,12 +53,13 @@ def sample(
     questions: Annotated[int, typer.Option("-n", "--questions", help="How many questions a domain.")] = 100,
     domain: Annotated[str | None, typer.Option(help="The field of the domain, in meta or inputs; one domain when not given.")] = None,
     even_over: Annotated[list[str] | None, typer.Option(help="A field to be even over; may be given several times, the coarsest first: subdomain, difficulty.")] = None,
-    seed: Annotated[int, typer.Option(help="The seed of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the draw.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Draw the questions for experts: so many a domain, even over subdomains and difficulty."""
-    refuse_existing(out, force=force)
+    refuse_existing(out, force=force, needed=[file])
+    refuse_json(json_to, [file])
     split = read_split(file)
     drawn = sample_questions(split.items, questions, domain=domain, fields=even_over or (), seed=seed)
     write_splits(out, [Split("test", drawn.items)])
@@ -136,7 +137,9 @@ def baseline_(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Make the experts' baseline, and set it beside that of people without training."""
-    folder = OutFolder.checked(out, force=force)
+    inputs = [*files, *(people or ()), *([gold] if gold else [])]
+    folder = OutFolder.checked(out, force=force, needed=inputs)
+    refuse_json(json_to, inputs)
     declared = dataset(dataset_name) if dataset_name else None
     labels = declared.answer.labels if declared else ()
     settings = Settings(
@@ -184,7 +187,6 @@ def baseline_(
         "min_control_accuracy": min_control_accuracy,
     }  # fmt: skip
     command = command_line("experts baseline", files, options, _DEFAULTS)
-    inputs = [*files, *(people or ()), *([gold] if gold else [])]
     summary = experts_summary(
         content,
         basic_summary(untrained) if untrained else None,

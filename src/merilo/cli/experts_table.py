@@ -58,7 +58,10 @@ def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
         for domain, score in _scores(side, "by_domain"):
             if domain:
                 table.add_row(f"  {escape(domain)}", _figure(score), str(score["n"]))
-    console.print(table)
+    if table.row_count:
+        console.print(table)
+    else:
+        console.print("Without right answers there is no figure (--gold).")
     if isinstance(experts, dict) and isinstance(experts.get("answers"), dict):
         _print_bag(console, experts)
     comparison = summary["comparison"]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli.output import OutFolder, emit_json, say
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.errors import UsageError
 from merilo.files import guarded
@@ -60,15 +60,18 @@ def run(
     curves: CurvesOption = None,
     encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.")] = None,
     repeats: Annotated[Repeats, typer.Option(help="A person's second, different answer to an item.")] = "refuse",
-    seed: Annotated[int, typer.Option(help="The seed of the intervals' resampling.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the intervals' resampling.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A new folder for recipe.json and items.csv: every item with every question's answer.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
     """Follow a recipe: a baseline for every question, the items kept, the scores and the comparison."""
-    folder = OutFolder.checked(out, force=force)
-    declared = recipe(name)
     exports = _exports(files)
+    own = [Path(name)] if name not in names() else []
+    inputs = [*own, *(path for paths in exports.values() for path in paths), *([gold] if gold else [])]
+    folder = OutFolder.checked(out, force=force, needed=inputs)
+    refuse_json(json_to, inputs)
+    declared = recipe(name)
     rater = rater_of(models, curves)
     result = run_recipe(
         declared, exports, gold=gold, rater=rater, encoding=encoding, repeats=repeats, seed=seed
@@ -79,8 +82,6 @@ def run(
         "repeats": repeats,
         **({"rating": dict(rater.making)} if rater else {}),
     }  # fmt: skip
-    own = [Path(name)] if name not in names() else []
-    inputs = [*own, *(path for paths in exports.values() for path in paths), *([gold] if gold else [])]
     summary = recipe_summary(result, provenance(_command(name, options), inputs, options))
     if folder:
         with folder.filled() as hidden:

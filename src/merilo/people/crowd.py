@@ -211,6 +211,8 @@ def _samples(path: Path, row: int, sample: str | None, answer: str) -> Iterator[
         return
     if not isinstance(given, list) or not all(isinstance(one, str | int | float | None) for one in given):
         raise InputError("the answer is neither a text nor a list of texts", file=path, row=row)
+    if not given:
+        raise InputError("the list of answers is empty", file=path, row=row)
     for number, one in enumerate(given, start=1):
         yield str(number), "" if one is None else str(one)
 
@@ -284,6 +286,5 @@ def _settings(content: dict[str, Json], folder: Path) -> Settings:
 def _with_data(consensus: pl.DataFrame, data: Path) -> pl.DataFrame:
     """The consensus with ids and right answers from a file of items."""
     fields = [name for name in consensus.columns if name not in _OWN]
-    items = consensus.select("item", *fields).rename({name: name.removeprefix("input_") for name in fields})
-    found = read_gold(data, items).answers
+    found = read_gold(data, consensus.select("item", *fields)).answers
     return consensus.drop("id", "gold").join(found, on="item", how="left", maintain_order="left")

@@ -177,7 +177,9 @@ def items_for_half_width(crowd: Crowd, half_width: float, *, level: float = 0.95
     if items is None:
         most = precision(crowd, MOST_ITEMS, level=level).half_width
         raise DataError(
-            f"{crowd.people} people who differ by {crowd.spread:g} leave a half-width of {most:.3f} on any number of items: "
+            f"a half-width of {half_width:g} takes more than {MOST_ITEMS} items"
+            if crowd.people is None
+            else f"{crowd.people} people who differ by {crowd.spread:g} leave a half-width of {most:.3g} on any number of items: "
             f"{half_width:g} takes more people"
         )
     return precision(crowd, items, level=level)

@@ -235,6 +235,8 @@ def test_a_recipe_shown_can_be_copied_and_read_back(name: str, tmp_path: Path) -
         ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: bleu}]", "metric"),
         ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: acc, kept: true}]", "keeps nothing"),
         ("name: x\nitem: [t]\nquestions: {t: {}}", "called like a field"),
+        ("name: x\nitem: [kept]\nquestions: {a: {}}", "the result's own name"),
+        ("name: x\nitem: [t]\nquestions: {gold: {}}", "the result's own name"),
         ("name: x\nitem: [t]\nquestions: {a: {spam: 1}}", "spam"),
         ("name: &a x\nitem: [*a]\nquestions: {a: {}}", "aliases"),
         ("name: !!python/object:os.system x", "not YAML"),
@@ -300,3 +302,31 @@ def test_recipes_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
     assert "utilitarianism" in capsys.readouterr().out
     assert main(["recipe", "show", "nothing"]) == 2
     assert main(["recipe", "run", "rudetox", "--files", "meaning"]) == 2
+
+
+def test_the_field_of_a_plain_table_may_be_called_item(tmp_path: Path) -> None:
+    own, answers, gold = tmp_path / "own.yaml", tmp_path / "answers.csv", tmp_path / "gold.csv"
+    own.write_text(
+        "name: own\nitem: [item]\nquestions: {first: {}, second: {}}\nscores: [{metric: acc}]\n"
+        "compare: [first, second]\n",
+        encoding="utf-8",
+    )
+    rows = "".join(f"q{n},p{person},{'AB'[n % 2]}\n" for n in range(4) for person in range(3))
+    answers.write_text(f"item,annotator,answer\n{rows}", encoding="utf-8")
+    gold.write_text("item,gold\n" + "".join(f"q{n},A\n" for n in range(4)), encoding="utf-8")
+    result = run_recipe(read_recipe(own), {"first": [answers], "second": [answers]}, gold=gold)
+    assert result.table["item"].to_list() == ["q0", "q1", "q2", "q3"]
+    assert result.scores["first.acc"].value == 0.5
+    assert result.comparison
+    assert result.comparison.n == 4
+
+
+def test_json_never_replaces_what_the_recipe_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "answers.csv"
+    answers.write_text("turn,annotator,answer\n1,ann,A\n", encoding="utf-8")
+    words = ["--files", f"with_history={answers}", "--files", f"without_history={answers}"]
+    assert main(["recipe", "run", "rutie", *words, "--json", str(answers)]) == 2
+    assert "would be replaced" in capsys.readouterr().err
+    assert answers.read_text(encoding="utf-8").startswith("turn,")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from merilo.errors import UsageError
 
@@ -66,13 +67,17 @@ def plan(
         >>> made.answered, round(made.hours, 2), made.answers_an_item
         (80.0, 2.67, 4.0)
     """
-    if questions < 1 or experts < 1 or questions_an_hour <= 0:
+    if questions < 1 or experts < 1 or not 0 < questions_an_hour < inf:
         raise UsageError("a plan needs at least one question, one expert and a speed above 0")
+    if usd_an_hour is not None and not 0 <= usd_an_hour < inf:
+        raise UsageError(f"--rate takes dollars an hour, 0 or more, not {usd_an_hour:g}")
     own = questions / experts if own is None else own
     if not 0 <= own <= questions:
         raise UsageError(f"an expert cannot have written {own:g} of {questions} questions")
     answered = questions - own
     hours = answered / questions_an_hour
+    if not hours * experts < inf:
+        raise UsageError(f"at {questions_an_hour:g} questions an hour the work has no end")
     return ExpertPlan(
         questions=questions,
         experts=experts,

@@ -22,6 +22,9 @@ _Config: TypeAlias = dict[str, str]
 #: A field that no recipe has is a mistake, and is named.
 _STRICT: Final[_Config] = {"extra": "forbid"}
 
+#: Columns of the result beside the fields and the questions.
+RESERVED: Final = frozenset({"kept", "gold"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -102,6 +105,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.item or not self.questions:
             raise ValueError("a recipe needs the fields of an item and at least one question")
+        if taken := sorted(RESERVED.intersection((*self.item, *self.questions))):
+            raise ValueError(f"'{taken[0]}' is the result's own name: call the field or question otherwise")
         for name, question in self.questions.items():
             for shown in (*question.shows, *question.columns):
                 self._require(shown, self.item, f"question {name} shows", "field")

@@ -26,6 +26,9 @@ from merilo.responses import INPUT_MARK, Responses
 
 _KEPT, _GOLD = "kept", "gold"
 
+#: The number of an item or a row beside its fields, which may be called anything that is text.
+_NUMBER = "\x1fnumber"
+
 
 @dataclass(frozen=True, slots=True)
 class RecipeResult:
@@ -145,9 +148,10 @@ def _answered(
     )
     made = baseline(responses, settings)
     fields = {one: _field(column, responses, paths[0], name) for one, column in called.items()}
-    items = test_items(made.responses).rename({column: one for one, column in fields.items()})
-    consensus = made.consensus.select("item", pl.col("label").alias(name))
-    answers = items.join(consensus, on="item", how="left", maintain_order="left").select(*shown, name)
+    names = {"item": _NUMBER, **{column: one for one, column in fields.items()}}
+    items = test_items(made.responses).rename(names)
+    consensus = made.consensus.select(pl.col("item").alias(_NUMBER), pl.col("label").alias(name))
+    answers = items.join(consensus, on=_NUMBER, how="left", maintain_order="left").select(*shown, name)
     doubled = answers.filter(pl.struct(shown).is_duplicated() & (pl.col(name).n_unique().over(shown) > 1))
     if doubled.height:
         raise DataError(
@@ -196,7 +200,8 @@ def _kept(recipe: Recipe) -> pl.Expr:
 def _golds(recipe: Recipe, table: pl.DataFrame, path: Path, encoding: str | None) -> list[pl.Series]:
     """Right answers, a column a criterion: `gold`, `gold.virtue` ..."""
     wanted = dict.fromkeys(column for step in recipe.scores if step.metric != "j" for column in step.gold)
-    items = table.select(recipe.item).with_row_index("item", offset=1)
+    marked = {name: f"{INPUT_MARK}{name}" for name in recipe.item if name in {"item", "row"}}
+    items = table.select(recipe.item).rename(marked).with_row_index("item", offset=1)
     there = records(path, encoding).columns
     labels = sorted({text for name in recipe.questions for text in table[name].drop_nulls().unique()})
     golds = []
@@ -269,7 +274,8 @@ def _compared(recipe: Recipe, table: pl.DataFrame) -> Difference | None:
         return None
     sides = []
     for name in reversed(recipe.compare):
-        known = table.with_row_index("row").select("row", correct=pl.col(name) == pl.col(_GOLD)).drop_nulls()
+        right = pl.col(name) == pl.col(_GOLD)
+        known = table.with_row_index(_NUMBER).select(_NUMBER, correct=right).drop_nulls()
         sides.append({str(row): bool(ok) for row, ok in known.iter_rows()})
     return compare(*sides)
 
