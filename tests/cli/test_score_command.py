@@ -148,6 +148,24 @@ def test_answers_without_items_and_items_without_answers_are_told(tmp_path: Path
     assert "1 answers belong to no item and are left out: 999" in outcome.err
 
 
+def test_a_blank_of_the_exam_is_said_to_earn_nothing(variant: Path, tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(json.dumps(answers_to_the_variant()))
+    outcome = score_file(tmp_path / "r.json", variant, "use")
+    assert outcome.json["metrics"]["grade_norm"]["n"] == 30
+    assert "1 of 30 items have no answer and earn 0 in a variant that has others: 28" in outcome.err
+
+
+def test_no_name_of_a_metric_is_cut_in_a_narrow_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    data = write_gold(tmp_path, {"ruEthics": gold_split(dataset("ruEthics"), 30)}) / "ruethics.json"
+    (tmp_path / "r.json").write_text(json.dumps({item.id: "1" for item in read_split(data).items}))
+    outcome = merilo("score", tmp_path / "r.json", "--dataset", "ruethics", "--data", data)
+    assert outcome.status == 0
+    assert "correct.utilitarianism" in outcome.out
+
+
 def test_what_each_item_earned_can_be_asked_for(tmp_path: Path) -> None:
     data = write_gold(tmp_path, {"RCB": gold_split(dataset("RCB"), 3)}) / "rcb.json"
     (tmp_path / "r.json").write_text(

@@ -44,7 +44,7 @@ def score_responses(
     declared = dataset(dataset_name)
     items = read_split(data, split).items
     matched = match(read_sheet(responses), items, declared.answer)
-    _tell_unmatched(matched, len(items))
+    _tell_unmatched(matched, len(items), declared)
     if not matched.given:
         raise DataError(
             f"not one of {len(matched.unknown)} answers belongs to an item of {data}", file=responses
@@ -66,10 +66,13 @@ def score_responses(
     return 0
 
 
-def _tell_unmatched(matched: Matched, total: int) -> None:
+def _tell_unmatched(matched: Matched, total: int, declared: Dataset) -> None:
     if matched.unanswered:
         names = listed([str(name) for name in matched.unanswered])
-        say(f"{len(matched.unanswered)} of {total} items have no answer and are left out: {names}")
+        # A variant of the exam that somebody sat counts as a whole.
+        exam = "grade_norm" in declared.metrics
+        fate = "earn 0 in a variant that has others" if exam else "are left out"
+        say(f"{len(matched.unanswered)} of {total} items have no answer and {fate}: {names}")
     if matched.unknown:
         names = listed([ascii(name)[1:-1] if not name.isprintable() else name for name in matched.unknown])
         say(f"{len(matched.unknown)} answers belong to no item and are left out: {names}")

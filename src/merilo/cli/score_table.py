@@ -46,7 +46,7 @@ def word(key: str, language: Language) -> str:
 def show_scores(title: str, scores: Scores, language: Language = "en") -> None:
     """Print a dataset's scores."""
     table = Table(title=title, title_justify="left")
-    table.add_column(word("metric", language))
+    table.add_column(word("metric", language), no_wrap=True, overflow="ignore")
     for key in ("value", "ci95", "n"):
         table.add_column(word(key, language), justify="right")
     table.add_column(word("how", language), overflow="fold")
@@ -62,7 +62,7 @@ def show_result(result: Result, language: Language) -> None:
     console = Console()
     table = Table()
     table.add_column(word("dataset", language))
-    table.add_column(word("metric", language))
+    table.add_column(word("metric", language), overflow="fold")
     for key in ("value", "ci95", "n", "errors"):
         table.add_column(word(key, language), justify="right")
     for title, one in result.datasets.items():

@@ -225,7 +225,7 @@ def test_all_faults_are_found_in_one_pass(folder: Folder) -> None:
         "raw_readme_en.json",
     }
     assert len(report.problems) >= len(changes)
-    assert report.problems == sorted(set(report.problems))
+    assert len(report.problems) == len(set(report.problems))
 
 
 def test_a_shot_that_repeats_a_question_of_the_test_is_found_through_case_and_space(tmp_path: Path) -> None:
@@ -591,6 +591,23 @@ def test_the_rules_of_the_exam(
     report = validate(written(tmp_path / "use.json", {"test": items}))
     where = "data.test" if path is None else f"data.test[{at}].{path}"
     assert [p for p in report.problems if p.path == where and message in p.message], found(report)
+
+
+def test_an_item_without_its_variant_makes_no_variant_of_its_own(tmp_path: Path) -> None:
+    items = variant()
+    del items[3]["meta"]["variant"]
+    problems = validate(written(tmp_path / "use.json", {"test": items})).problems
+    assert "meta.variant" in problems[-1].path
+    assert not any("variant None" in problem.message for problem in problems)
+
+
+def test_problems_come_in_the_order_of_the_file(tmp_path: Path) -> None:
+    items = variant()
+    for item in items:
+        item["meta"]["type"] = "none"
+    problems = validate(written(tmp_path / "use.json", {"test": items})).problems
+    paths = [problem.path for problem in problems if problem.path.endswith("meta.type")]
+    assert paths == [f"data.test[{number}].meta.type" for number in range(30)]
 
 
 def test_a_variant_must_be_whole(tmp_path: Path) -> None:

@@ -30,6 +30,9 @@ GENERATORS: Final[Mapping[str, Generator]] = MappingProxyType(
     }
 )
 
+#: More items than this are not made at once: all of them are held in memory.
+LARGEST: Final = 1_000_000
+
 #: How often more questions are drawn, when the test has those that came.
 _ROUNDS: Final = 20
 
@@ -80,6 +83,10 @@ def generate_splits(name: str, size: int, seed: int, *, shots: int = 0) -> list[
     if size < 1 or shots < 0:
         raise UsageError(
             f"a dataset of {size} items and {shots} shots cannot be made; ask for 1 item or more"
+        )
+    if size + shots > LARGEST:
+        raise UsageError(
+            f"{size + shots} items are too many to make at once; ask for {LARGEST} or fewer, with several seeds"
         )
     # The name is part of the seed, so that equal seeds do not tie datasets together.
     test = list(GENERATORS[key](size, Random(f"{key} {seed}")))  # noqa: S311 - reproducible on purpose, not a secret

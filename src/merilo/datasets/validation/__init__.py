@@ -46,8 +46,8 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
     check_readmes(contents, report)
     if contents.declared is CATALOGUE["use"]:
         check_use(contents, report)
-    report.problems = sorted(set(report.problems))
-    report.notes = sorted(set(report.notes))
+    report.problems = sorted(set(report.problems), key=lambda problem: problem.order)
+    report.notes = sorted(set(report.notes), key=lambda note: note.order)
     return report
 
 

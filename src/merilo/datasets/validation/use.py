@@ -38,8 +38,8 @@ def check_use(contents: Contents, report: Report) -> None:
     for place in contents.places:
         for key, fault in _item_faults(place.item):
             report.wrong(place.file, f"{place.path}.{key}", fault)
-        if place.split in _WHOLE:
-            variants.setdefault((place.split, str(place.item.meta.get("variant"))), []).append(place)
+        if place.split in _WHOLE and (number := place.item.meta.get("variant")) is not None:
+            variants.setdefault((place.split, str(number)), []).append(place)
     for (_, variant), places in variants.items():
         for fault in _variant_faults([place.item for place in places]):
             where = places[0].path.split("[")[0]
