@@ -110,6 +110,10 @@ INTERPRETER = [
     Bomb("code that is none", "def attack():\n    pass\nattack.__code__ = attack.__code__.replace(co_code=b'\\xff\\x00' * 50)", {Outcome.EXITED, Outcome.EXCEPTION, Outcome.TIMEOUT, Outcome.MEMORY}),
     Bomb("marshalled nonsense", "import marshal\ndef attack():\n    return marshal.loads(b'c' + b'\\xff' * 400)", {Outcome.EXITED, Outcome.EXCEPTION, Outcome.MEMORY}),
     Bomb("abort", "import os\ndef attack():\n    os.abort()", {Outcome.EXITED}),
+    Bomb("leaving by the first thread alone", "import ctypes, threading, time\ndef attack():\n    threading.Thread(target=time.sleep, args=(99,)).start()\n    ctypes.CDLL(None).syscall(60, 0)", {Outcome.TIMEOUT}),
+    Bomb("deaf to every signal", "import signal\ndef attack():\n    for number in set(range(1, 65)) - {9, 19, 32, 33}:\n        signal.signal(number, signal.SIG_IGN)\n    while True:\n        pass", {Outcome.TIMEOUT}),
+    Bomb("a name and a message that lie about themselves", "class S(str):\n    def __getitem__(self, key):\n        return object()\nclass E(Exception):\n    def __str__(self):\n        return S('a')\ndef attack():\n    raise E", {Outcome.EXITED}),
+    Bomb("a folder below a folder, 4000 times", "import os\ndef attack():\n    for _ in range(4000):\n        os.mkdir('d')\n        os.chdir('d')\n    return 1", {Outcome.COMPLETED}),
     Bomb("leaving", "import os\ndef attack():\n    os._exit(0)", {Outcome.EXITED}),
     Bomb("SystemExit", "def attack():\n    raise SystemExit", {Outcome.EXCEPTION}),
     Bomb("KeyboardInterrupt", "def attack():\n    raise KeyboardInterrupt", {Outcome.EXCEPTION}),
@@ -121,6 +125,7 @@ INTERPRETER = [
     Bomb("the harness replaced", "import sys\nfor name, module in list(sys.modules.items()):\n    if 'merilo' in name:\n        vars(module).clear()\ndef attack():\n    return 1", {Outcome.EXITED, Outcome.EXCEPTION}),
     Bomb("the worker's loop entered again", "import sys\ndef attack():\n    frame = sys._getframe()\n    while frame and 'self' not in frame.f_locals:\n        frame = frame.f_back\n    server = frame.f_locals['self']\n    server.serve()", {Outcome.EXCEPTION, Outcome.EXITED, Outcome.FORBIDDEN}),
     Bomb("a PID namespace of its own", "import sys\ndef attack():\n    frame = sys._getframe()\n    while frame and 'self' not in frame.f_locals:\n        frame = frame.f_back\n    return frame.f_locals['self'].kernel.fork_into_new_pid_namespace()", {Outcome.FORBIDDEN}),
+    Bomb("a lease on a file", "import fcntl\ndef attack():\n    with open('/tmp/leased', 'w') as file:\n        return fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)", {Outcome.FORBIDDEN}),
     Bomb("forking", "import os\ndef attack():\n    return os.fork()", {Outcome.FORBIDDEN}),
     Bomb("another program", "import subprocess, sys\ndef attack():\n    return subprocess.run([sys.executable, '-c', ''])", {Outcome.FORBIDDEN}),
 ]  # fmt: skip

@@ -93,6 +93,13 @@ def test_a_socket_pair_is_local(number: int, domain: int) -> None:
     assert (ask("x86_64", 53, domain) == ALLOW) == (domain == 1)
 
 
+@given(command=st.integers(0, 2000))
+def test_no_file_is_leased_and_no_folder_watched(command: int) -> None:
+    for machine, number in {"x86_64": 72, "aarch64": 25}.items():
+        allowed = ask(machine, number, 3, command) == ALLOW
+        assert allowed == (command in {*range(8), 36, 37, 38, 1030, 1031, 1032})
+
+
 def test_processes_may_be_several_only_if_told_so(machine: str) -> None:
     execve = {"x86_64": 59, "aarch64": 221}[machine]
     assert ask(machine, execve, several=True) == ALLOW

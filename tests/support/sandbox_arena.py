@@ -40,7 +40,10 @@ def complaint_of_bubblewrap() -> str:
 
 
 def jailed(limits: Limits | None = None, workers: int = 1, python: str | None = None) -> Pool:
-    return Pool(workers, backend=jail_or_skip(python), limits=limits or Limits(wall_seconds=5))
+    """A pool whose first worker is up."""
+    pool = Pool(workers, backend=jail_or_skip(python), limits=limits or Limits(wall_seconds=5))
+    list(pool.run([asked("1")]))
+    return pool
 
 
 def unjailed(limits: Limits | None = None) -> Pool:

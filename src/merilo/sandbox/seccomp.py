@@ -28,7 +28,7 @@ _ALLOWED: Final = {
         getcwd=79/17 chdir=80/49 fchdir=81/50 rename=82/- renameat=264/38 renameat2=316/276 mkdir=83/- mkdirat=258/34
         rmdir=84/- unlink=87/- unlinkat=263/35 link=86/- linkat=265/37 symlink=88/- symlinkat=266/36 chmod=90/-
         fchmod=91/52 fchmodat=268/53 truncate=76/45 ftruncate=77/46 fallocate=285/47 fsync=74/82 fdatasync=75/83
-        flock=73/32 fcntl=72/25 dup=32/23 dup2=33/- dup3=292/24 utimensat=280/88 utime=132/- utimes=235/- umask=95/166
+        flock=73/32 dup=32/23 dup2=33/- dup3=292/24 utimensat=280/88 utime=132/- utimes=235/- umask=95/166
         statfs=137/43 fstatfs=138/44 fadvise64=221/223
     """,
     "waiting": """
@@ -82,6 +82,7 @@ _CLONE3: Final = (435, 435)
 _PRCTL: Final = (157, 167)
 _IOCTL: Final = (16, 29)
 _SOCKETPAIR: Final = (53, 199)
+_FCNTL: Final = (72, 25)
 
 #: Above these numbers begins what was unknown when the table was written.
 _LAST_KNOWN: Final = 462
@@ -94,6 +95,8 @@ _CLONE_ANY_NAMESPACE: Final = 0x7E02_0000
 _CLONE_OF_THE_WORKER: Final = 0x2000_0000 | 17
 _PR_NAMES: Final = (15, 16)
 _TERMINAL_AND_DESCRIPTOR: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+#: Copies, flags, locks and sizes of pipes; no lease, which would hold up whoever opens the file on the machine.
+_DESCRIPTOR_COMMANDS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1031, 1032)
 _AF_UNIX: Final = 1
 
 _ALLOW: Final = 0x7FFF_0000
@@ -159,7 +162,7 @@ def docker_profile() -> dict[str, object]:
     It must let the worker make its namespaces; the worker's filter takes that from the programs.
     """
     names = [entry.partition("=")[0] for entry in " ".join([*_ALLOWED.values(), _PROCESSES]).split()]
-    names += ["clone", "clone3", "prctl", "ioctl", "seccomp", "unshare", "setuid", "setgid"]
+    names += ["clone", "clone3", "prctl", "ioctl", "fcntl", "seccomp", "unshare", "setuid", "setgid"]
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": errno.EPERM,
@@ -179,6 +182,7 @@ def _instructions(machine: str, several_processes: bool) -> list[Instruction]:
     code += _one_of_arguments(_CLONE[column], _clone_rules(several_processes))
     code += _one_of_arguments(_PRCTL[column], _any_of(0, _PR_NAMES))
     code += _one_of_arguments(_IOCTL[column], _any_of(1, _TERMINAL_AND_DESCRIPTOR))
+    code += _one_of_arguments(_FCNTL[column], _any_of(1, _DESCRIPTOR_COMMANDS))
     code += _one_of_arguments(_SOCKETPAIR[column], _any_of(0, (_AF_UNIX,)))
     # glibc falls back from clone3, whose flags lie in memory that no filter can read, to clone.
     code += [
