@@ -47,6 +47,7 @@ BODIES = [
     "    message = 'it\\'s # not a comment'\n    return sum(numbers)  # the sum, isn't it?\n",
     "    result = \\\n0\n    for number in numbers:\n        result += number\n    return result\n",
     "    lengths = {'a': 1}\n    try:\n        return sum(numbers) + lengths['b']\n    except KeyError:\n        return sum(numbers)\n",
+    "    try:\n        return sum(numbers)\n    except:\n        return 0\n",
     "    if len(numbers) == 0:\n        return 0\n    else:\n        return sum(numbers)\n",
     "    import functools\n    return functools.reduce(lambda a, b: a + b, numbers, 0)\n",
     "    mark = '```'\n    return sum(numbers) + 0 * len(mark)\n",
@@ -426,3 +427,8 @@ def test_real_solutions_survive_every_wrapping(wrap):
         assert function_of(found.source, stub.entry_point) == function_of(
             stub.prompt + body, stub.entry_point
         ), (problem.id, found)
+
+
+def test_a_bare_except_at_the_margin_is_code_and_no_label() -> None:
+    guarded = "try:\n    import no_such_module\nexcept:\n    extra = 0\n"
+    assert answers(f"Here you are:\n\n{guarded}\n{SIGNATURE}    return sum(numbers) + extra\n") == 6

@@ -32,6 +32,12 @@ GRACE: Final = 10.0
 #: Seconds that a worker gets to greet; a container may have to fetch its image first.
 _START: Final = {"bubblewrap": 60.0, "docker": 600.0}
 
+#: What helps where an installed backend does not work.
+_REMEDIES: Final = {
+    "bubblewrap": ": let users make namespaces (the sysctls user.max_user_namespaces, kernel.unprivileged_userns_clone and "
+    "kernel.apparmor_restrict_unprivileged_userns), or install Docker and ask for '--backend docker'"
+}
+
 #: Workers in a row that may be lost before they greet; then the jail does not work here.
 _FALSE_STARTS: Final = 3
 
@@ -162,7 +168,7 @@ class Pool:
             if self._false_starts >= _FALSE_STARTS:
                 reason = complaint or "it gave no reason"
                 raise MissingPartError(
-                    f"{self.backend.name} makes no jail on this machine ({reason}); 'merilo code doctor' tells more"
+                    f"{self.backend.name} makes no jail on this machine ({reason}){_REMEDIES.get(self.backend.name, '')}"
                 )
 
     def greeted(self, lane: Lane) -> None:
