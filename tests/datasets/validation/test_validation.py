@@ -593,6 +593,12 @@ def test_the_rules_of_the_exam(
     assert [p for p in report.problems if p.path == where and message in p.message], found(report)
 
 
+def test_prompts_that_are_no_list_are_one_fault(folder: Folder) -> None:
+    spoil("meta.prompts", "Ответьте.")(folder)
+    problems = [problem for problem in validate(folder.write()).problems if problem.path == "prompts"]
+    assert [problem.message for problem in problems] == ["must be a list, or an object of lists by domain"]
+
+
 def test_an_item_without_its_variant_makes_no_variant_of_its_own(tmp_path: Path) -> None:
     items = variant()
     del items[3]["meta"]["variant"]

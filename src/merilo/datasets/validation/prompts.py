@@ -20,7 +20,8 @@ def check_prompts(contents: Contents, report: Report) -> None:
     groups = prompt_groups(contents)
     if contents.whole and contents.meta is not None and "prompts" in contents.meta:
         held = contents.meta["prompts"]
-        if not groups or (isinstance(held, dict) and len(groups) < len(held)):
+        # What is neither a list nor an object is a fault of the metadata, and told there.
+        if isinstance(held, dict) and (not held or len(groups) < len(held)):
             report.wrong(
                 META, "prompts", f"must be a list of {FEWEST} prompts or more, or such a list for each domain"
             )
