@@ -195,3 +195,22 @@ def test_a_gold_broken_on_purpose_in_a_real_pool_is_found(
     assert set(ranked[:6]) >= broken  # five were broken
     flagged = {one["inputs"]["parentheses"] for one in content["findings"] if one["verdict"] == "gold"}
     assert flagged <= broken
+
+
+def test_a_narrow_terminal_leaves_verdicts_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    pool, gold = tmp_path / "pool.csv", tmp_path / "gold.csv"
+    text = "a question of many words " * 5
+    gold.write_text("item,gold\n" + "".join(f"{text} {n},right\n" for n in range(6)), encoding="utf-8")
+    rows = "".join(
+        f"{text} {n},{who},{['left', 'right', 'neither', 'both'][place % 4]}\n"
+        for n in range(6)
+        for place, who in enumerate(PEOPLE)
+    )
+    pool.write_text(f"item,annotator,answer\n{rows}", encoding="utf-8")
+    assert main(["audit", str(pool), "--gold", str(gold)]) == 0
+    said = capsys.readouterr().out
+    assert "│ disagreement │" in said
+    assert max(map(len, said.split("6 of 6 items")[0].splitlines())) <= 80

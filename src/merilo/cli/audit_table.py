@@ -45,7 +45,9 @@ def show(
             soft_wrap=True,
         )
     for kind, n in found.slips.items():
-        console.print(f"  slip, {kind}: {n} answers  ({SLIPS[kind]})", soft_wrap=True)
+        console.print(
+            f"  slip, {kind}: {n} {'answer' if n == 1 else 'answers'}  ({SLIPS[kind]})", soft_wrap=True
+        )
     if after:
         for name, score in before.scores.items():
             console.print(f"{name} before revision: {_figure(score)}; after: {_figure(after.scores[name])}")
@@ -64,7 +66,7 @@ def _findings(study: StudyAudit, limit: int) -> Table:
     for name in ("gold", "best"):
         table.add_column(name, overflow="fold")
     table.add_column("answers", overflow="fold", ratio=2)
-    table.add_column("verdict")
+    table.add_column("verdict", no_wrap=True, min_width=max(map(len, VERDICTS)))
     for finding in study.audit.findings[:limit]:
         number = study.numbers[finding.item]
         mark = " (control)" if number in study.controls else ""
