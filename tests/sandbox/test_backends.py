@@ -342,3 +342,12 @@ def test_the_jail_works_where_the_pool_is_told_nothing() -> None:
     jail_or_skip()
     with Pool.open() as pool:
         assert is_healthy(pool)
+
+
+def test_who_lacks_a_python_is_not_told_to_install_what_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    jail_or_skip()
+    monkeypatch.setattr("merilo.sandbox.interpreter._candidates", lambda version: iter(()))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    with pytest.raises(MissingPartError, match=r"no Python 3\.12 here") as refused:
+        backend(python="3.12")
+    assert "install bubblewrap" not in str(refused.value)

@@ -324,8 +324,9 @@ def backend(
             return make()
         except MissingPartError as error:
             reasons.append(error.message)
+    advice = "" if shutil.which("bwrap") else ": install bubblewrap, or Docker"
     raise MissingPartError(
-        f"generated programs run only in a jail, and there is none here ({'; '.join(reasons)}): install bubblewrap, or Docker"
+        f"generated programs run only in a jail, and there is none here ({'; '.join(reasons)}){advice}"
     )
 
 
