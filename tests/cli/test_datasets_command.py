@@ -180,6 +180,13 @@ def test_the_dataset_can_be_named(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert run(capsys, "validate", str(file), "--dataset", "bps")[0] == 1
 
 
+def test_one_problem_is_no_problems(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "bps.json").write_text("{}", encoding="utf-8")
+    status, out, _ = run(capsys, "validate", str(tmp_path / "bps.json"))
+    assert status == 1
+    assert "invalid: 1 problem (" in out
+
+
 def test_nothing_to_validate_is_unreadable_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     status, out, err = run(capsys, "validate", str(tmp_path / "nowhere"))
     assert (status, out) == (2, "")

@@ -84,7 +84,8 @@ def validate(
     for problem in report.problems:
         sys.stdout.write(f"{problem}\n")
     counted = ", ".join(f"{count} in {split}" for split, count in report.items.items()) or "none"
-    verdict = "valid" if report.valid else f"invalid: {len(report.problems)} problems"
+    found = len(report.problems)
+    verdict = "valid" if report.valid else f"invalid: {found} problem{'' if found == 1 else 's'}"
     sys.stdout.write(
         f"{path}: {verdict} (items: {counted}; files: {len(report.files)}; notes: {len(report.notes)})\n"
     )
