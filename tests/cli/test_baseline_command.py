@@ -241,4 +241,17 @@ def test_a_model_on_other_items_is_refused_and_nothing_is_written(tmp_path: Path
     outcome = merilo("baseline", pool, "--gold", gold, "--model", model, "--out", tmp_path / "out")
     assert outcome.status == 1
     assert not (tmp_path / "out").exists()
+    assert "3 of the 4 items of this baseline have no answer here" in outcome.complaint
     assert merilo("baseline", pool, "--gold", gold, "--model", model, "--common-items").status == 0
+
+
+def test_a_model_is_compared_once_and_on_right_answers(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
+    gold = written(tmp_path / "gold.csv", "id,question,gold\n" + "".join(f"i{n},q{n},A\n" for n in range(4)))
+    model = written(tmp_path / "m.csv", "id,answer\n" + "".join(f"i{n},A\n" for n in range(4)))
+    blind = merilo("baseline", pool, "--model", model)
+    assert blind.status == 2
+    assert "give --gold" in blind.complaint
+    twice = merilo("baseline", pool, "--gold", gold, "--model", model, "--model", model)
+    assert twice.status == 2
+    assert "is given twice" in twice.complaint

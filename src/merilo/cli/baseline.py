@@ -11,6 +11,7 @@ import typer
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.datasets import dataset
+from merilo.errors import UsageError
 from merilo.files import shown
 from merilo.items import Json
 from merilo.people import platforms
@@ -116,6 +117,8 @@ def make(
             progress=progress,
         )
     found = gold_of(responses, declared, gold, gold_column, encoding)
+    if model and not found:
+        raise UsageError("--model is compared on right answers, and none are known: give --gold")
     result = baseline(
         responses, settings, gold=found, skills=read_skills(skills, encoding) if skills else None
     )

@@ -34,8 +34,6 @@ def people_against_models(
     """
     if metric is not None and metric not in (*EXACT, *OF_LABELS):
         raise UsageError(f"--metric takes one of {', '.join((*EXACT, *OF_LABELS))}, not '{metric}'")
-    if twice := {path for path in responses if responses.count(path) > 1}:
-        raise UsageError(f"{min(twice)} is given twice: a model is compared once")
     refuse_json(json_to, [baseline / "baseline.json", *responses, *([data] if data else [])])
     crowd = read_crowd(baseline, data=data)
     models = [read_samples(path, crowd) for path in responses]

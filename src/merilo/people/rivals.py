@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.errors import DataError
+from merilo.errors import DataError, UsageError
 from merilo.files import listed
 from merilo.metrics.comparison import Difference, compare_scores, holm
 from merilo.metrics.distributions import student_quantile
@@ -111,8 +111,12 @@ def compare(
         One rivalry a model, in their order.
 
     Raises:
+        UsageError: a file stands for two models.
         DataError: the items differ and `force` is not given, or there is none in common.
     """
+    files = [model.file for model in models]
+    if twice := next((file for file in files if files.count(file) > 1), None):
+        raise UsageError(f"{twice} is given twice: a model is compared once")
     name = metric or crowd.settings.metric
     rivalries = [
         _rivalry(crowd, model, name, force=force, seed=seed, min_answers=min_answers) for model in models

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -69,7 +70,8 @@ def write_folder(
     _write_summary(folder, content)
     rivalries: list[Rivalry] = []
     if models:
-        crowd = read_crowd(folder)
+        # The folder has a hidden name until it is whole.
+        crowd = replace(read_crowd(folder), folder="this baseline")
         rivalries = compare(crowd, [read_samples(path, crowd) for path in models], force=common_items)
         found = comparison_summary(
             crowd, rivalries, metric=baseline.settings.metric, seed=0, forced=common_items
