@@ -145,6 +145,9 @@ def chi_squared_cdf(x: float, freedom: float) -> float:
     if x <= 0:
         return 0.0
     shape, half = freedom / 2, x / 2
+    if half <= 0:
+        # Half of the smallest number there is, is nothing.
+        return 0.0
     term = total = 1.0
     for step in range(1, _STEPS):
         term *= half / (shape + step)
