@@ -9,6 +9,24 @@ import typer
 
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
+from merilo.cli.study_options import (
+    COLUMNS,
+    INPUT,
+    OUTPUT,
+    AnnotatorOption,
+    AnswerOption,
+    ControlOption,
+    DatasetOption,
+    EncodingOption,
+    Exports,
+    ForceOption,
+    GoldColumnOption,
+    GoldOption,
+    ItemOption,
+    JsonOption,
+    PlatformOption,
+    SkillsOption,
+)
 from merilo.datasets import dataset
 from merilo.files import shown
 from merilo.items import Json
@@ -18,7 +36,7 @@ from merilo.people.audit.study import audit_study
 from merilo.people.baseline import Settings, baseline
 from merilo.people.controls import read_skills
 from merilo.people.decision import Resolve
-from merilo.people.platforms import Columns, Platform
+from merilo.people.platforms import Columns
 from merilo.people.provenance import provenance
 from merilo.people.repeats import Repeats
 from merilo.reports.audit import audit_summary, findings_table
@@ -26,39 +44,36 @@ from merilo.reports.summary import as_text
 
 app = typer.Typer(add_completion=False)
 
-_INPUT = "Input"
 _PROCEDURE = "Procedure of the figure before and after revision"
-_COLUMNS = "Columns of a plain table"
-_OUTPUT = "Output"
 
 
 @app.command()
 def audit(
-    files: Annotated[list[Path], typer.Argument(help="Exports of one study: Toloka TSV, ABC Elementary, Label Studio JSON, or a plain CSV, TSV, Parquet or JSONL.")],
+    files: Exports,
     *,
-    platform: Annotated[Platform | None, typer.Option(help="Where the files come from; told by their header when not given.", rich_help_panel=_INPUT)] = None,
-    dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset's name: gives its labels and, where answers can be computed, the gold.", rich_help_panel=_INPUT)] = None,
-    gold: Annotated[Path | None, typer.Option(help="Right answers: CSV, TSV, JSON or JSONL, joined on the inputs.", rich_help_panel=_INPUT)] = None,
-    gold_column: Annotated[str | None, typer.Option(help="The column of right answers, where its name does not tell.", rich_help_panel=_INPUT)] = None,
-    revised: Annotated[Path | None, typer.Option(help="Items with a new gold (the list of --out, filled in, will do): the figure is scored again, before and after.", rich_help_panel=_INPUT)] = None,
-    answer: Annotated[str | None, typer.Option(help="The column of answers, where there are several.", rich_help_panel=_INPUT)] = None,
-    skills: Annotated[Path | None, typer.Option(help="The platform's skills: annotator and number.", rich_help_panel=_INPUT)] = None,
-    encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.", rich_help_panel=_INPUT)] = None,
-    choice: Annotated[bool | None, typer.Option("--choice/--open", help="Whether answers are a choice among few labels, where one digit or letter is no slip of another; told by the number of labels when not given.", rich_help_panel=_INPUT)] = None,
+    platform: PlatformOption = None,
+    dataset_name: DatasetOption = None,
+    gold: GoldOption = None,
+    gold_column: GoldColumnOption = None,
+    revised: Annotated[Path | None, typer.Option(help="Items with a new gold (the list of --out, filled in, will do): the figure is scored again, before and after.", rich_help_panel=INPUT)] = None,
+    answer: AnswerOption = None,
+    skills: SkillsOption = None,
+    encoding: EncodingOption = None,
+    choice: Annotated[bool | None, typer.Option("--choice/--open", help="Whether answers are a choice among few labels, where one digit or letter is no slip of another; told by the number of labels when not given.", rich_help_panel=INPUT)] = None,
     metric: Annotated[str, typer.Option(help="The metric: acc or em.", rich_help_panel=_PROCEDURE)] = "acc",
     min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded from the figure.", rich_help_panel=_PROCEDURE)] = 0.5,
     min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
     min_votes: Annotated[int, typer.Option(help="How many equal votes make a majority.", rich_help_panel=_PROCEDURE)] = 3,
     resolve: Annotated[Resolve, typer.Option(help="Items without a majority, as in merilo baseline.", rich_help_panel=_PROCEDURE)] = "cascade",
     repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
-    item: Annotated[list[str] | None, typer.Option(help="A column that makes an item; may be given several times.", rich_help_panel=_COLUMNS)] = None,
-    annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids.", rich_help_panel=_COLUMNS)] = None,
-    control: Annotated[str | None, typer.Option(help="The column of control items' known answers.", rich_help_panel=_COLUMNS)] = None,
-    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered together.", rich_help_panel=_COLUMNS)] = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many findings to print; the files hold all.", rich_help_panel=_OUTPUT)] = 20,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the list: audit.csv, to go through and give back with --revised, and audit.json.", rich_help_panel=_OUTPUT)] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=_OUTPUT)] = False,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
+    item: ItemOption = None,
+    annotator: AnnotatorOption = None,
+    control: ControlOption = None,
+    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered together.", rich_help_panel=COLUMNS)] = None,
+    limit: Annotated[int, typer.Option(min=0, help="How many findings to print; the files hold all.", rich_help_panel=OUTPUT)] = 20,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the list: audit.csv, to go through and give back with --revised, and audit.json.", rich_help_panel=OUTPUT)] = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """List the items whose gold is probably wrong, and tell human slips from errors of the dataset."""
     inputs = [*files, *(path for path in (gold, revised, skills) if path)]

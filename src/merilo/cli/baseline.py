@@ -10,6 +10,24 @@ import typer
 
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
+from merilo.cli.study_options import (
+    COLUMNS,
+    INPUT,
+    OUTPUT,
+    AnnotatorOption,
+    AnswerOption,
+    ControlOption,
+    DatasetOption,
+    EncodingOption,
+    Exports,
+    ForceOption,
+    GoldColumnOption,
+    GoldOption,
+    ItemOption,
+    JsonOption,
+    PlatformOption,
+    SkillsOption,
+)
 from merilo.datasets import dataset
 from merilo.errors import UsageError
 from merilo.files import shown
@@ -19,7 +37,7 @@ from merilo.people.agreement import Level
 from merilo.people.baseline import Settings, baseline
 from merilo.people.controls import read_skills
 from merilo.people.decision import Aggregator, Resolve
-from merilo.people.platforms import Columns, Platform
+from merilo.people.platforms import Columns
 from merilo.people.provenance import provenance
 from merilo.people.quality.study import study_quality
 from merilo.people.repeats import Repeats
@@ -27,26 +45,23 @@ from merilo.reports.summary import summary
 
 app = typer.Typer(add_completion=False)
 
-_INPUT = "Input"
 _PROCEDURE = "Procedure"
-_COLUMNS = "Columns of a plain table"
-_OUTPUT = "Output"
 
 
 @app.command()
 def make(
-    files: Annotated[list[Path], typer.Argument(help="Exports of one study: Toloka TSV, ABC Elementary, Label Studio JSON, or a plain CSV, TSV, Parquet or JSONL.")],
+    files: Exports,
     *,
-    platform: Annotated[Platform | None, typer.Option(help="Where the files come from; told by their header when not given.", rich_help_panel=_INPUT)] = None,
-    dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset's name: gives its labels and, where answers can be computed, the gold.", rich_help_panel=_INPUT)] = None,
-    gold: Annotated[Path | None, typer.Option(help="Right answers: CSV, TSV, JSON or JSONL, joined on the inputs.", rich_help_panel=_INPUT)] = None,
-    gold_column: Annotated[str | None, typer.Option(help="The column of right answers, where its name does not tell.", rich_help_panel=_INPUT)] = None,
-    answer: Annotated[str | None, typer.Option(help="The column of answers, where there are several.", rich_help_panel=_INPUT)] = None,
-    skills: Annotated[Path | None, typer.Option(help="The platform's skills: annotator and number.", rich_help_panel=_INPUT)] = None,
-    model: Annotated[list[Path] | None, typer.Option(help="A model's answers (id, answer, and sample for several) to set beside the people; may be given several times.", rich_help_panel=_INPUT)] = None,
-    common_items: Annotated[bool, typer.Option("--common-items", help="Compare models on the items that both answered where these are not all.", rich_help_panel=_INPUT)] = False,
-    encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.", rich_help_panel=_INPUT)] = None,
-    currency: Annotated[str | None, typer.Option(help="The currency of rewards, where the platform does not say it.", rich_help_panel=_INPUT)] = None,
+    platform: PlatformOption = None,
+    dataset_name: DatasetOption = None,
+    gold: GoldOption = None,
+    gold_column: GoldColumnOption = None,
+    answer: AnswerOption = None,
+    skills: SkillsOption = None,
+    model: Annotated[list[Path] | None, typer.Option(help="A model's answers (id, answer, and sample for several) to set beside the people; may be given several times.", rich_help_panel=INPUT)] = None,
+    common_items: Annotated[bool, typer.Option("--common-items", help="Compare models on the items that both answered where these are not all.", rich_help_panel=INPUT)] = False,
+    encoding: EncodingOption = None,
+    currency: Annotated[str | None, typer.Option(help="The currency of rewards, where the platform does not say it.", rich_help_panel=INPUT)] = None,
     metric: Annotated[str, typer.Option(help="The metric: acc or em.", rich_help_panel=_PROCEDURE)] = "acc",
     min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded.", rich_help_panel=_PROCEDURE)] = 0.5,
     min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
@@ -59,17 +74,17 @@ def make(
     by: Annotated[list[str] | None, typer.Option(help="A field of the items (of the inputs, or of the gold's file: domain finds meta.domain): agreement and the figure are told for each of its values; may be given several times.", rich_help_panel=_PROCEDURE)] = None,
     level: Annotated[Level, typer.Option(help="What labels are to Krippendorff's alpha: names, places in an order, or numbers.", rich_help_panel=_PROCEDURE)] = "nominal",
     repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
-    item: Annotated[list[str] | None, typer.Option(help="A column that makes an item; may be given several times.", rich_help_panel=_COLUMNS)] = None,
-    annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids.", rich_help_panel=_COLUMNS)] = None,
-    control: Annotated[str | None, typer.Option(help="The column of control items' known answers.", rich_help_panel=_COLUMNS)] = None,
-    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered and paid together.", rich_help_panel=_COLUMNS)] = None,
-    started: Annotated[str | None, typer.Option(help="The column of the time when a page was opened.", rich_help_panel=_COLUMNS)] = None,
-    submitted: Annotated[str | None, typer.Option(help="The column of the time when a page was sent.", rich_help_panel=_COLUMNS)] = None,
-    seconds: Annotated[str | None, typer.Option(help="The column of the seconds that a page took.", rich_help_panel=_COLUMNS)] = None,
-    reward: Annotated[str | None, typer.Option(help="The column of what a page paid.", rich_help_panel=_COLUMNS)] = None,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=_OUTPUT)] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=_OUTPUT)] = False,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
+    item: ItemOption = None,
+    annotator: AnnotatorOption = None,
+    control: ControlOption = None,
+    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered and paid together.", rich_help_panel=COLUMNS)] = None,
+    started: Annotated[str | None, typer.Option(help="The column of the time when a page was opened.", rich_help_panel=COLUMNS)] = None,
+    submitted: Annotated[str | None, typer.Option(help="The column of the time when a page was sent.", rich_help_panel=COLUMNS)] = None,
+    seconds: Annotated[str | None, typer.Option(help="The column of the seconds that a page took.", rich_help_panel=COLUMNS)] = None,
+    reward: Annotated[str | None, typer.Option(help="The column of what a page paid.", rich_help_panel=COLUMNS)] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=OUTPUT)] = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Make a human baseline from raw annotation.
 
