@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say
+from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.cli.study_options import (
     COLUMNS,
@@ -28,7 +28,6 @@ from merilo.cli.study_options import (
     SkillsOption,
 )
 from merilo.datasets import dataset
-from merilo.files import shown
 from merilo.items import Json
 from merilo.people import platforms
 from merilo.people.audit.revision import read_revisions, revise
@@ -116,8 +115,8 @@ def audit(
         after = baseline(now, settings, gold=gold_now, skills=skilled)
     study = audit_study(now, gold_now, choice=choice)
     options: dict[str, Json] = {
-        "platform": platform, "dataset": dataset_name, "gold": _name(gold), "gold_column": gold_column,
-        "revised": _name(revised), "answer": answer, "skills": _name(skills), "encoding": encoding,
+        "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
+        "revised": named(revised), "answer": answer, "skills": named(skills), "encoding": encoding,
         "metric": metric, "min_control_accuracy": min_control_accuracy, "min_controls": min_controls,
         "min_votes": min_votes, "resolve": resolve, "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page,
@@ -152,7 +151,3 @@ _DEFAULTS: dict[str, Json] = {
     "resolve": "cascade",
     "repeats": "refuse",
 }
-
-
-def _name(path: Path | None) -> str | None:
-    return None if path is None else shown(path)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say
+from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.cli.study_options import (
     COLUMNS,
@@ -30,7 +30,6 @@ from merilo.cli.study_options import (
 )
 from merilo.datasets import dataset
 from merilo.errors import UsageError
-from merilo.files import shown
 from merilo.items import Json
 from merilo.people import platforms
 from merilo.people.agreement import Level
@@ -138,8 +137,8 @@ def make(
         responses, settings, gold=found, skills=read_skills(skills, encoding) if skills else None
     )
     options: dict[str, Json] = {
-        "platform": platform, "dataset": dataset_name, "gold": _name(gold), "gold_column": gold_column,
-        "answer": answer, "skills": _name(skills), "model": [str(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric,
+        "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
+        "answer": answer, "skills": named(skills), "model": [named(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric,
         "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": min_votes,
         "max_low_agreement": max_low_agreement, "aggregator": aggregator, "resolve": resolve,
         "anchor_controls": anchor_controls, "normalise": list(normalise or []), "by": list(by or []), "level": level, "repeats": repeats, "item": list(item or []),
@@ -180,7 +179,3 @@ _DEFAULTS: dict[str, Json] = {
     "repeats": "refuse",
     "common_items": False,
 }
-
-
-def _name(path: Path | None) -> str | None:
-    return None if path is None else shown(path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from merilo.cli.output import emit_json, refuse_json, say
+from merilo.cli.output import emit_json, named, refuse_json, say
 from merilo.errors import DataError, UsageError
 from merilo.files import listed, refuse_existing, sha256
 from merilo.items import Json
@@ -102,8 +102,8 @@ def score(
         tally = tally_job(problems, entries, ledger.standings)
         options: dict[str, Json] = {
             "data": str(data), "k": k, "partial": partial, "workers": workers, "timeout": timeout, "memory": memory,
-            "retries": retries, "python": python, "packages": _name(packages), "backend": backend, "ray": ray,
-            "unsafe_no_sandbox": unsafe_no_sandbox, "out": _name(out), "outputs": _name(outputs),
+            "retries": retries, "python": python, "packages": named(packages), "backend": backend, "ray": ray,
+            "unsafe_no_sandbox": unsafe_no_sandbox, "out": named(out), "outputs": named(outputs),
         }  # fmt: skip
         report = _report(tally, census, asked, seconds, ledger)
         content = report.content() | {
@@ -235,7 +235,3 @@ def _command(completions: Path, options: dict[str, Json]) -> str:
         elif value not in (None, False):
             words += [flag, str(value)]
     return shlex.join(words)
-
-
-def _name(path: Path | None) -> str | None:
-    return None if path is None else str(path)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.cli import say
-from merilo.files import Progress, new_folder, refuse_existing, write_text
+from merilo.files import Progress, new_folder, refuse_existing, shown, write_text
 from merilo.items import Json
 
-__all__ = ["OutFolder", "emit_json", "refuse_json", "say", "tracked"]
+__all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked"]
 
 
 def emit_json(content: dict[str, Json], where: str) -> None:
@@ -32,6 +32,11 @@ def emit_json(content: dict[str, Json], where: str) -> None:
         sys.stdout.flush()
     else:
         write_text(Path(where), text)
+
+
+def named(path: Path | None) -> str | None:
+    """A file as the user named it, for the parameters of a result; null where there is none."""
+    return None if path is None else shown(path)
 
 
 def refuse_json(where: str | None, needed: Iterable[Path]) -> None:
