@@ -3,9 +3,11 @@
 A naive executor, which runs the program and its test in one process, shows that these attacks are real.
 """
 
+import os
 import secrets
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -209,6 +211,42 @@ def test_right_answers_are_nowhere_in_the_programs_memory() -> None:
         )
         assert f"GOLD{planted}" in str(only(pool, finding).texts[0])
         assert gold not in str(only(pool, finding).texts[0])
+
+
+def test_a_program_does_not_see_the_next_question_before_it_has_answered(pool: Pool) -> None:
+    """The next question may hold the answer to this one."""
+    gold = "GOLD" + secrets.token_hex(16)
+    check = Check(
+        f"def check(candidate):\n    assert candidate('x') == '{gold}'\n    assert candidate('{gold}') == 'x'"
+    )
+    source = (
+        "import os, select, sys\n"
+        "def attack(text):\n"
+        "    seen, frame = b'', sys._getframe()\n"
+        "    while frame:\n"
+        "        for value in frame.f_locals.values():\n"
+        "            seen += repr(getattr(value, '__dict__', value)).encode()\n"
+        "        frame = frame.f_back\n"
+        "    for descriptor in range(64):\n"
+        "        try:\n"
+        "            if select.select([descriptor], [], [], 0.01)[0]:\n"
+        "                seen += os.read(descriptor, 4096)\n"
+        "        except OSError:\n"
+        "            pass\n"
+        "    return seen[seen.index(b'GOLD'):][:36].decode() if b'GOLD' in seen else seen.decode('latin-1')"
+    )
+    right = f"def attack(text):\n    return 'x' if text == '{gold}' else '{gold}'"
+    assert only(pool, right, check).outcome is Outcome.COMPLETED
+    for _ in range(3):
+        assert only(pool, source, check).outcome is Outcome.REFUSED
+    # The attack finds what is there: in another process's place, with the question sent at once, it would pass.
+    reading, writing = os.pipe()
+    os.write(writing, gold.encode())
+    namespace: dict[str, Callable[[str], str]] = {}
+    exec(source.replace("range(64)", f"[{reading}]").replace("sys._getframe()", "None"), namespace)
+    assert namespace["attack"]("x") == gold
+    os.close(reading)
+    os.close(writing)
 
 
 def test_the_answers_of_earlier_programs_are_nowhere_in_a_programs_memory() -> None:

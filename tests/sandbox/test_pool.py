@@ -167,12 +167,13 @@ def test_too_little_memory_even_to_read_the_program_is_called_so() -> None:
             assert only(pool, source, tests).outcome is Outcome.MEMORY
 
 
-def test_a_worker_that_is_stuck_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("which", [2, 3], ids=["worker", "nursery"])
+def test_a_worker_that_is_stuck_is_replaced(which: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker ends late programs; the pool ends late workers."""
     monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.1)
     with jailed(Limits(wall_seconds=0.5)) as pool:
         processes = everything_of(pool)
-        os.kill(processes[-1], signal.SIGSTOP)
+        os.kill(processes[which], signal.SIGSTOP)
         assert is_healthy(pool)
         assert pool.pids != processes[:1]
 
@@ -222,9 +223,8 @@ def test_a_killed_worker_takes_its_jail_with_it() -> None:
         assert is_healthy(pool)
 
 
-@pytest.mark.parametrize("which", [1, 2])
+@pytest.mark.parametrize("which", [1, 2, 3], ids=["keeper", "worker", "nursery"])
 def test_a_jail_whose_inner_process_is_killed_is_replaced(which: int) -> None:
-    """The keeper, and the worker proper."""
     with jailed() as pool:
         processes = everything_of(pool)
         handles = watched(processes)
@@ -284,9 +284,10 @@ class Doomed(NoJail):
         start = super().start(number, limits)
         start.settings["remove"] = None
         code = (
-            "from merilo.sandbox.inside.server import Server, main\n"
+            "from merilo.sandbox.inside.server import Server\n"
+            "from merilo.sandbox.inside.start import main\n"
             "import os, shutil\n"
-            "def die(self): shutil.rmtree(self.settings['home']); os._exit(1)\n"
+            "def die(self): shutil.rmtree(self._settings['home']); os._exit(1)\n"
             "Server._run_calls = die\nmain()"
         )
         return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)

@@ -27,7 +27,7 @@ HOME: Final = "/merilo"
 PACKAGES: Final = "/packages"
 SCRATCH: Final = ("/tmp", "/dev/shm")  # noqa: S108 - inside the jail, and only there
 
-_START: Final = "from merilo.sandbox.inside.server import main; main()"
+_START: Final = "from merilo.sandbox.inside.start import main; main()"
 _ARGUMENTS: Final = ("-S", "-s", "-c", _START)
 
 _ENVIRONMENT: Final = {
@@ -272,6 +272,7 @@ class NoJail:
         settings |= {
             "jailed": False,
             "filter": "",
+            "forks": True,
             "scratch": [str(scratch)],
             "home": str(folder),
             "remove": str(folder),
@@ -345,6 +346,7 @@ def _settings(limits: Limits, *, user: int | None, packages: str | None) -> dict
         "wall": limits.wall_seconds,
         "output": limits.output_bytes,
         "filter": filter_program.hex(),
+        "forks": limits.processes > 1,
         "user": user,
         "scratch": list(SCRATCH),
         "scratch_bytes": limits.scratch_bytes,
@@ -369,8 +371,8 @@ def _limits(limits: Limits) -> dict[str, int | None]:
 
 
 def _tasks(limits: Limits) -> int:
-    """What the kernel counts for one user of a jail: the program's tasks, the judge, the worker and its keeper."""
-    return limits.processes + limits.threads + 3
+    """What the kernel counts for one user of a jail: the program's tasks, the judge, the worker, its nursery and its keeper."""
+    return limits.processes + limits.threads + 4
 
 
 def _inside() -> Path:

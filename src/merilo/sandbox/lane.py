@@ -36,13 +36,19 @@ class Job:
 class Lane:
     """A worker.
 
+    Args:
+        backend: what makes its jail.
+        number: its own, among the workers that run at the same time.
+        limits: what one program may use.
+        processor: the only processor that it runs on; any when not given.
+
     Attributes:
         jobs: what was sent and not yet reported, oldest first; the worker is at the first.
         since: when the worker came to the first job, on the monotonic clock.
         greeting: what the worker said of itself; `None` until it did.
     """
 
-    def __init__(self, backend: Backend, number: int, limits: Limits) -> None:
+    def __init__(self, backend: Backend, number: int, limits: Limits, processor: int | None = None) -> None:
         self.number = number
         self.jobs: deque[Job] = deque()
         self.since = 0.0
@@ -56,9 +62,8 @@ class Lane:
         os.set_blocking(self.input, False)
         os.set_blocking(self.output, False)
         self._incoming = bytearray()
-        self._outgoing = bytearray(
-            frames.frame(json.dumps(start.settings | {"answers": answers_limit(limits)}).encode())
-        )
+        settings = start.settings | {"answers": answers_limit(limits), "processor": processor}
+        self._outgoing = bytearray(frames.frame(json.dumps(settings).encode()))
 
     @property
     def pid(self) -> int:
@@ -93,7 +98,7 @@ class Lane:
         """
         alive = True
         try:
-            part = os.read(self.output, 2**18)
+            part = os.read(self.output, 2**16)
             alive = bool(part)
             self._incoming += part
         except BlockingIOError:

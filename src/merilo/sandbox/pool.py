@@ -155,8 +155,19 @@ class Pool:
     def lane(self, number: int) -> Lane:
         """The worker of this number, started if need be."""
         if number not in self._lanes:
-            self._lanes[number] = Lane(self.backend, number, self.limits)
+            self._lanes[number] = Lane(self.backend, number, self.limits, self._processor(number))
         return self._lanes[number]
+
+    def _processor(self, number: int) -> int | None:
+        """The processor that a worker keeps to, where each is to have one.
+
+        A worker is several processes that take turns; on one processor, they hand over at a fraction of the cost. Where
+        there are fewer workers than processors, the kernel finds the idle ones better; Docker's may be another machine's.
+        """
+        processors = sorted(os.sched_getaffinity(0))
+        if self.workers != len(processors) or self.backend.name == "docker":
+            return None
+        return processors[number]
 
     def discard(self, lane: Lane) -> None:
         """Kill a worker, or bury one that is dead."""

@@ -22,18 +22,13 @@ def frame(message: bytes) -> bytes:
     return _LENGTH.pack(len(message)) + message
 
 
-def write(descriptor: int, *parts: bytes | memoryview) -> None:
+def write(descriptor: int, *parts: bytes) -> None:
     """Send one message, in parts or whole, however often the kernel takes only some of it."""
-    length = 0
-    for part in parts:  # not `sum`, which a program may have replaced
-        length += len(part)
-    waiting = [memoryview(part) for part in (_LENGTH.pack(length), *parts) if len(part)]
-    while waiting:
-        taken = os.writev(descriptor, waiting)
-        while waiting and taken >= len(waiting[0]):
-            taken -= len(waiting.pop(0))
-        if waiting:
-            waiting[0] = waiting[0][taken:]
+    message = parts[0] if len(parts) == 1 else b"".join(parts)
+    message = _LENGTH.pack(len(message)) + message
+    taken = os.write(descriptor, message)
+    while taken < len(message):
+        taken += os.write(descriptor, memoryview(message)[taken:])
 
 
 def read(descriptor: int, longest: int | None = None) -> bytes | None:
@@ -48,71 +43,46 @@ def read(descriptor: int, longest: int | None = None) -> bytes | None:
     head = exactly(descriptor, _LENGTH.size)
     if head is None:
         return None
-    (length,) = _LENGTH.unpack(head)
+    return _body(descriptor, _LENGTH.unpack(head)[0], b"", longest)
+
+
+def _body(descriptor: int, length: int, start: bytes, longest: int | None) -> bytes:
+    """A message that begins so."""
     if longest is not None and length > longest:
         raise BrokenFrameError(f"a message of {length} bytes, where {longest} are allowed")
-    body = exactly(descriptor, length)
-    if body is None:
+    rest = exactly(descriptor, length - len(start))
+    if rest is None:
         raise BrokenFrameError("cut off")
-    return body
+    return start + rest if start else rest
 
 
-class Slate:
-    """Memory for what one program must not find of another: read into without a copy, wiped after use.
+class Stream:
+    """The messages of one descriptor, several in one call of the kernel where several are there.
 
-    A forked program inherits the worker's memory, freed objects included, and may search it. So whatever belongs to a
-    program or tells a right answer is held by the worker on a slate and nowhere else.
+    Args:
+        descriptor: nobody else may read from it.
     """
 
-    _USUAL = 2**16
+    _AT_ONCE = 4096
 
-    def __init__(self) -> None:
-        self._memory = bytearray(self._USUAL)
-        self._used = 0
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._ahead = b""
 
-    @property
-    def content(self) -> memoryview:
-        """What was read since the last wipe."""
-        return memoryview(self._memory)[: self._used]
-
-    def fill(self, descriptor: int, size: int) -> None:
-        """Read exactly so many bytes.
-
-        Raises:
-            BrokenFrameError: the other side closed before.
-        """
-        self.reserve(size)
-        while self._used < size:
-            if not self.add(descriptor, size - self._used):
-                raise BrokenFrameError("cut off")
-
-    def fill_from_frame(self, descriptor: int, longest: int) -> None:
-        """Read one message; nothing is there if the other side has closed."""
-        head = exactly(descriptor, _LENGTH.size)
-        if head is None:
-            return
-        (length,) = _LENGTH.unpack(head)
-        if length > longest:
-            raise BrokenFrameError(f"a message of {length} bytes, where {longest} are allowed")
-        self.fill(descriptor, length)
-
-    def reserve(self, size: int) -> None:
-        """Make room, on an empty slate."""
-        if size > len(self._memory):
-            self._memory = bytearray(size)
-
-    def add(self, descriptor: int, most: int) -> int:
-        """Read what is there, at most so many bytes; returns how many."""
-        count = os.readv(descriptor, [memoryview(self._memory)[self._used : self._used + most]])
-        self._used += count
-        return count
-
-    def wipe(self) -> None:
-        """Leave nothing."""
-        self._memory[: self._used] = bytes(self._used)
-        if self._used > self._USUAL:
-            self._memory = bytearray(self._USUAL)
-        self._used = 0
+    def read(self, longest: int | None = None) -> bytes | None:
+        """As the function `read`."""
+        while len(self._ahead) < _LENGTH.size:
+            more = os.read(self.descriptor, self._AT_ONCE)
+            if not more:
+                if self._ahead:
+                    raise BrokenFrameError("cut off")
+                return None
+            self._ahead += more
+        length = _LENGTH.unpack_from(self._ahead)[0]
+        end = _LENGTH.size + length
+        start = self._ahead[_LENGTH.size : end]
+        self._ahead = self._ahead[end:]
+        return start if len(start) == length else _body(self.descriptor, length, start, longest)
 
 
 def exactly(descriptor: int, size: int) -> bytes | None:
@@ -124,7 +94,7 @@ def exactly(descriptor: int, size: int) -> bytes | None:
     Raises:
         BrokenFrameError: the other side closed in the middle.
     """
-    first = os.read(descriptor, size) if size else b""
+    first = os.read(descriptor, min(size, 2**20)) if size else b""
     if len(first) == size:
         return first
     if not first:

@@ -14,10 +14,7 @@ from __future__ import annotations
 
 import builtins
 import errno
-import gc
 import json
-import random
-import resource
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -31,8 +28,6 @@ Record = Sequence[str]
 Job = tuple[str, str, int, list[bytes]]
 
 _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENETUNREACH})
-
-Answering = Callable[[Job, int, int], None]
 
 #: Written where not even the harness has the memory that it needs.
 OUT_OF_MEMORY = frames.frame(b'["memory"]')
@@ -62,6 +57,8 @@ def load(job: Job) -> Callable[..., object]:
         FailedToLoadError: it cannot be compiled, it raises, or it defines no such function.
     """
     source, entry_point, seed, _ = job
+    import random  # noqa: PLC0415 - how it is loaded, `start` decides
+
     random.seed(seed)
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
@@ -86,7 +83,7 @@ def load(job: Job) -> Callable[..., object]:
     return function  # type: ignore[no-any-return]  # callable was asked above
 
 
-def answer_calls(job: Job, descriptor: int, longest: int) -> None:
+def answer_calls(job: Job, link: frames.Stream, longest: int) -> None:
     """Make every test call and write one record for each: the same for all, if the program does not load."""
     arguments = [plain.unpacked(call) for call in job[3]]
     try:
@@ -94,25 +91,25 @@ def answer_calls(job: Job, descriptor: int, longest: int) -> None:
     except FailedToLoadError as error:
         record = _packed(error.record)
         for _ in arguments:
-            frames.write(descriptor, record)
+            frames.write(link.descriptor, record)
         return
     for keywords in arguments:
-        frames.write(descriptor, _packed(_outcome_of_call(function, keywords, longest)))
+        frames.write(link.descriptor, _packed(_outcome_of_call(function, keywords, longest)))
 
 
-def serve_calls(job: Job, descriptor: int, longest: int) -> None:
+def serve_calls(job: Job, link: frames.Stream, longest: int) -> None:
     """Answer the calls of a judge, which sends arguments and reads records, until it hangs up."""
     try:
         function = load(job)
     except FailedToLoadError as error:
-        frames.write(descriptor, _packed(error.record))
+        frames.write(link.descriptor, _packed(error.record))
         return
-    frames.write(descriptor, _packed(["completed", ""]))
+    frames.write(link.descriptor, _packed(["completed", ""]))
     while True:
-        request = frames.read(descriptor)
+        request = link.read()
         if request is None:
             return
-        frames.write(descriptor, _packed(_outcome_of_request(function, request, longest)))
+        frames.write(link.descriptor, _packed(_outcome_of_request(function, request, longest)))
 
 
 def _outcome_of_call(function: Callable[..., object], keywords: object, longest: int) -> Record:
@@ -160,25 +157,37 @@ def _packed(record: Record) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def prepare_process(limits: dict[str, int | None]) -> None:
-    """Set the kernel's limits for this process and what it may start, and let Python collect again."""
-    for limit, name in _RLIMITS:
-        value = limits.get(name)
-        if value is not None:
-            hard = resource.getrlimit(limit)[1]
-            bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(limit, (bound, bound))
-    gc.enable()
+def rehearse() -> None:
+    """Load and ask a program of our own: what Python prepares when first asked, each child would prepare for itself."""
+    arguments = {"number": 3, "texts": ["a"], "table": {"b": (1.5, None)}}
+    function = load((_REHEARSED, "rehearsed", 0, []))
+    _packed(_outcome_of_call(function, arguments, 1000))
+    _packed(_outcome_of_request(function, plain.packed(((), arguments)), 1000))
+    _packed(_outcome_of_call(function, {}, 1000))
+    del sys.modules["program"]
 
 
-_RLIMITS = [
-    (resource.RLIMIT_AS, "memory"),
-    (resource.RLIMIT_CPU, "cpu"),
-    (resource.RLIMIT_NOFILE, "files"),
-    (resource.RLIMIT_FSIZE, "file_size"),
-    (resource.RLIMIT_NPROC, "tasks"),
-    (resource.RLIMIT_CORE, "core"),
-]
+_REHEARSED = '''
+import math
+from typing import Any, Dict, List, Optional, Tuple
+
+def rehearsed(number: int, texts: List[str], table: Dict[str, Any], *, last: Optional[int] = None) -> Tuple[Any, ...]:
+    """ Doc. """
+    def key(text):
+        return -len(text), text.lower()
+    found = [f"{text}-{i}" for i, text in enumerate(sorted(texts, key=key)) if text and not text.isdigit()]
+    count = {}
+    for value in range(1, number + 1):
+        count[value % 2] = count.get(value % 2, 0) + value ** 2 // 3
+    while number > 0 and len(found) < 10:
+        number -= 1
+        found.append(str(number)[::-1])
+    try:
+        total = sum(int(text) for text in found)
+    except (ValueError, TypeError) as error:
+        total = math.sqrt(len(str(error)))
+    return set(found) and (total, found, count, max(table, key=lambda name: name), " ".join(found).split(","))
+'''
 
 
 def provide_exit() -> None:

@@ -13,8 +13,6 @@ from __future__ import annotations
 import builtins
 import json
 import os
-import random
-import signal
 import struct
 from _socket import (  # `socket` loads much, and every fork would pay
     CMSG_SPACE,
@@ -38,11 +36,23 @@ class GoneError(Exception):
 
 
 class Candidate:
-    """The program's function, as a check sees it: passes arguments there and the result back."""
+    """The program's function, as a check sees it: passes arguments there and the result back.
 
-    def __init__(self, descriptor: int, name: str, longest: int) -> None:
+    The program is told what it is asked one call at a time: a later call may give away what was right for an earlier one.
+
+    Args:
+        link: the descriptor of the way to the program's process.
+        name: the function's name.
+        longest: the longest text that a result may be.
+
+    Attributes:
+        failure: the last exception of the program's, and the record that it came from.
+        gone: whether the program's process answers no more.
+    """
+
+    def __init__(self, link: int, name: str, longest: int) -> None:
         self.__name__ = name
-        self._descriptor = descriptor
+        self._link = frames.Stream(link)
         self._longest = longest
         self.failure: tuple[Exception, Record] | None = None
         self.gone = False
@@ -60,8 +70,8 @@ class Candidate:
         """Send a request, if any, and read one record, whoever wrote it."""
         try:
             if request is not None:
-                frames.write(self._descriptor, request)
-            answer = frames.read(self._descriptor, 4 * self._longest + 8 * 1024)
+                frames.write(self._link.descriptor, request)
+            answer = self._link.read(4 * self._longest + 8 * 1024)
             record = None if answer is None else _record(answer)
         except (OSError, ValueError, RecursionError, frames.BrokenFrameError):
             record = None
@@ -93,18 +103,20 @@ def _raised(record: Record) -> Exception:
         return Exception(f"{name}: {message}")
 
 
-def judge(job: dict[str, Any], descriptor: int, longest: int) -> Record:
+def judge(job: dict[str, Any], link: int, longest: int) -> Record:
     """Run one check.
 
     Args:
         job: `source`, `context` and `entry_point`.
-        descriptor: the socket to the program's process.
+        link: the descriptor of the way to the program's process.
         longest: the longest text that a result may be.
 
     Returns:
         The verdict's record.
     """
-    candidate = Candidate(descriptor, job["entry_point"], longest)
+    candidate = Candidate(link, job["entry_point"], longest)
+    import random  # noqa: PLC0415 - how it is loaded, `start` decides
+
     random.seed(0)
     module: dict[str, Any] = {"__name__": "check"}
     try:
@@ -141,16 +153,15 @@ class Referee:
         self.socket = link
         self.served = 0
 
-    def start(self, job: memoryview, program: socket) -> None:
+    def start(self, job: bytes, program: socket) -> None:
         """Hand over one check, and the socket to the program that answers it; the verdict comes as a frame."""
         self.served += 1
         rights = struct.pack("i", program.fileno())
         self.socket.sendmsg([b"j"], [(SOL_SOCKET, SCM_RIGHTS, rights)])
         frames.write(self.socket.fileno(), job)
 
-    def dismiss(self) -> None:
-        """Kill it."""
-        os.kill(self.pid, signal.SIGKILL)
+    def dismissed(self) -> None:
+        """It was killed: let go of it."""
         os.waitpid(self.pid, 0)
         self.socket.close()
 
@@ -162,9 +173,9 @@ class Referee:
             job = frames.read(worker.fileno())
             if not ancillary or job is None:
                 return
-            (descriptor,) = struct.unpack("i", ancillary[0][2][:4])
-            verdict = judge(json.loads(job), descriptor, longest)
-            os.close(descriptor)
+            (link,) = struct.unpack("i", ancillary[0][2][:4])
+            verdict = judge(json.loads(job), link, longest)
+            os.close(link)
             frames.write(worker.fileno(), json.dumps(verdict).encode("ascii"))
 
 

@@ -1,0 +1,181 @@
+"""How a worker comes up, and what every program's process inherits from it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sandbox_arena import asked, jail_or_skip, jailed, only, unjailed
+
+import merilo
+from merilo.sandbox.backends import NoJail
+from merilo.sandbox.inside import frames
+from merilo.sandbox.interpreter import interpreter
+from merilo.sandbox.pool import Pool
+from merilo.sandbox.program import Check, Limits, Outcome, Program
+
+SOURCES = Path(merilo.__file__).parent.parent
+
+#: A line for each process that forks: what `random` gives in the parent, and in the child.
+RANDOM_IN_A_FORK = """
+import os, random
+def attack():
+    reading, writing = os.pipe()
+    if not os.fork():
+        os.write(writing, repr(random.random()).encode())
+        os._exit(0)
+    os.wait()
+    return [random.random(), float(os.read(reading, 100))]
+"""
+
+#: How many pages new objects and new blocks of memory fall on, before the holes are filled and after.
+PAGES = """
+import ctypes, sys
+sys.path.insert(0, {sources!r})
+from merilo.sandbox.inside.density import fill_holes
+library = ctypes.PyDLL(None)
+library.malloc.restype = ctypes.c_void_p
+kept = [[bytes(60) for _ in range(20000)], [library.malloc(1000) for _ in range(2000)]]
+for block in kept[1][::7]:
+    library.free(ctypes.c_void_p(block))
+kept[0] = [thing for number, thing in enumerate(kept[0]) if number % 90]
+def pages():
+    things = [bytes(60) for _ in range(200)]
+    blocks = [library.malloc(1000) for _ in range(200)]
+    kept.append((things, blocks))
+    return len({{id(thing) >> 12 for thing in things}}), len({{block >> 12 for block in blocks}})
+{before}
+print(*pages())
+"""
+
+
+@pytest.mark.parametrize("jail", [True, False], ids=["jailed", "without a jail"])
+def test_every_worker_keeps_to_a_processor_of_its_own_where_each_has_one(jail: bool) -> None:
+    processors = os.sched_getaffinity(0)
+    backend = jail_or_skip() if jail else NoJail(interpreter())
+    with Pool(len(processors), backend=backend) as pool:
+        programs = [
+            asked(
+                "(__import__('time').sleep(0.05), sorted(__import__('os').sched_getaffinity(0)))[1]", str(n)
+            )
+            for n in range(4 * len(processors))
+        ]
+        seen = {execution.texts[0] for execution in pool.run(programs)}
+    assert seen == {str([processor]) for processor in processors}
+
+
+def test_fewer_workers_than_processors_run_wherever_there_is_room() -> None:
+    processors = sorted(os.sched_getaffinity(0))
+    if len(processors) == 1:
+        pytest.skip("this machine has one processor")
+    with unjailed() as pool:
+        answer = only(pool, "import os\ndef attack():\n    return sorted(os.sched_getaffinity(0))")
+    assert answer.texts == (str(processors),)
+
+
+def test_what_the_worker_rehearses_leaves_nothing_to_programs(pool: Pool) -> None:
+    source = (
+        "import gc, random, sys\nfirst = random.random()\n"
+        "def attack():\n"
+        "    names = {getattr(thing, '__name__', '') for thing in gc.get_objects() if callable(thing)}\n"
+        "    return 'rehearsed' in names, 'rehearsed' in vars(sys.modules['program']), first == random.Random(0).random(), gc.isenabled()"
+    )
+    assert only(pool, source).texts == ("(False, False, True, True)",)
+
+
+def test_random_is_seeded_by_the_program_alone_and_anew_in_what_it_forks(
+    pool: Pool, roomy_pool: Pool
+) -> None:
+    seeded = "import random\ndef attack():\n    return random.random()"
+    programs = [Program(str(seed), seeded, "attack", ({},), seed=seed) for seed in (0, 1, 0, 1)]
+    texts = [execution.texts for execution in sorted(pool.run(programs), key=lambda one: one.id)]
+    assert texts[0] == texts[1] != texts[2] == texts[3]
+    ours, childs = eval(only(roomy_pool, RANDOM_IN_A_FORK).texts[0] or "")
+    assert ours != childs
+
+
+def test_a_program_does_not_find_its_neighbours_source_in_what_it_inherits() -> None:
+    """Neither in call mode nor in check mode does the process that it is forked from ever see a program."""
+    mark = "MARKED" + "ab" * 13
+    leaving = f"# {mark}\ndef attack():\n    return 1"
+    looking = (
+        "import gc, sys\ndef attack():\n    frame, seen = sys._getframe(), []\n"
+        "    while frame:\n        seen += [repr(value) for value in frame.f_locals.values()]\n        frame = frame.f_back\n"
+        "    seen += [repr(thing) for thing in gc.get_objects() if isinstance(thing, (list, tuple, dict))]\n"
+        "    wanted = ''.join(['MARKED', 'ab' * 13])\n"
+        "    return sum(wanted in text for text in seen)"
+    )
+    with jailed() as pool:
+        for tests in (({},), Check("def check(c):\n    assert c() == 1")):
+            assert only(pool, leaving, tests).outcome is Outcome.COMPLETED
+            assert only(pool, looking).texts == ("0",)
+
+
+def test_filled_holes_put_new_objects_and_new_blocks_side_by_side() -> None:
+    def pages(before: str) -> list[int]:
+        code = PAGES.format(sources=str(SOURCES), before=before)
+        done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+        return [int(number) for number in done.stdout.split()]
+
+    scattered, dense = pages(""), pages("fill_holes()")
+    # 200 objects of 96 bytes and 200 blocks of 1,008 bytes need 5 and 50 pages.
+    assert dense[0] <= 8 < 3 * dense[0] < scattered[0]
+    assert dense[1] <= 55 < 2 * dense[1] < scattered[1]
+
+
+MESSAGES = st.lists(st.binary(max_size=9000), max_size=6)
+
+
+@given(MESSAGES, st.lists(st.integers(1, 5000), min_size=1, max_size=8))
+def test_a_stream_gives_the_messages_however_they_are_cut(messages: list[bytes], cuts: list[int]) -> None:
+    reading, writing = os.pipe()
+    try:
+        sent = b"".join(map(frames.frame, messages))
+        stream = frames.Stream(reading)
+        found: list[bytes | None] = []
+        for cut in cuts:
+            os.write(writing, sent[:cut])
+            sent = sent[cut:]
+        while sent:
+            os.write(writing, sent[:4096])
+            sent = sent[4096:]
+        os.close(writing)
+        writing = -1
+        found = [stream.read() for _ in messages]
+        assert found == messages
+        assert stream.read() is None
+    finally:
+        os.close(reading)
+        if writing >= 0:
+            os.close(writing)
+
+
+@pytest.mark.parametrize(
+    ("sent", "complaint"),
+    [
+        (b"\x05", "cut off"),
+        (b"\x05\0\0\0abc", "cut off"),
+        (b"\x05\0\0\0", "cut off"),
+        (b"\xff\0\0\0", "255 bytes, where 100"),
+    ],
+)
+def test_a_stream_that_is_cut_off_or_too_long_is_refused(sent: bytes, complaint: str) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, frames.frame(b"first") + sent)
+    os.close(writing)
+    stream = frames.Stream(reading)
+    assert stream.read(100) == b"first"
+    with pytest.raises(frames.BrokenFrameError, match=complaint):
+        stream.read(100)
+    os.close(reading)
+
+
+def test_a_worker_takes_many_programs_with_the_tightest_limits() -> None:
+    """The limits are the program's: the process that starts it works on under them."""
+    limits = Limits(wall_seconds=5, open_files=8, file_bytes=1, threads=0, scratch_bytes=4096)
+    with Pool(1, backend=jail_or_skip(), limits=limits) as pool:
+        programs = [asked(str(number), str(number)) for number in range(200)]
+        assert sorted(int(execution.texts[0] or "") for execution in pool.run(programs)) == list(range(200))
