@@ -18,6 +18,7 @@ demo: $(VENV)/core  ## install, run the whole job on bundled data without a netw
 
 test: $(VENV)/test  ## install what tests need (Debian packages too where it may) and run everything
 	@scripts/system-packages bubblewrap chromium
+	@[ "$$(id -u)" -ne 0 ] || command -v dockerd >/dev/null || scripts/system-packages docker.io
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/test $(VENV)/lint  ## check formatting, lint and types

@@ -44,6 +44,15 @@ _ENVIRONMENT: Final = {
 }
 
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+#: What Docker puts into a container, and what of it a program may see.
+_COVERS: Final[dict[str, list[str]]] = {
+    **{
+        path: []
+        for path in ("/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run", "/srv", "/sys", "/var")
+    },
+    "/dev": [*_DEVICES, SCRATCH[1]],
+    "/etc": ["/etc/ld.so.cache"],
+}
 _READABLE: Final = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
 
 
@@ -168,6 +177,7 @@ class Docker:
 
     Raises:
         MissingPartError: there is no `docker`, or its engine does not answer.
+        UsageError: programs could not read the folder of packages.
     """
 
     name = "docker"
@@ -180,6 +190,11 @@ class Docker:
         if not _output([docker, "version", "--format", "{{.Server.Version}}"]).strip():
             raise MissingPartError(
                 "docker is installed, but its engine does not answer: start it, and allow this user to use it"
+            )
+        if packages is not None and packages.stat().st_mode & 0o005 != 0o005:
+            raise UsageError(
+                f"'{packages}' must be readable by everybody: in a container, programs run as nobody",
+                field="--packages",
             )
         self._docker = docker
         self._image = image
@@ -197,7 +212,8 @@ class Docker:
             ],
             dict(os.environ),  # the client's own: the container gets what its arguments name
             (self._profile,),
-            _settings(limits, user=None, packages=PACKAGES if self._packages else None),
+            _settings(limits, user=None, packages=PACKAGES if self._packages else None)
+            | {"seal": list(_DEVICES), "covers": _COVERS},
         )
 
     def close(self) -> None:
@@ -355,6 +371,7 @@ def _settings(limits: Limits, *, user: int | None, packages: str | None) -> dict
         "home": HOME,
         "remove": None,
         "seal": [],
+        "covers": {},
     }
 
 

@@ -20,6 +20,9 @@ from merilo.sandbox.program import Check, Limits, Program
 
 _LENGTH = struct.Struct("<I")
 
+#: How Docker's client goes on when it has said what is wrong.
+_ADVICE = ("See 'docker", "Run 'docker")
+
 #: Seconds that a worker gets to end by itself when the pool hangs up.
 _PATIENCE = 5.0
 
@@ -121,14 +124,14 @@ class Lane:
         return job
 
     def complaint(self) -> str:
-        """What a worker that is gone left on its standard error: the last line."""
+        """What a worker that is gone left on its standard error: the last line, but for advice."""
         assert self._process.stderr is not None  # noqa: S101 - a pipe
         os.set_blocking(self._process.stderr.fileno(), False)
         with contextlib.suppress(BlockingIOError, OSError):
             lines = (
                 os.read(self._process.stderr.fileno(), 2**16).decode("utf-8", "replace").strip().splitlines()
             )
-            return lines[-1] if lines else ""
+            return next((line for line in reversed(lines) if line and not line.startswith(_ADVICE)), "")
         return ""
 
     def end(self) -> None:

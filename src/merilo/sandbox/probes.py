@@ -76,9 +76,15 @@ def probe():
     open("@FOLDER@/new", "w").close()
 """, Sign.FOLDER),
     Probe("files", "accounts, settings and homes are not there", """
-import os
+import os, sys
 def probe():
-    return [path for path in ("/etc/passwd", "/etc/hosts", "/sys/kernel", "/home", "/var") if os.path.exists(path)] or None
+    found = [path for path in ("/etc/passwd", "/etc/hosts", "/proc/self/environ") if os.path.exists(path)]
+    for folder in ("/home", "/root", "/proc", "/sys", "/var"):
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            path = os.path.join(folder, name)
+            if not (sys.base_prefix + "/").startswith(path + "/"):  # the way to Python itself
+                found.append(path)
+    return found or None
 """, Sign.ANSWER),
     Probe("files", "the system is read-only", """
 import os, random

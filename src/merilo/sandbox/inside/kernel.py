@@ -22,6 +22,8 @@ _MS_NOSUID_NODEV_NOATIME = 2 | 4 | 1024
 _MS_REMOUNT_BIND_RDONLY = 32 | 4096 | 1
 _MS_NOEXEC = 8
 _MS_RELATIME = 1 << 21
+_MS_BIND = 4096
+_MS_MOVE = 8192
 _MS_PRIVATE_ALL = 0x4000 | 0x4_0000
 _MNT_DETACH = 2
 
@@ -86,6 +88,27 @@ class Kernel:
         """An empty folder in memory on `path`, of bounded size and number of files."""
         options = f"size={size},nr_inodes={files},mode=1777".encode()
         self._do("mount", b"tmpfs", path.encode(), b"tmpfs", _MS_NOSUID_NODEV_NOATIME, options)
+
+    def cover(self, path: str, kept: list[str], by_way_of: str) -> None:
+        """Put an empty read-only folder in the place of one, with some of what was in it.
+
+        Args:
+            path: the folder.
+            kept: paths below it; folders are kept as empty ones.
+            by_way_of: an empty folder that can be written to.
+        """
+        self._do(
+            "mount", b"tmpfs", by_way_of.encode(), b"tmpfs", _MS_NOSUID_NODEV_NOATIME, b"size=64k,mode=755"
+        )
+        for old in kept:
+            new = f"{by_way_of}{old[len(path) :]}"
+            if os.path.isdir(old):
+                os.mkdir(new)
+            elif os.path.exists(old):
+                os.close(os.open(new, os.O_CREAT | os.O_WRONLY))
+                self._do("mount", old.encode(), new.encode(), None, _MS_BIND, None)
+        self._do("mount", by_way_of.encode(), path.encode(), None, _MS_MOVE, None)
+        self.seal(path)
 
     def seal(self, path: str) -> None:
         """Make a mount read-only: a device still takes what is written, but nobody changes the file that stands for it.

@@ -57,7 +57,7 @@ def enter(settings: dict[str, Any], calls: kernel.Kernel | None, scratch: Scratc
     """Take the worker's place in the jail: namespaces of its own, an empty scratch, the filter.
 
     Args:
-        settings: `seal` and `filter` are used; see `merilo.sandbox.backends`.
+        settings: `covers`, `seal`, `filter` and `scratch` are used; see `merilo.sandbox.backends`.
         calls: the system calls for a jail; `None` without one.
         scratch: the folders that programs write to.
 
@@ -71,6 +71,7 @@ def enter(settings: dict[str, Any], calls: kernel.Kernel | None, scratch: Scratc
     if calls is not None:
         facts["namespaces"] = _enter_namespaces(calls)
         calls.gain_no_privileges()
+        facts["covered"] = _cover(settings["covers"], settings["scratch"][0], calls)
         for path in settings["seal"]:
             calls.seal(path)
         scratch.mount()
@@ -79,6 +80,20 @@ def enter(settings: dict[str, Any], calls: kernel.Kernel | None, scratch: Scratc
         facts["filter"] = bool(settings["filter"])
         facts["scratch"] = "mounted" if scratch.is_mounted else "swept"
     return facts
+
+
+def _cover(covers: dict[str, list[str]], scratch: str, calls: kernel.Kernel) -> bool:
+    """Hide folders that whoever started the worker could not leave out; whether that was allowed."""
+    try:
+        for path, kept in covers.items():
+            if os.path.isdir(path):
+                by_way_of = os.path.join(scratch, "cover")
+                os.mkdir(by_way_of)
+                calls.cover(path, kept, by_way_of)
+                os.rmdir(by_way_of)
+    except OSError:
+        return False
+    return True
 
 
 def warm_up(packages: str | None, *, forks: bool) -> None:
