@@ -5,8 +5,8 @@
 All three run the same programs with two workers, one after another in every round; ratios are taken within a round,
 because the machine's speed is not the same from minute to minute. Each peer is called from a small process of its own,
 where it is fastest. Beside the speed stands the processor time of a program, all processes together, which other work on
-the machine disturbs less: a ratio of speeds says something only where two processors are idle. `--full` scores 32,800 programs (200 generations of 164 problems) by `merilo code score` and shows
-that time and memory do not grow out of line.
+the machine disturbs less: a ratio of speeds says something only where two processors are idle. `--full` scores 32,800
+programs (200 generations of 164 problems) by `merilo code score` and shows that time and memory do not grow out of line.
 """
 
 from __future__ import annotations
@@ -47,11 +47,14 @@ with ThreadPoolExecutor({workers}) as threads:
 """
 
 #: A bare fork for each program: servers take numbers from one pipe, children compile and run, nobody is kept from anything.
+#: The servers have compiled once before they fork: without that, each child prepares the parser's types for itself, and a
+#: bare fork is a third slower.
 BARE_FORK = """
 import json, os, struct, sys, time
 rows = [json.loads(line) for line in sys.stdin]
 sources = [f"{{r['prompt']}}{{r['canonical_solution']}}\\n{{r['test']}}\\ncheck({{r['entry_point']}})" for r in rows]
 import collections, copy, functools, itertools, math, random, re, string, typing
+compile("def f(x: int) -> int: return x", "warm", "exec")
 queue, feed = os.pipe()
 verdicts, tell = os.pipe()
 

@@ -108,6 +108,13 @@ def probe():
         if not stat.S_ISDIR(found.st_mode) and not (stat.S_ISCHR(found.st_mode) and device in harmless):
             return name
 """, Sign.ANSWER),
+    Probe("files", "and nothing of a device can be changed, not even its times", """
+import os
+def probe():
+    found = os.stat("/dev/null")
+    os.utime("/dev/null", ns=(found.st_atime_ns, found.st_mtime_ns))
+    return "the times of /dev/null"
+""", Sign.ANSWER),
 )  # fmt: skip
 
 _NETWORK: Final = (
@@ -248,6 +255,11 @@ TRACES: Final = (
         "files",
         "open('/tmp/x', 'w').close(); open('/dev/shm/x', 'w').close()",
         "__import__('os').listdir('/tmp') + __import__('os').listdir('/dev/shm') or None",
+    ),
+    (
+        "the scratch folder's mode and times",
+        "import os; os.utime('/tmp', (1, 1)); os.chmod('/tmp', 0)",
+        "[found.st_mode & 0o7777, found.st_mtime] if (found := __import__('os').stat('/tmp')).st_mode & 0o7777 != 0o1777 or found.st_mtime < 2 else None",
     ),
     ("modules", "import math; math.pi = 3", "'a changed pi' if __import__('math').pi == 3 else None"),
     (
