@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "suppo
 from gold_sets import TITLES, documents, gold_split, right_answer, write_gold, write_zip, wrong_answer
 
 from merilo.datasets import Dataset, dataset
-from merilo.items import Item, Json
+from merilo.items import Item
+from merilo.strict_json import Json
 
 ALLOWED_SECONDS = 3.0
 ROUNDS = 5

@@ -1,40 +1,18 @@
 """Items survive every file format, and a file that holds none is refused with its place."""
 
 import json
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_values import JSON, KEYS, TEXT
 
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.items import (
-    Item,
-    Json,
-    Split,
-    entry_of,
-    item_of,
-    parse_json,
-    read_json,
-    read_split,
-    read_splits,
-    split_file,
-    write_splits,
-)
+from merilo.items import Item, Split, entry_of, item_of, read_split, read_splits, split_file, write_splits
+from merilo.strict_json import Json
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-KEYS = st.text("abcxyz_", min_size=1, max_size=4)
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**64)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | TEXT,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
-    max_leaves=8,
-)
 GOLDS = JSON.filter(lambda gold: gold not in ("", [], {}))
 
 
@@ -217,13 +195,6 @@ def test_a_file_that_holds_no_items_is_refused_with_the_place(tmp_path: Path, te
     assert str(caught.value).startswith(str(file))
 
 
-def test_a_key_that_stands_twice_is_found_in_one_pass() -> None:
-    keys = [*range(300_000), 299_999, 7]
-    # Counting each key would take hours here, so a search that is not linear never ends this test.
-    with pytest.raises(InputError, match="the key '299999' stands twice"):
-        parse_json("{" + ", ".join(f'"{key}": 0' for key in keys) + "}", file="hostile.json")
-
-
 def test_a_bad_line_of_jsonl_is_named_by_its_row(tmp_path: Path) -> None:
     file = tmp_path / "test.jsonl"
     file.write_text(f"{json.dumps(entry(1))}\n\n{{\n", encoding="utf-8")
@@ -250,22 +221,6 @@ def test_a_missing_file_is_said_so(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(InputError, match=r"no such file|is not a file"):
         read_splits(tmp_path / name)
-
-
-def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
-    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf[1]")
-    assert read_json(tmp_path / "marked.json") == [1]
-
-
-@given(JSON)
-def test_strict_parsing_reads_all_that_is_json(value: Json) -> None:
-    assert parse_json(json.dumps(value), file="f") == value
-
-
-@given(st.text(max_size=40))
-def test_any_text_is_json_or_refused_with_a_sentence(text: str) -> None:
-    with suppress(InputError):
-        parse_json(text, file="f")
 
 
 def test_what_a_file_cannot_take_is_refused(tmp_path: Path) -> None:

@@ -12,18 +12,16 @@ Where questions come as a dialogue (ruTiE), an item's place is taken by a list o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
-from stat import S_ISREG
-from typing import Final, Literal, NoReturn, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from merilo.errors import InputError, OutputError, UsageError
-
-#: What JSON can say.
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+from merilo.strict_json import Json, dumped, json_lines, read_json
+from merilo.writing import write_text
 
 #: What identifies an item inside its dataset.
 ItemId: TypeAlias = int | str
@@ -31,8 +29,6 @@ ItemId: TypeAlias = int | str
 Access: TypeAlias = Literal["public", "private"]
 Layout: TypeAlias = Literal["v1", "v2"]
 
-#: Larger files are refused: nothing that people or models answer comes near.
-LARGEST_FILE: Final = 1 << 30
 
 SUFFIXES: Final = (".json", ".jsonl", ".parquet")
 
@@ -175,98 +171,6 @@ def _in_any_case(folder: Path, parts: tuple[str, ...]) -> Path | None:
             if found is not None and (len(parts) > 1 or found.is_file()):
                 return found
     return None
-
-
-def read_json(path: Path) -> Json:
-    """Read a JSON file strictly.
-
-    Raises:
-        InputError: the file is missing, too large, not UTF-8 or not JSON; NaN, a key twice in one object, half of a
-            surrogate pair and absurd nesting count as not JSON.
-    """
-    return parse_json(_text(path), file=path)
-
-
-def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
-    """Parse JSON strictly, as `read_json` does.
-
-    Args:
-        text: the JSON.
-        file: the file it came from, for the message.
-        row: the line it came from, where each line is JSON of its own.
-    """
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
-        if "\\ud" in text or "\\uD" in text:
-            json.dumps(value, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        where = f"position {error.pos + 1}" if row else f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"is not JSON: {error.msg.lower()} at {where}", file=file, row=row) from error
-    except UnicodeEncodeError as error:
-        raise InputError("is not JSON: half of a surrogate pair (\\ud…)", file=file, row=row) from error
-    except ValueError as error:
-        raise InputError(f"is not JSON: {error}", file=file, row=row) from error
-    except RecursionError as error:
-        raise InputError("is not JSON that can be read: too deep", file=file, row=row) from error
-    return cast("Json", value)
-
-
-def json_lines(path: Path, progress: Callable[[int], None] | None = None) -> Iterator[tuple[int, Json]]:
-    """Read a file of JSON values, one a line, strictly; blank lines are left out.
-
-    Args:
-        path: the file.
-        progress: called with the number of bytes read since the last call.
-
-    Yields:
-        The number of the line, from 1, and its value.
-
-    Raises:
-        InputError: the file cannot be read, or a line is not UTF-8 or not JSON.
-    """
-    from merilo.files import opened  # noqa: PLC0415 - one way only: files know nothing of items
-
-    with opened(path) as stream:
-        for row, line in enumerate(stream, start=1):
-            try:
-                text = line.decode("utf-8-sig" if row == 1 else "utf-8")
-            except UnicodeDecodeError:
-                raise InputError("is not UTF-8 text", file=path, row=row) from None
-            if text.strip():
-                yield row, parse_json(text, file=path, row=row)
-            if progress is not None:
-                progress(len(line))
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"the key '{key[:60]}' stands twice in one object")
-            seen.add(key)
-    return found
-
-
-def _text(path: Path) -> str:
-    try:
-        status = path.stat()
-        if not S_ISREG(status.st_mode):
-            raise InputError("is not a file", file=path)
-        if status.st_size > LARGEST_FILE:
-            raise InputError(f"is larger than {LARGEST_FILE} bytes", file=path)
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError("there is no such file", file=path) from error
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=path) from error
 
 
 def _json_splits(content: Json, path: Path) -> list[RawSplit]:
@@ -413,35 +317,24 @@ def write_splits(path: Path, splits: Sequence[Split], *, layout: Layout = "v1") 
         raise UsageError(f"{path.name}: a file of items ends in {', '.join(SUFFIXES)}")
     if suffix == ".json" and layout == "v1":
         data: Json = {"data": {split.name: _entries(split) for split in splits}}
-        _write(path, dumped(data))
+        write_text(path, dumped(data))
         return
     if len(splits) != 1:
         raise UsageError(f"{path.name}: only JSON of the first form holds several splits")
     (split,) = splits
     if suffix == ".json":
         content: dict[str, Json] = {"data": _entries(split)}
-        _write(path, dumped(content if split.access is None else {**content, "access": split.access}))
+        write_text(path, dumped(content if split.access is None else {**content, "access": split.access}))
     elif suffix == ".jsonl":
-        _write(path, "".join(f"{json.dumps(entry_of(item), ensure_ascii=False)}\n" for item in split))
+        write_text(path, "".join(f"{json.dumps(entry_of(item), ensure_ascii=False)}\n" for item in split))
     else:
         _write_parquet(path, split)
-
-
-def dumped(content: Json) -> str:
-    """JSON as the benchmark's files have it: four spaces of indent, letters as they are."""
-    return json.dumps(content, ensure_ascii=False, indent=4, allow_nan=False) + "\n"
 
 
 def _entries(split: Split) -> list[Json]:
     if not split.lengths:
         return [entry_of(item) for item in split]
     return [[entry_of(turn) for turn in turns] for turns in split.dialogues()]
-
-
-def _write(path: Path, text: str) -> None:
-    from merilo.files import write_text  # noqa: PLC0415 - brings Polars along, which readers of JSON do not need
-
-    write_text(path, text)
 
 
 def _write_parquet(path: Path, split: Split) -> None:

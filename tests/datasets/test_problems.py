@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from merilo.datasets.problems import LONGEST_LITERAL, literal_list, program_golds, program_tests
 from merilo.errors import DataError
-from merilo.items import Item, Json
+from merilo.items import Item
+from merilo.strict_json import Json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)

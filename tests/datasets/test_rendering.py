@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from merilo.datasets import Answer, Dataset, dataset, names
 from merilo.datasets.rendering import Media, group, parts, prompts, render, spread, template
 from merilo.errors import DataError
-from merilo.items import Item, Json
+from merilo.items import Item
+from merilo.strict_json import Json
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
 #: Data that reads like a placeholder, a format specification, a back-reference.

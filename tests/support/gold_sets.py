@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from merilo.datasets import Dataset, dataset, names
-from merilo.items import Item, Json, Split, write_splits
+from merilo.items import Item, Split, write_splits
+from merilo.strict_json import Json
 
 TITLES = [dataset(name).title for name in names()]
 WORDS = ["мост", "река", "туман", "ключ", "мастер", "Пётр", "осень", "письмо", "сосед", "окно"]

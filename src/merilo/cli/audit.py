@@ -28,7 +28,6 @@ from merilo.cli.study_options import (
     SkillsOption,
 )
 from merilo.datasets import dataset
-from merilo.items import Json
 from merilo.people import platforms
 from merilo.people.audit.revision import read_revisions, revise
 from merilo.people.audit.study import audit_study
@@ -40,6 +39,7 @@ from merilo.people.provenance import provenance
 from merilo.people.repeats import Repeats
 from merilo.reports.audit import audit_summary, findings_table
 from merilo.reports.summary import as_text
+from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)
 

@@ -30,7 +30,6 @@ from merilo.cli.study_options import (
 )
 from merilo.datasets import dataset
 from merilo.errors import UsageError
-from merilo.items import Json
 from merilo.people import platforms
 from merilo.people.agreement import Level
 from merilo.people.baseline import Settings, baseline
@@ -41,6 +40,7 @@ from merilo.people.provenance import provenance
 from merilo.people.quality.study import study_quality
 from merilo.people.repeats import Repeats
 from merilo.reports.summary import summary
+from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)
 

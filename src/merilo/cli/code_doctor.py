@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from merilo.cli.output import emit_json, say
-from merilo.items import Json
 from merilo.sandbox.doctor import Finding, examine
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Limits
+from merilo.strict_json import Json
 
 
 def doctor(

@@ -14,8 +14,7 @@ import typer
 
 from merilo.cli.output import emit_json, named, refuse_json, say
 from merilo.errors import DataError, UsageError
-from merilo.files import listed, refuse_existing, sha256
-from merilo.items import Json
+from merilo.files import listed, sha256
 from merilo.people.provenance import provenance
 from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_completions
 from merilo.sandbox.executors import Jails
@@ -25,6 +24,8 @@ from merilo.sandbox.ledger import Ledger, open_ledger
 from merilo.sandbox.problems import Problem, read_problems
 from merilo.sandbox.program import Check, Limits
 from merilo.sandbox.tally import Tally, tally_job, unanswered
+from merilo.strict_json import Json
+from merilo.writing import refuse_existing
 
 if TYPE_CHECKING:
     from merilo.cli.code_table import Report

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from merilo.items import Json
 from merilo.metrics.score import Score
 from merilo.sandbox.job import Step
 from merilo.sandbox.tally import ProblemTally, Tally
 from merilo.sandbox.verdicts import Result
+from merilo.strict_json import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ import typer
 from merilo.cli.datasets_table import print_declaration, print_list
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.declaration import Dataset
-from merilo.items import Json, Split, write_splits
+from merilo.items import Split, write_splits
+from merilo.strict_json import Json
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -153,7 +154,7 @@ def _write(place: Path, splits: list[Split]) -> None:
 
 
 def _refuse_existing(place: Path, *, force: bool) -> None:
-    from merilo.files import refuse_existing  # noqa: PLC0415 - brings Polars along, which 'list' and 'show' do not need
+    from merilo.writing import refuse_existing  # noqa: PLC0415 - brings Polars along, which 'list' and 'show' do not need
 
     refuse_existing(place, force=force)
 

@@ -17,9 +17,9 @@ from merilo.datasets import dataset
 from merilo.datasets.generators import generate
 from merilo.datasets.rules import RULES
 from merilo.errors import DataError
-from merilo.files import refuse_existing, write_text
 from merilo.items import Item, Split, write_splits
 from merilo.people.simulation import Question, toloka_export
+from merilo.writing import refuse_existing, write_text
 
 app = typer.Typer(add_completion=False)
 

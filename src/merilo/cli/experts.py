@@ -11,8 +11,7 @@ import typer
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.datasets import dataset
-from merilo.files import guarded, refuse_existing
-from merilo.items import Json, Split, read_split, write_splits
+from merilo.items import Split, read_split, write_splits
 from merilo.people import platforms
 from merilo.people.baseline import baseline
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
@@ -32,6 +31,8 @@ from merilo.people.repeats import Repeats, settle
 from merilo.people.settings import Settings
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
 from merilo.reports.summary import as_text
+from merilo.strict_json import Json
+from merilo.writing import guarded, refuse_existing
 
 app = typer.Typer(
     no_args_is_help=True,

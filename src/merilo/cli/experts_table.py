@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from merilo.items import Json
 from merilo.people.experts.planning import ExpertPlan
 from merilo.people.experts.sampling import Sample
+from merilo.strict_json import Json
 
 
 def show_sample(sample: Sample, domain: str | None, fields: Sequence[str], out: Path) -> None:

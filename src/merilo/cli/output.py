@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.cli import say
-from merilo.files import Progress, new_folder, refuse_existing, shown, write_text
-from merilo.items import Json
+from merilo.files import Progress, shown
+from merilo.strict_json import Json
+from merilo.writing import new_folder, refuse_existing, write_text
 
 __all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked"]
 

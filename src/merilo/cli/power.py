@@ -10,7 +10,6 @@ from rich.table import Table
 
 from merilo.cli.output import emit_json
 from merilo.errors import DataError, UsageError
-from merilo.items import Json
 from merilo.people.power import (
     ControlPlan,
     Crowd,
@@ -23,6 +22,7 @@ from merilo.people.power import (
     precision,
 )
 from merilo.people.settings import EXACT
+from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)
 

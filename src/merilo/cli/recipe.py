@@ -12,14 +12,14 @@ import typer
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.errors import UsageError
-from merilo.files import guarded
-from merilo.items import Json
 from merilo.people.provenance import provenance
 from merilo.people.recipes.declaration import Recipe, names, recipe, text_of
 from merilo.people.recipes.running import RecipeResult, run_recipe
 from merilo.people.repeats import Repeats
 from merilo.reports.recipes import recipe_summary
 from merilo.reports.summary import as_text
+from merilo.strict_json import Json
+from merilo.writing import guarded
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -13,10 +13,10 @@ from merilo.datasets import Dataset
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import UsageError
 from merilo.files import Progress, shown
-from merilo.items import Json
 from merilo.people.baseline import test_items
 from merilo.people.gold import Gold, read_gold, solved_gold
 from merilo.responses import Responses
+from merilo.strict_json import Json
 
 LONG_INPUT_BYTES = 8_000_000
 

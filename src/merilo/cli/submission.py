@@ -12,12 +12,12 @@ import typer
 
 from merilo.cli.output import emit_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
-from merilo.files import refuse_existing
-from merilo.items import Json
+from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
 from merilo.submissions.faults import Language
 from merilo.submissions.scoring import content_of, read_gold, refused, score_submission
 from merilo.submissions.writing import examples, pack, sample
+from merilo.writing import refuse_existing
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Pack and score submissions to the benchmark."

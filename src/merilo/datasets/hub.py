@@ -7,7 +7,8 @@ from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import InputError, MissingPartError
-from merilo.items import Item, Json, Split, dialogue_lengths, item_of
+from merilo.items import Item, Split, dialogue_lengths, item_of
+from merilo.strict_json import Json
 
 #: Where the benchmark's datasets are published, one configuration a dataset.
 REPOSITORY: Final = "MERA-evaluation/MERA"

@@ -19,7 +19,8 @@ from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
-from merilo.items import Item, Json
+from merilo.items import Item
+from merilo.strict_json import Json
 
 #: A field in braces, or a media field in angle brackets.
 PLACEHOLDER: Final = re.compile(r"\{([^\W\d]\w*)\}|<([^\W\d]\w*)>")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from merilo.errors import DataError, UsageError
-from merilo.items import Json
+from merilo.strict_json import Json
 
 #: What an item asks about: one text, or one text a field.
 Inputs: TypeAlias = str | Mapping[str, Json]

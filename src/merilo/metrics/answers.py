@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, TypeGuard
 
-from merilo.items import Json
+from merilo.strict_json import Json
 
 #: The results of each generated program: `str(result)` for every test, `None` where it failed.
 Generations: TypeAlias = "tuple[tuple[str | None, ...], ...]"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from merilo.errors import DataError, InputError
 from merilo.files import listed
-from merilo.items import Json, parse_json, read_json
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.figures import vote_weights
 from merilo.people.gold import read_gold, records
@@ -22,6 +21,7 @@ from merilo.people.labels import unify
 from merilo.people.normalisation import canonical, rules_of
 from merilo.people.settings import Settings
 from merilo.people.votes import Votes, encode
+from merilo.strict_json import Json, parse_json, read_json
 
 FloatArray = NDArray[np.float64]
 

@@ -13,9 +13,9 @@ import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError
 from merilo.files import listed, read_table, shortened, shown
-from merilo.items import Json, json_lines, read_json
 from merilo.people.labels import unify
 from merilo.responses import INPUT_MARK
+from merilo.strict_json import Json, json_lines, read_json
 
 _PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
 

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from merilo.files import sha256, shown
-from merilo.items import Json
+from merilo.strict_json import Json
 from merilo.version import __version__
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Final
 
-from merilo.items import Json
 from merilo.people.crowd import Crowd
 from merilo.people.rivals import Match, Rivalry
 from merilo.reports.figures import interval_json
+from merilo.strict_json import Json
 
 #: What each comparison sets side by side.
 KINDS: Final = {

@@ -6,7 +6,6 @@ from math import isfinite
 
 import polars as pl
 
-from merilo.items import Json
 from merilo.metrics.comparison import Difference
 from merilo.metrics.score import Score
 from merilo.people.baseline import Baseline
@@ -14,6 +13,7 @@ from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.people.experts.study import Marks
 from merilo.people.provenance import Provenance
 from merilo.responses import INPUT_MARK, Responses
+from merilo.strict_json import Json
 
 
 def out_of_bag_summary(result: OutOfBag, marks: Marks) -> dict[str, Json]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import isfinite
 
-from merilo.items import Json
 from merilo.metrics.score import Interval
 from merilo.people.figures import Figures
 from merilo.people.individuals import Person
+from merilo.strict_json import Json
 
 
 def crowd_summary(figures: Figures | None) -> dict[str, Json]:

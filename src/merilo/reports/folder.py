@@ -8,8 +8,6 @@ from pathlib import Path
 
 import polars as pl
 
-from merilo.files import guarded
-from merilo.items import Json
 from merilo.people.baseline import Baseline
 from merilo.people.crowd import read_crowd, read_samples
 from merilo.people.model_tables import confusion_table, posterior_table
@@ -19,6 +17,8 @@ from merilo.reports.comparison import comparison_summary
 from merilo.reports.page import page
 from merilo.reports.quality import quality_table
 from merilo.reports.summary import as_text
+from merilo.strict_json import Json
+from merilo.writing import guarded
 
 
 def write_folder(

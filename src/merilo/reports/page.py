@@ -11,7 +11,6 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from merilo.items import Json
 from merilo.metrics.intervals import wilson
 from merilo.metrics.score import Interval
 from merilo.people.aggregation import Resolution
@@ -23,6 +22,7 @@ from merilo.reports import charts
 from merilo.reports.audit import doubtful_golds
 from merilo.reports.charts import Dot, Part
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
+from merilo.strict_json import Json
 
 #: How many rows of a table a page shows; the files beside it hold all.
 MOST_ROWS: Final = 12

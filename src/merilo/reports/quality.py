@@ -9,10 +9,10 @@ from typing import Final
 
 import polars as pl
 
-from merilo.items import Json
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.sensitivity import SensitivityRow
 from merilo.people.quality.study import StudyQuality
+from merilo.strict_json import Json
 
 #: What flags say in Russian; in English, `FLAGS` does.
 FLAGS_RU: Final = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import isfinite
 
-from merilo.items import Json
 from merilo.metrics.score import Score
 from merilo.people.baseline import Baseline
 from merilo.people.provenance import Provenance
 from merilo.people.recipes.running import RecipeResult
 from merilo.reports.experts import difference_summary
 from merilo.reports.summary import resolved_by
+from merilo.strict_json import Json
 
 
 def recipe_summary(result: RecipeResult, provenance: Provenance) -> dict[str, Json]:

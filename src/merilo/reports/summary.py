@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from math import isfinite
 
-from merilo.items import Json
 from merilo.metrics.score import Interval, Score
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
@@ -17,6 +16,7 @@ from merilo.people.quality.study import StudyQuality
 from merilo.reports.audit import audit_in_short
 from merilo.reports.figures import crowd_summary, published_summary, single_summary
 from merilo.reports.quality import quality_summary, sensitivity_summary
+from merilo.strict_json import Json
 
 
 def summary(

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.errors import UsageError
-from merilo.items import Json
 from merilo.sandbox.job import Executor
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Limits
+from merilo.strict_json import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Final
 
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.items import Json
 from merilo.sandbox.verdicts import Result, Verdict
+from merilo.strict_json import Json
 
 #: The first line's mark; the number grows when the lines change their meaning.
 FORMAT: Final = "merilo verdicts 1"

@@ -16,10 +16,11 @@ from typing import Final
 from merilo.datasets.problems import program_golds, program_tests
 from merilo.errors import DataError, InputError
 from merilo.files import opened, shortened
-from merilo.items import Item, ItemId, Json, parse_json, read_split
+from merilo.items import Item, ItemId, read_split
 from merilo.sandbox.extraction import Stub
 from merilo.sandbox.packed import is_packed, unpacked
 from merilo.sandbox.program import Call, Check, Program
+from merilo.strict_json import Json, parse_json
 
 #: The longest file of HumanEval's form that is read, in bytes, unpacked: an archive may unfold without end.
 LONGEST_FILE: Final = 1 << 28

@@ -9,8 +9,9 @@ from typing import Final, TypeAlias
 
 from merilo.datasets import Dataset
 from merilo.errors import InputError
-from merilo.items import Item, ItemId, Json, parse_json
+from merilo.items import Item, ItemId
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, Given, kind_of, read_answer
+from merilo.strict_json import Json, parse_json
 from merilo.submissions.archive import shown
 from merilo.submissions.faults import Fault, Faults, fault
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from merilo.items import ItemId, Json
+from merilo.items import ItemId
+from merilo.strict_json import Json
 
 Language: TypeAlias = Literal["ru", "en"]
 

@@ -8,11 +8,12 @@ from pathlib import Path, PurePosixPath
 
 from merilo.datasets import Dataset, dataset, names
 from merilo.errors import InputError
-from merilo.items import Item, Json, Split, read_split, split_file
+from merilo.items import Item, Split, read_split, split_file
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, has_gold, metric_names, score
 from merilo.metrics.total import total_score
+from merilo.strict_json import Json
 from merilo.submissions.answers import Answers, parse_file, read_answers
 from merilo.submissions.archive import Archive, ArchiveError, open_archive, shown
 from merilo.submissions.faults import Fault, fault

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.errors import InputError
-from merilo.items import Item, ItemId, Json, parse_json, read_json
+from merilo.items import Item, ItemId
 from merilo.metrics.answers import (
     AnswerContentError,
     AnswerForm,
@@ -27,6 +27,7 @@ from merilo.metrics.answers import (
     Given,
     read_answer,
 )
+from merilo.strict_json import Json, parse_json, read_json
 
 _ID_NAMES: Final = ("id", "item", "item_id", "meta.id")
 _ANSWER_NAMES: Final = ("answer", "outputs", "output", "response")

@@ -13,7 +13,8 @@ from typing import Final
 from merilo.datasets import Dataset, dataset, names
 from merilo.datasets import __file__ as datasets_package
 from merilo.errors import InputError, OutputError
-from merilo.items import Item, Json, Split
+from merilo.items import Item, Split
+from merilo.strict_json import Json
 from merilo.submissions.scoring import Gold, read_gold
 from merilo.submissions.sheets import read_sheet
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from merilo.items import Json
+from merilo.strict_json import Json
 
 Key = TypeVar("Key")
 

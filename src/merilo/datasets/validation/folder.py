@@ -10,7 +10,8 @@ from typing import Final
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.validation.report import Report
 from merilo.errors import InputError
-from merilo.items import SUFFIXES, Item, Json, faults_of, item_of, raw_splits, read_json
+from merilo.items import SUFFIXES, Item, faults_of, item_of, raw_splits
+from merilo.strict_json import Json, read_json
 
 META: Final = "raw_dataset_meta.json"
 OWN: Final = "dataset.yaml"

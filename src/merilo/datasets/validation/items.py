@@ -15,7 +15,8 @@ from merilo.datasets.validation.folder import Contents, Place
 from merilo.datasets.validation.media import media_fault, media_paths
 from merilo.datasets.validation.report import Report
 from merilo.errors import DataError
-from merilo.items import Item, ItemId, Json
+from merilo.items import Item, ItemId
+from merilo.strict_json import Json
 
 _SHOWN_IDS: Final = 10
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from merilo.datasets.validation.folder import META, OWN, Contents
 from merilo.datasets.validation.report import Report
-from merilo.items import Json
+from merilo.strict_json import Json
 
 LONGEST_DESCRIPTION: Final = 200
 MODALITIES: Final = ("text", "image", "audio", "video")

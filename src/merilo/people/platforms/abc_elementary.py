@@ -15,7 +15,6 @@ import polars as pl
 
 from merilo.errors import InputError
 from merilo.files import Table, listed
-from merilo.items import Json, parse_json
 from merilo.people.platforms.export import (
     Columns,
     Export,
@@ -27,6 +26,7 @@ from merilo.people.platforms.export import (
     require,
     unread,
 )
+from merilo.strict_json import Json, parse_json
 
 #: "answer_2" in an answer names the second of the choices that the turn offers.
 _CHOICE: Final = re.compile(r"(?:answer|choice|option)_(\w+)")

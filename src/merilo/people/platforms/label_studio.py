@@ -11,8 +11,8 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError
 from merilo.files import listed, shown
-from merilo.items import Json, read_json
 from merilo.people.platforms.export import Columns, Export, moment, number, unread
+from merilo.strict_json import Json, read_json
 
 #: Where a task keeps the known answer of a control item.
 CONTROL_FIELDS: Final = ("golden", "control")

@@ -13,8 +13,8 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError
 from merilo.files import Progress, Table, listed, opened, read_table, shortened, shown
-from merilo.items import Json, json_lines
 from merilo.people.platforms.export import Columns, Export, column, moment, number, unread
+from merilo.strict_json import Json, json_lines
 
 #: Names that are understood without being told, in order of preference.
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {

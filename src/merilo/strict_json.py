@@ -1,0 +1,114 @@
+"""JSON, read strictly: what is ambiguous is refused in a sentence, and nothing is guessed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from stat import S_ISREG
+from typing import Final, NoReturn, TypeAlias, cast
+
+from merilo.errors import InputError
+from merilo.files import opened
+
+#: What JSON can say.
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+#: Larger files are refused: nothing that people or models answer comes near.
+LARGEST_FILE: Final = 1 << 30
+
+
+def read_json(path: Path) -> Json:
+    """Read a JSON file strictly.
+
+    Raises:
+        InputError: the file is missing, too large, not UTF-8 or not JSON; NaN, a key twice in one object, half of a
+            surrogate pair and absurd nesting count as not JSON.
+    """
+    return parse_json(_text(path), file=path)
+
+
+def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
+    """Parse JSON strictly, as `read_json` does.
+
+    Args:
+        text: the JSON.
+        file: the file it came from, for the message.
+        row: the line it came from, where each line is JSON of its own.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        where = f"position {error.pos + 1}" if row else f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"is not JSON: {error.msg.lower()} at {where}", file=file, row=row) from error
+    except UnicodeEncodeError as error:
+        raise InputError("is not JSON: half of a surrogate pair (\\ud…)", file=file, row=row) from error
+    except ValueError as error:
+        raise InputError(f"is not JSON: {error}", file=file, row=row) from error
+    except RecursionError as error:
+        raise InputError("is not JSON that can be read: too deep", file=file, row=row) from error
+    return cast("Json", value)
+
+
+def json_lines(path: Path, progress: Callable[[int], None] | None = None) -> Iterator[tuple[int, Json]]:
+    """Read a file of JSON values, one a line, strictly; blank lines are left out.
+
+    Args:
+        path: the file.
+        progress: called with the number of bytes read since the last call.
+
+    Yields:
+        The number of the line, from 1, and its value.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not UTF-8 or not JSON.
+    """
+    with opened(path) as stream:
+        for row, line in enumerate(stream, start=1):
+            try:
+                text = line.decode("utf-8-sig" if row == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise InputError("is not UTF-8 text", file=path, row=row) from None
+            if text.strip():
+                yield row, parse_json(text, file=path, row=row)
+            if progress is not None:
+                progress(len(line))
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key '{key[:60]}' stands twice in one object")
+            seen.add(key)
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        status = path.stat()
+        if not S_ISREG(status.st_mode):
+            raise InputError("is not a file", file=path)
+        if status.st_size > LARGEST_FILE:
+            raise InputError(f"is larger than {LARGEST_FILE} bytes", file=path)
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", file=path) from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=path) from error
+
+
+def dumped(content: Json) -> str:
+    """JSON as the benchmark's files have it: four spaces of indent, letters as they are."""
+    return json.dumps(content, ensure_ascii=False, indent=4, allow_nan=False) + "\n"
