@@ -1,8 +1,10 @@
-"""Reading tables and writing files."""
+"""Reading tables."""
 
+import contextlib
 import csv
 import io
 import os
+import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -125,3 +127,48 @@ def test_a_quoted_name_may_hold_another_delimiter(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('"one, two, three, four";b\n1;2\n', encoding="utf-8")
     assert files.read_table(path).data.columns == ["one, two, three, four", "b"]
+
+
+@pytest.fixture(scope="module")
+def parquet() -> bytes:
+    table = {
+        "text": [f"t{n % 7}" for n in range(500)],
+        "number": [n / 3 if n % 5 else None for n in range(500)],
+    }
+    stream = io.BytesIO()
+    pl.DataFrame(table).write_parquet(stream)
+    return stream.getvalue()
+
+
+@given(st.data())
+def test_a_damaged_parquet_file_is_a_table_or_refused_with_a_sentence(
+    parquet: bytes, data: st.DataObject
+) -> None:
+    damaged = bytearray(parquet)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.parquet"
+        path.write_bytes(damaged[: data.draw(st.sampled_from([len(damaged), len(damaged) // 2, 3]))])
+        with contextlib.suppress(InputError):  # any other exception, a panic too, fails the test
+            assert files.read_parquet(path, own=True).height >= 0
+
+
+def test_a_parquet_file_that_ends_its_reader_is_refused(
+    tmp_path: Path, parquet: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process reads it first, and that one's end says nothing worse than that the file is damaged."""
+    (tmp_path / "table.parquet").write_bytes(parquet)
+    assert files.read_parquet(tmp_path / "table.parquet").height == 500
+    monkeypatch.setattr(files, "_PROBE", "import os; os.abort()")
+    with pytest.raises(InputError, match=r"table\.parquet: is not a readable Parquet file \(it is damaged\)"):
+        files.read_parquet(tmp_path / "table.parquet")
+
+
+def test_a_missing_or_empty_parquet_file_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "empty.parquet").touch()
+    for own in (True, False):
+        with pytest.raises(InputError, match="no such file"):
+            files.read_parquet(tmp_path / "missing.parquet", own=own)
+        with pytest.raises(InputError, match="empty"):
+            files.read_parquet(tmp_path / "empty.parquet", own=own)

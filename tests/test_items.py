@@ -206,7 +206,7 @@ def test_a_bad_line_of_jsonl_is_named_by_its_row(tmp_path: Path) -> None:
     ("name", "content", "fault"),
     [
         ("test.json", b"\xff\xfe{", "is not UTF-8"),
-        ("test.parquet", b"PAR1 no", "is not a Parquet file"),
+        ("test.parquet", b"PAR1 no", "is not a readable Parquet file"),
         ("test.csv", b"a,b", "is not one of the files"),
     ],
 )

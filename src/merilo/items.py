@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
 from merilo.errors import InputError, OutputError, UsageError
+from merilo.files import read_parquet
 from merilo.strict_json import Json, dumped, json_lines, read_json
 from merilo.writing import write_text
 
@@ -188,17 +189,7 @@ def _json_splits(content: Json, path: Path) -> list[RawSplit]:
 
 
 def _parquet_rows(path: Path) -> list[Json]:
-    import polars as pl  # noqa: PLC0415 - half a second that JSON does not need
-
-    if not path.is_file():
-        raise InputError("there is no such file", file=path)
-    try:
-        rows = pl.read_parquet(path, use_pyarrow=False).to_dicts()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(
-            f"is not a Parquet file ({' '.join(str(error).split())[:120]})", file=path
-        ) from error
-    return [_without_nulls(row) for row in rows]
+    return [_without_nulls(row) for row in read_parquet(path).to_dicts()]
 
 
 def _without_nulls(value: Json) -> Json:

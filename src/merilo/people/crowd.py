@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.errors import DataError, InputError
-from merilo.files import listed
+from merilo.files import listed, read_parquet
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.figures import vote_weights
 from merilo.people.gold import read_gold, records
@@ -250,11 +250,9 @@ def _summary(folder: Path) -> dict[str, Json]:
 
 def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
     try:
-        table = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError):
-        raise InputError(
-            "is missing or unreadable: is this a folder of merilo baseline?", file=path
-        ) from None
+        table = read_parquet(path, own=True)
+    except InputError as error:
+        raise InputError(f"{error.message}: is this a folder of merilo baseline?", file=path) from error
     if missing := [name for name in columns if name not in table.columns]:
         raise InputError(f"has no column {', '.join(missing)}: was it made by another version?", file=path)
     return table

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -12,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError
-from merilo.files import Progress, Table, listed, opened, read_table, shortened, shown
+from merilo.files import Progress, Table, listed, read_parquet, read_table, shown
 from merilo.people.platforms.export import Columns, Export, column, moment, number, unread
 from merilo.strict_json import Json, json_lines
 
@@ -120,23 +118,8 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed
     return found
 
 
-#: Reads the Parquet file on its standard input.
-_PROBE: Final = "import sys, polars; polars.read_parquet(sys.stdin.buffer)"
-
-
 def _parquet(path: Path) -> Table:
-    """A Parquet file, which a process of its own reads first: over damage the library panics or ends its process."""
-    with opened(path) as stream:
-        command = [sys.executable, "-P", "-c", _PROBE]
-        probe = subprocess.run(command, stdin=stream, capture_output=True, check=False)  # noqa: S603 - our own words
-        if probe.returncode:
-            said = probe.stderr.decode(errors="replace").strip().splitlines()
-            why = next((line for line in reversed(said) if line.startswith("polars.exceptions.")), "")
-            why = shortened(why.partition(": ")[2], 120) or "it is damaged"
-            raise InputError(f"is not a readable Parquet file ({why})", file=path)
-        stream.seek(0)
-        data = pl.read_parquet(stream)
-    texts = [_text_column(column, path) for column in data.get_columns()]
+    texts = [_text_column(column, path) for column in read_parquet(path).get_columns()]
     return Table(shown(path), pl.DataFrame(texts).with_columns(pl.all().replace("", None)))
 
 
