@@ -38,6 +38,9 @@ BLOCK: Final = 50_000
 #: The longest field that is read, in characters: whole dialogues stand in one field.
 LONGEST_FIELD: Final = 1 << 28
 
+#: More columns than any table of annotation has.
+MOST_COLUMNS: Final = 10_000
+
 _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -268,10 +271,21 @@ def _header(reader: Iterator[list[str]], path: Path) -> list[str]:
         raise InputError(_CUT_IN_QUOTES, file=path, row=1)
     if not any(header):
         raise InputError("the first row is empty; it must name the columns", file=path, row=1)
+    refuse_too_wide(header, path)
     doubled, times = Counter(header).most_common(1)[0]
     if times > 1:
         raise InputError("two columns have this name", file=path, row=1, field=doubled or "(no name)")
     return header
+
+
+def refuse_too_wide(header: Sequence[str], path: Path) -> None:
+    """Refuse what is no table of annotation; columns cost more than rows do.
+
+    Raises:
+        InputError: there are more than `MOST_COLUMNS`.
+    """
+    if len(header) > MOST_COLUMNS:
+        raise InputError(f"has {len(header)} columns; at most {MOST_COLUMNS} are read", file=path)
 
 
 def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputError:

@@ -397,3 +397,17 @@ def test_several_goldens_make_a_control_item_whichever_answer_is_chosen(tmp_path
         assert found["annotators"]["with_controls"] == judged
         said = [text for text in found["warnings"] if "known answer in OUTPUT:law" in text]
         assert len(said) == (not judged)
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide.tsv", "wide.jsonl"])
+def test_a_table_with_a_million_columns_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    names = ["item", "annotator", "label", *(f"c{number}" for number in range(1_000_000))]
+    path = tmp_path / name
+    if name.endswith("jsonl"):
+        path.write_text(json.dumps(dict.fromkeys(names, "1")) + "\n", encoding="utf-8")
+    else:
+        sign = "," if name.endswith("csv") else "\t"
+        path.write_text(f"{sign.join(names)}\n{sign.join('1' for _ in names)}\n", encoding="utf-8")
+    outcome = merilo("baseline", path)
+    assert outcome.status == 2
+    assert f"{name}: has 1000003 columns; at most 10000 are read" in outcome.complaint

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError
-from merilo.files import Progress, Table, listed, read_parquet, read_table, shown
+from merilo.files import Progress, Table, listed, read_parquet, read_table, refuse_too_wide, shown
 from merilo.people.platforms.export import Columns, Export, column, moment, number, unread
 from merilo.strict_json import Json, json_lines
 
@@ -154,6 +154,7 @@ def _json_lines(path: Path, progress: Progress | None) -> Table:
     names = dict.fromkeys(name for record in records.values() for name in record)
     if not names:
         raise InputError("the file is empty", file=path)
+    refuse_too_wide(list(names), path)
     rows = [records.get(row, {}) for row in range(1, max(records) + 1)]
     data = pl.DataFrame(
         {name: pl.Series([_field(row.get(name)) for row in rows], dtype=pl.String) for name in names}
