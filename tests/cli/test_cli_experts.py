@@ -118,6 +118,15 @@ def test_marks_may_stand_in_a_column_of_their_own(
     assert beside["experts"]["metrics"] == among["experts"]["metrics"]
 
 
+def test_a_column_that_is_set_everywhere_is_no_column_of_marks(
+    study: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experts", "baseline", study["experts"], "--gold", study["gold"], "--mine-column", "seconds"]
+    assert main([*map(str, words), *COLUMNS]) == 2
+    complaint = capsys.readouterr().err
+    assert "--mine-column: 'seconds' is set beside every answer" in complaint
+
+
 @pytest.mark.parametrize(("late", "counted"), [("drop", 159), ("keep", 160), ("wrong", 160)])
 def test_the_handling_of_late_answers_is_recorded(
     study: dict[str, Path], capsys: pytest.CaptureFixture[str], late: str, counted: int

@@ -58,6 +58,9 @@ def read_marks(
 
     Returns:
         The marks.
+
+    Raises:
+        UsageError: every answer is marked: the column says something else.
     """
     asked = Columns(
         answer=column,
@@ -77,8 +80,16 @@ def read_marks(
         row["item"]: " ".join(str(row[name]) for name in fields if row[name]) for row in known.to_dicts()
     }
     pairs = list(table.select("respondent", "item").iter_rows())
+    marks = frozenset((who, number[item]) for who, item in pairs if number[item] is not None)
+    answers = set(responses.table.select("respondent", "item").iter_rows())
+    if len(answers) > 1 and answers <= marks:
+        values = listed(table["answer"].unique().sort().to_list(), 3)
+        raise UsageError(
+            f"'{column}' is set beside every answer ({values}); a column of marks is empty, 0 or 'no' where there is none",
+            field="--mine-column",
+        )
     return Marks(
-        frozenset((who, number[item]) for who, item in pairs if number[item] is not None),
+        marks,
         tuple(sorted({texts[item] for _, item in pairs if number[item] is None})),
     )
 
