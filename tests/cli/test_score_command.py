@@ -246,3 +246,12 @@ def test_a_dataset_of_ones_own_is_scored_by_its_declaration(tmp_path: Path) -> N
     metrics = outcome.json["metrics"]
     assert metrics["em"]["value"] == pytest.approx(1 / 3), "without alternatives a semicolon is punctuation"
     assert metrics["f1"]["value"] == metrics["f1.good"]["value"] == pytest.approx((1 + 0.5) / 3)
+
+
+def test_another_datasets_items_are_refused(variant: Path, tmp_path: Path) -> None:
+    (tmp_path / "answers.json").write_text("{}", encoding="utf-8")
+    other = score_file(tmp_path / "answers.json", variant, "rcb")
+    assert other.status == 2
+    assert "is it another dataset's file?" in other.complaint
+    assert "premise" in other.complaint
+    assert "use.json" in other.complaint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from merilo.cli.output import emit_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.cli.score_table import show_scores
 from merilo.datasets import Dataset, dataset
-from merilo.errors import DataError, UsageError
+from merilo.errors import DataError, InputError, UsageError
 from merilo.files import listed
 from merilo.items import Item, ItemId, read_split
 from merilo.metrics.detox import Rater
@@ -44,6 +44,7 @@ def score_responses(
         raise UsageError("--per-item needs --json")
     declared = dataset(dataset_name)
     items = read_split(data, split).items
+    _refuse_other_dataset(declared, items, data)
     matched = match(read_sheet(responses), items, declared.answer)
     _tell_unmatched(matched, len(items), declared)
     if not matched.given:
@@ -65,6 +66,20 @@ def score_responses(
     else:
         show_scores(declared.title, scores)
     return 0
+
+
+def _refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: Path) -> None:
+    """Answers of one dataset would get a score by another's metrics, and nobody would see that it means nothing."""
+    asked = set(declared.fields)
+    inputs = [item.inputs for item in items]
+    if asked and inputs and not any(isinstance(one, Mapping) and asked & one.keys() for one in inputs):
+        first = inputs[0]
+        found = "a plain text" if isinstance(first, str) else listed(list(first)) or "nothing"
+        raise InputError(
+            f"its items hold {found} where {declared.title}'s hold {listed(declared.fields)}: is it another dataset's file?",
+            file=data,
+            field="inputs",
+        )
 
 
 def _tell_unmatched(matched: Matched, total: int, declared: Dataset) -> None:
