@@ -379,7 +379,7 @@ def shortened(text: str, most: int = 60) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def shown(path: Path) -> str:
+def shown(path: Path | str) -> str:
     """A path as text that can be printed and written; bytes of its name that are not UTF-8 become escapes.
 
     Example:

@@ -85,6 +85,19 @@ def test_people_get_a_table(tmp_path, data):
     assert "pass@5" not in done.out
 
 
+@pytest.mark.parametrize("name", ["[/red]", "[bold]x", "\x1b[31mx\x07", ":smile:", "x\ny"])
+def test_names_that_a_file_or_a_program_gives_are_shown_as_they_are_and_steer_no_terminal(tmp_path, name):
+    data = write_lines(tmp_path / "problems.jsonl", check_row(name), check_row("other"))
+    raising = f"    raise type({name!r}, (Exception,), {{}})()\n"
+    path = write_lines(tmp_path / "c.jsonl", completion(name, RIGHT), completion("other", raising))
+    done = score(path, data, "--per-problem")
+    assert (done.status, done.err) == (0, "")
+    shown = "".join(letter if letter.isprintable() else " " for letter in name)
+    assert f"({shown} 1)" in done.out
+    assert f"│ {shown.strip()} " in done.out.replace("│  ", "│ ")
+    assert "\x1b" not in done.out
+
+
 def test_a_k_with_too_few_generations_is_refused_and_the_others_are_answered(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", *generations(3, 10)[:-4])
     done = score(path, data, "-k", "1,5,10", "--json", "-")
@@ -102,7 +115,7 @@ def test_the_usual_k_are_those_that_the_generations_allow(tmp_path, data):
     assert (done.status, list(done.json["metrics"])) == (0, ["pass@1", "pass@5"])
 
 
-@pytest.mark.parametrize("k", ["0", "-1", "a", "", "1,,2", "1.5", "²"])
+@pytest.mark.parametrize("k", ["0", "-1", "a", "", "1,,2", "1.5", "²", "9" * 5_000])
 def test_a_k_that_is_no_whole_number_is_refused(tmp_path, data, k):
     done = score(
         write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)),
@@ -215,6 +228,7 @@ def test_bad_problems_are_one_sentence(tmp_path, problem, sentence):
     (["--ray", ""], "--ray: must be an address"),
     (["--workers", "0"], "'--workers'"),
     (["--timeout", "inf"], "'--timeout'"),
+    (["--memory", str(1 << 50)], "'--memory'"),
 ])  # fmt: skip
 def test_options_that_make_no_jail_are_one_sentence(tmp_path, data, words, sentence):
     done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), data, *words)
@@ -264,6 +278,61 @@ def test_the_folder_may_be_the_one_that_holds_the_completions(tmp_path, data):
     assert score(path, data, "--out", tmp_path).status == 0
     done = score(tmp_path / "generations.jsonl", data, "--out", tmp_path)
     assert (done.status, "is read; choose another place" in done.complaint) == (2, True)
+
+
+def test_one_result_is_never_written_over_another(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    out = tmp_path / "out"
+    twice = [
+        ["--outputs", out / "verdicts.jsonl"],
+        ["--outputs", out / ".." / "out" / "score.json"],
+        ["--json", out / "generations.jsonl"],
+        ["--json", tmp_path / "x", "--outputs", tmp_path / "x"],
+    ]
+    for words in twice:
+        done = score(path, data, "--out", out, *words)
+        assert done.status == 2
+        assert "would be written twice, with different results; choose another place" in done.complaint
+    assert score(path, data, "--out", out, "--json", out / "score.json").status == 0
+
+
+def test_programs_are_not_given_the_folder_of_the_right_answers(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    assert score(path, data, "--packages", packages).status == 0
+    for folder in (tmp_path, packages / "..", "/"):
+        done = score(path, data, "--packages", folder)
+        assert done.status == 2
+        assert "--packages: " in done.complaint
+        assert "which programs must not see; choose another folder" in done.complaint
+
+
+def test_file_names_need_not_be_utf8(tmp_path, data):
+    def odd(name: str) -> Path:
+        return tmp_path / os.fsdecode(name.encode() + b"\xff")
+
+    path = write_lines(odd("c"), *generations(1, 1, 1))
+    odd("packages").mkdir()
+    odd("python").symlink_to(sys.executable)
+    problems = odd("problems").with_suffix(".json")
+    data.rename(problems)
+    words = [
+        "--out",
+        odd("out"),
+        "--outputs",
+        odd("u"),
+        "--packages",
+        odd("packages"),
+        "--python",
+        odd("python"),
+    ]
+    done = score(path, problems, *words, "--json", "-")
+    assert (done.status, done.err) == (0, "")
+    parameters = done.json["provenance"]["parameters"]
+    assert parameters["data"].endswith("problems\\xff.json")
+    assert parameters["jail"]["packages"].endswith("packages\\xff")
+    assert json.loads((odd("out") / "score.json").read_text()) == done.json
 
 
 # What a killed run leaves behind.

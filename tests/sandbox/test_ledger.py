@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -42,6 +43,23 @@ def test_a_program_tried_again_keeps_its_first_result_and_its_last(tmp_path):
     standing = keep(path, ("a", Result.PASSED))["a"]
     assert (standing.first, standing.result, standing.attempts) == (Result.TIMEOUT, Result.PASSED, 2)
     assert keep(path)["a"] == standing
+
+
+def test_a_full_disk_is_one_sentence_with_the_file_and_costs_no_whole_line(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    many = [(str(number), Result.PASSED) for number in range(200)]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    try:
+        with pytest.raises(
+            OutputError, match=r"verdicts.jsonl: the verdicts cannot be written \(File too large\)"
+        ):
+            keep(path, *many)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.stat().st_size == 10_000
+    assert 50 < len(keep(path)) < 200
+    assert len(keep(path, *many)) == 200
 
 
 verdicts = st.builds(

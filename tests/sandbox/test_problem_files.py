@@ -220,3 +220,12 @@ def sentence_of(path: Path) -> str | None:
         return str(error)
     assert problems
     return None
+
+
+@pytest.mark.parametrize("name", ["problems.json", "problems.jsonl", "problems.parquet"])
+def test_a_file_too_large_for_problems_is_refused_before_it_is_read(tmp_path, name):
+    path = tmp_path / name
+    with path.open("wb") as stream:
+        stream.truncate(1 << 40)  # nothing on the disk, and more than there is memory
+    with pytest.raises(InputError, match=f"{name}: holds more than 256 MiB, which no set of problems does"):
+        read_problems(path)

@@ -141,7 +141,16 @@ def _help() -> str:
 
 def say(message: str) -> None:
     """A message to the person, on standard error: one line, whatever the names in it try to do to the terminal."""
-    line = "".join(
-        letter if letter.isprintable() or "\udc80" <= letter <= "\udcff" else " " for letter in message
+    sys.stderr.write(f"merilo: {' '.join(tame(message).split())}\n")
+
+
+def tame(text: str) -> str:
+    """A text that steers no terminal: what cannot be printed is a space; bytes of file names that are not UTF-8 stay.
+
+    Example:
+        >>> tame(chr(27) + "[2J")
+        ' [2J'
+    """
+    return "".join(
+        letter if letter.isprintable() or "\udc80" <= letter <= "\udcff" else " " for letter in text
     )
-    sys.stderr.write(f"merilo: {' '.join(line.split())}\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import sys
 import time
@@ -13,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from merilo.cli.output import emit_json, named, refuse_json, say
-from merilo.errors import DataError, UsageError
-from merilo.files import listed, sha256
+from merilo.errors import DataError, OutputError, UsageError
+from merilo.files import listed, sha256, shortened, shown
 from merilo.people.provenance import provenance
 from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_completions
 from merilo.sandbox.executors import Jails
@@ -40,6 +42,9 @@ GENERATIONS: Final = "generations.jsonl"
 SCORE: Final = "score.json"
 KEPT: Final = (VERDICTS, GENERATIONS, SCORE)
 
+#: A k: with more digits than these there is no file of so many generations, and Python reads no number of 5,000.
+_K: Final = re.compile(r"0{0,9}[1-9][0-9]{0,14}")
+
 #: The k that are answered where the completions allow it and nothing else is asked for.
 USUAL_KS: Final = (1, 5, 10)
 
@@ -52,7 +57,7 @@ def score(
     partial: Annotated[bool, typer.Option("--partial", help="Score the problems that have completions, though others have none.", rich_help_panel=_INPUT)] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="How many programs run at a time; with --ray, on each node. All processors when not given.", rich_help_panel=_JAIL)] = None,
     timeout: Annotated[float, typer.Option(min=0.01, max=86_400, help="Seconds that one program may take, all its tests together.", rich_help_panel=_JAIL)] = 3.0,
-    memory: Annotated[int, typer.Option(min=16, help="MiB that one program may use.", rich_help_panel=_JAIL)] = 512,
+    memory: Annotated[int, typer.Option(min=16, max=1 << 24, help="MiB that one program may use.", rich_help_panel=_JAIL)] = 512,
     retries: Annotated[int, typer.Option(min=0, help="How often a program that failed is tried again. A time-out always is once, on a quiet machine.", rich_help_panel=_JAIL)] = 0,
     python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14; Merilo's own when not given.", rich_help_panel=_JAIL)] = None,
     packages: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.", rich_help_panel=_JAIL)] = None,
@@ -79,10 +84,7 @@ def score(
         unsafe_no_sandbox=unsafe_no_sandbox,
         ray=ray,
     )
-    read = [completions, data]
-    refuse_json(json_to, read)
-    for written in [*([outputs] if outputs else []), *([out / name for name in KEPT] if out else [])]:
-        refuse_existing(written, force=True, needed=read)
+    _refuse_places([completions, data], packages, out, outputs, json_to)
     problems = read_problems(data)
     census = count_completions(completions, problems)
     _refuse_gaps(problems, census, completions, data, partial=partial, outputs=outputs)
@@ -102,8 +104,8 @@ def score(
         seconds = time.monotonic() - begun
         tally = tally_job(problems, entries, ledger.standings)
         options: dict[str, Json] = {
-            "data": str(data), "k": k, "partial": partial, "workers": workers, "timeout": timeout, "memory": memory,
-            "retries": retries, "python": python, "packages": named(packages), "backend": backend, "ray": ray,
+            "data": named(data), "k": k, "partial": partial, "workers": workers, "timeout": timeout, "memory": memory,
+            "retries": retries, "python": named(python), "packages": named(packages), "backend": backend, "ray": ray,
             "unsafe_no_sandbox": unsafe_no_sandbox, "out": named(out), "outputs": named(outputs),
         }  # fmt: skip
         report = _report(tally, census, asked, seconds, ledger)
@@ -131,9 +133,41 @@ def _ks(text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise UsageError(f"must be whole numbers from 1 on with commas between, not '{text}'", field="-k")
+    if not all(_K.fullmatch(word) for word in words):
+        raise UsageError(
+            f"must be whole numbers from 1 on with commas between, not '{shortened(text)}'", field="-k"
+        )
     return tuple(dict.fromkeys(map(int, words)))
+
+
+def _refuse_places(
+    read: list[Path], packages: Path | None, out: Path | None, outputs: Path | None, json_to: str | None
+) -> None:
+    """Refuse to write over what is read, or one result over another; and to show programs the right answers."""
+    kept = [out / name for name in KEPT] if out else []
+    refuse_json(json_to, read)
+    for written in [*([outputs] if outputs else []), *kept]:
+        refuse_existing(written, force=True, needed=read)
+    json_file = None if json_to in {None, "-"} else Path(str(json_to))
+    # The score may be asked for by both of its names.
+    _refuse_same(json_file, [path for path in kept if path.name != SCORE])
+    _refuse_same(outputs, [*kept, *([json_file] if json_file else [])])
+    for one in read if packages else []:
+        if Path(os.path.realpath(one)).is_relative_to(os.path.realpath(str(packages))):
+            raise UsageError(
+                f"'{packages}' holds {one}, which programs must not see; choose another folder",
+                field="--packages",
+            )
+
+
+def _refuse_same(path: Path | None, others: list[Path]) -> None:
+    if path is None or (path.exists() and not path.is_file()):
+        return
+    for other in others:
+        if os.path.realpath(path) == os.path.realpath(other):
+            raise OutputError(
+                "would be written twice, with different results; choose another place", file=path
+            )
 
 
 def _refuse_gaps(
@@ -228,7 +262,7 @@ def _progress(census: Census) -> Iterator[Callable[[Step], None]]:
 
 
 def _command(completions: Path, options: dict[str, Json]) -> str:
-    words = ["merilo", "code", "score", str(completions)]
+    words = ["merilo", "code", "score", shown(completions)]
     for name, value in options.items():
         flag = "-k" if name == "k" else f"--{name.replace('_', '-')}"
         if value is True:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from merilo.cli import tame
 from merilo.metrics.score import Score
 from merilo.sandbox.job import Step
 from merilo.sandbox.tally import ProblemTally, Tally
@@ -79,6 +80,7 @@ def show(report: Report, *, per_problem: bool) -> None:
     """Print the report on standard output."""
     from rich.console import Console  # noqa: PLC0415 - a third of this command's start
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     console = Console(highlight=False)
     table = Table(title="Programs", show_header=False, title_justify="left", title_style="bold")
@@ -90,7 +92,8 @@ def show(report: Report, *, per_problem: bool) -> None:
     table.add_row("generations", f"{tally.generations}  of {len(tally.problems)} problems")
     table.add_row("programs", f"{tally.programs}  distinct, {report.rate:.0f} judged a second")
     for result, count in tally.results.most_common():
-        table.add_row(f"  {result.words}", _with_exceptions(count, result, tally.exceptions))
+        # A name that a program or a file gave is no markup.
+        table.add_row(f"  {result.words}", Text(_with_exceptions(count, result, tally.exceptions)))
     retries = tally.retries
     if retries.timeouts:
         table.add_row(
@@ -107,6 +110,7 @@ def show(report: Report, *, per_problem: bool) -> None:
 
 def _problems(report: Report) -> object:
     from rich.table import Table  # noqa: PLC0415 - see show
+    from rich.text import Text  # noqa: PLC0415
 
     table = Table(
         *[
@@ -124,14 +128,15 @@ def _problems(report: Report) -> object:
             for result, n in others.most_common()
         )
         shares = [f"{score.per_item[tally.problem.id]:.3f}" for score in report.scores]
-        table.add_row(str(tally.problem.id), str(tally.generations), str(tally.passed), *shares, ended)
+        name = Text(tame(str(tally.problem.id)))
+        table.add_row(name, str(tally.generations), str(tally.passed), *shares, Text(ended))
     return table
 
 
 def _with_exceptions(count: int, result: Result, exceptions: Counter[str]) -> str:
     if result is not Result.EXCEPTION:
         return str(count)
-    kinds = ", ".join(f"{name} {n}" for name, n in exceptions.most_common(4))
+    kinds = ", ".join(f"{tame(name)} {n}" for name, n in exceptions.most_common(4))
     return f"{count}  ({kinds}{', …' if len(exceptions) > 4 else ''})"
 
 

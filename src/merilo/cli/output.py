@@ -35,7 +35,7 @@ def emit_json(content: dict[str, Json], where: str) -> None:
         write_text(Path(where), text)
 
 
-def named(path: Path | None) -> str | None:
+def named(path: Path | str | None) -> str | None:
     """A file as the user named it, for the parameters of a result; null where there is none."""
     return None if path is None else shown(path)
 

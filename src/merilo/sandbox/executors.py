@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.errors import UsageError
+from merilo.files import shown
 from merilo.sandbox.job import Executor
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Limits
@@ -48,8 +49,8 @@ class Jails:
         return {
             "wall_seconds": self.limits.wall_seconds,
             "memory_bytes": self.limits.memory_bytes,
-            "python": self.python or platform.python_version(),
-            "packages": None if self.packages is None else str(self.packages.resolve()),
+            "python": shown(self.python) if self.python else platform.python_version(),
+            "packages": None if self.packages is None else shown(self.packages.resolve()),
             "jailed": not self.unsafe_no_sandbox,
         }
 

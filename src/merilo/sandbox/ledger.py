@@ -12,7 +12,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -54,10 +54,12 @@ class Ledger:
     Args:
         stream: the file, open for reading and appending, positioned behind its last whole line.
         standings: what the file already says.
+        path: the file's name, for messages; a nameless temporary file has none.
     """
 
-    def __init__(self, stream: IO[bytes], standings: dict[str, Standing]) -> None:
+    def __init__(self, stream: IO[bytes], standings: dict[str, Standing], path: Path | None = None) -> None:
         self._stream = stream
+        self._path = path
         self._unsynced = 0
         self._synced = time.monotonic()
         self._interned: dict[str, str] = {}
@@ -83,7 +85,7 @@ class Ledger:
             position = self._stream.seek(0, os.SEEK_END)
             self._stream.write(_encoded(line))
         except OSError as error:
-            raise OutputError(f"the verdicts cannot be written ({error.strerror})") from error
+            raise self._refusal(error) from error
         self._stand(key, verdict.result, verdict.error, position)
         self._unsynced += 1
         if self._unsynced >= BATCH or time.monotonic() - self._synced > SECONDS:
@@ -99,8 +101,11 @@ class Ledger:
             self._stream.flush()
             os.fsync(self._stream.fileno())
         except OSError as error:
-            raise OutputError(f"the verdicts cannot be written ({error.strerror})") from error
+            raise self._refusal(error) from error
         self._unsynced, self._synced = 0, time.monotonic()
+
+    def _refusal(self, error: OSError) -> OutputError:
+        return OutputError(f"the verdicts cannot be written ({error.strerror})", file=self._path)
 
     def texts(self, key: str) -> list[str | None]:
         """What the program answered to each call, read back from the disk."""
@@ -153,7 +158,7 @@ def open_ledger(path: Path | None, header: Mapping[str, Json]) -> Iterator[Ledge
             yield Ledger(stream, {})
         return
     with _locked(path) as stream:
-        ledger = Ledger(stream, {})
+        ledger = Ledger(stream, {}, path)
         size = os.fstat(stream.fileno()).st_size
         if size == 0 or not _has_whole_line(stream):
             stream.truncate(0)
@@ -175,12 +180,16 @@ def _locked(path: Path) -> Iterator[IO[bytes]]:
         stream = path.open("a+b")
     except OSError as error:
         raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
-    with stream:
+    try:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OutputError("another process is writing it; wait for its end", file=path) from None
         yield stream
+    finally:
+        # Whoever wrote has synced, and said so where the disk did not take it: closing would say it without a name.
+        with suppress(OSError):
+            stream.close()
 
 
 def _encoded(line: Mapping[str, Json]) -> bytes:

@@ -7,6 +7,7 @@ gzip, whose test is a function `check(candidate)`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from merilo.sandbox.packed import is_packed, unpacked
 from merilo.sandbox.program import Call, Check, Program
 from merilo.strict_json import Json, parse_json
 
-#: The longest file of HumanEval's form that is read, in bytes, unpacked: an archive may unfold without end.
+#: The longest file that is read, in bytes, packed and unpacked: an archive may unfold without end.
 LONGEST_FILE: Final = 1 << 28
 
 
@@ -109,6 +110,8 @@ def _is_human_eval(path: Path) -> bool:
     if is_packed(path):
         return True
     with opened(path) as stream:
+        if os.fstat(stream.fileno()).st_size > LONGEST_FILE:
+            raise _too_long(path)
         head = next((line for line in stream if line.strip()), b"")
     if not head:
         raise InputError("the file is empty", file=path)
@@ -123,9 +126,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
     with unpacked(path) as stream:
         data = stream.read(LONGEST_FILE + 1)
     if len(data) > LONGEST_FILE:
-        raise InputError(
-            f"holds more than {LONGEST_FILE >> 20} MiB, which no set of problems does", file=path
-        )
+        raise _too_long(path)
     for row, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
@@ -137,6 +138,10 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
         if not isinstance(value, dict):
             raise InputError(f"must be an object and is {shortened(repr(value))}", file=path, row=row)
         yield row, value
+
+
+def _too_long(path: Path) -> InputError:
+    return InputError(f"holds more than {LONGEST_FILE >> 20} MiB, which no set of problems does", file=path)
 
 
 def _with_check(place: _Place, value: Mapping[str, Json]) -> Problem:
