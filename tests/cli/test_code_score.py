@@ -296,6 +296,20 @@ def test_one_result_is_never_written_over_another(tmp_path, data):
     assert score(path, data, "--out", out, "--json", out / "score.json").status == 0
 
 
+@pytest.mark.parametrize("name", ["generations.jsonl", "score.json"])
+def test_a_file_that_this_command_did_not_write_is_not_replaced(tmp_path, data, name):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    theirs = tmp_path / name
+    theirs.write_text("theirs")
+    done = score(path, data, "--out", tmp_path)
+    assert done.status == 2
+    assert (
+        f"{name}: exists already, and no verdicts.jsonl beside it tells that this command wrote it"
+        in done.complaint
+    )
+    assert theirs.read_text() == "theirs"
+
+
 def test_programs_are_not_given_the_folder_of_the_right_answers(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
     packages = tmp_path / "packages"

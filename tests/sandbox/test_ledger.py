@@ -45,6 +45,25 @@ def test_a_program_tried_again_keeps_its_first_result_and_its_last(tmp_path):
     assert keep(path)["a"] == standing
 
 
+@pytest.mark.parametrize(
+    "content", ["theirs", '{"format":"other', '{"format":"merilo verdicts 1"}x', "theirs\n"]
+)
+def test_what_somebody_else_wrote_is_no_ledger_and_stays(tmp_path, content):
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text(content)
+    with pytest.raises(InputError, match="is no file of verdicts"):
+        keep(path)
+    assert path.read_text() == content
+
+
+@pytest.mark.parametrize("length", [1, 9, 25, 40])
+def test_a_header_that_was_cut_off_is_written_again(tmp_path, length):
+    path = tmp_path / "verdicts.jsonl"
+    keep(path)
+    os.truncate(path, length)
+    assert set(keep(path, ("a", Result.PASSED))) == {"a"} == set(keep(path))
+
+
 def test_a_full_disk_is_one_sentence_with_the_file_and_costs_no_whole_line(tmp_path):
     path = tmp_path / "verdicts.jsonl"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

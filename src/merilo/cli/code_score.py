@@ -148,6 +148,13 @@ def _refuse_places(
     refuse_json(json_to, read)
     for written in [*([outputs] if outputs else []), *kept]:
         refuse_existing(written, force=True, needed=read)
+    if out and not (out / VERDICTS).exists():
+        for path in kept:
+            if path.exists():
+                raise OutputError(
+                    f"exists already, and no {VERDICTS} beside it tells that this command wrote it; choose another folder",
+                    file=path,
+                )
     json_file = None if json_to in {None, "-"} else Path(str(json_to))
     # The score may be asked for by both of its names.
     _refuse_same(json_file, [path for path in kept if path.name != SCORE])

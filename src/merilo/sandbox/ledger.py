@@ -160,7 +160,7 @@ def open_ledger(path: Path | None, header: Mapping[str, Json]) -> Iterator[Ledge
     with _locked(path) as stream:
         ledger = Ledger(stream, {}, path)
         size = os.fstat(stream.fileno()).st_size
-        if size == 0 or not _has_whole_line(stream):
+        if size == 0 or _has_cut_header(stream):
             stream.truncate(0)
             stream.write(_encoded(header))
             ledger.sync()
@@ -179,7 +179,7 @@ def _locked(path: Path) -> Iterator[IO[bytes]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = path.open("a+b")
     except OSError as error:
-        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
+        raise OutputError(f"cannot be written ({error.strerror or error})", file=path) from error
     try:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -197,9 +197,12 @@ def _encoded(line: Mapping[str, Json]) -> bytes:
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _has_whole_line(stream: IO[bytes]) -> bool:
+def _has_cut_header(stream: IO[bytes]) -> bool:
+    """Whether the first line is the beginning of ours, and not whole; what somebody else wrote is not ours to replace."""
     stream.seek(0)
-    return stream.readline().endswith(b"\n")
+    line = stream.readline(1 << 20)
+    ours = _encoded({"format": FORMAT})[:-2] + b","
+    return not line.endswith(b"\n") and line[: len(ours)] == ours[: len(line)]
 
 
 def _header(stream: IO[bytes], path: Path) -> dict[str, Json]:
