@@ -1,7 +1,10 @@
 """The doctor says that a jail holds when it does, and what does not hold when it does not."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -152,3 +155,14 @@ def test_without_any_jail_the_command_says_what_to_install(
     outcome = merilo("code", "doctor")
     assert outcome.status == 2
     assert "install bubblewrap" in outcome.complaint
+
+
+def test_the_exit_status_is_that_of_the_whole_examination_though_the_reader_has_gone() -> None:
+    jail_or_skip()
+    read, write = os.pipe()
+    os.close(read)
+    words = [sys.executable, "-m", "merilo", "code", "doctor"]
+    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert done.returncode == 0
+    assert "promises held" in done.stderr

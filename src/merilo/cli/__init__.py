@@ -62,11 +62,11 @@ def main(arguments: list[str] | None = None) -> int:
         return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # The reader of our output has gone (`merilo ... | head`; Rich leaves by SystemExit): there is nobody left to tell.
-        _abandon_output()
+        abandon_output()
         return 0
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
-            _abandon_output()
+            abandon_output()
             say(f"the output cannot be written ({error.strerror})")
             return OutputError.exit_status
         if os.environ.get("MERILO_DEBUG"):
@@ -98,7 +98,7 @@ def _prepare_process() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _abandon_output() -> None:
+def abandon_output() -> None:
     """Let what still waits for standard output go nowhere, so that leaving Python does not try it again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from merilo.cli import abandon_output
 from merilo.cli.output import emit_json, say
 from merilo.sandbox.doctor import Finding, examine
 from merilo.sandbox.pool import Pool
@@ -35,8 +36,7 @@ def doctor(
         for finding in examine(pool):
             if json_to != "-":
                 family = "" if findings and findings[-1].family == finding.family else f"{finding.family}\n"
-                sys.stdout.write(family + _line(finding))
-                sys.stdout.flush()
+                _print(family + _line(finding))
             findings.append(finding)
         jail: dict[str, Json] = {"backend": pool.backend.name, "python": pool.python}
     broken = sum(not finding.held for finding in findings)
@@ -51,6 +51,15 @@ def doctor(
     else:
         say(f"{name}: all {len(findings)} promises held")
     return 1 if broken else 0
+
+
+def _print(text: str) -> None:
+    """Print; where the reader has gone, the examination goes on: its exit status must not say what nobody has looked at."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        abandon_output()
 
 
 def _line(finding: Finding) -> str:
