@@ -15,6 +15,7 @@ from command import Outcome, merilo
 from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
 
 from merilo.metrics.pass_at_k import pass_at_k
+from merilo.strict_json import read_json
 
 RIGHT, WRONG = "    return 2 * x\n", "    return x\n"
 
@@ -153,6 +154,28 @@ def test_closed_problems_are_run_for_their_outputs_alone(tmp_path):
     assert (done.status, done.json["metrics"], done.json["outcomes"]) == (0, {}, {"not_judged": 1})
     assert json.loads(outputs.read_text()) == {
         "data": {"test": [{"outputs": [["2", "abab"]], "meta": {"id": 1}}]}
+    }
+
+
+def test_a_program_that_answers_what_strict_json_cannot_hold_spoils_no_other_programs_outputs(tmp_path, data):
+    outputs = tmp_path / "ruHumanEval.json"
+    half = completion(2, "    return '\\ud800' if x == 1 else '\\U0001f600'\n")
+    done = score(
+        write_lines(tmp_path / "c.jsonl", completion(1, RIGHT), half),
+        data,
+        "--outputs",
+        outputs,
+        "--json",
+        "-",
+    )
+    assert (done.status, done.json["outcomes"]) == (0, {"passed": 1, "wrong_answer": 1})
+    assert read_json(outputs) == {
+        "data": {
+            "test": [
+                {"outputs": [["2", "abab"]], "meta": {"id": 1}},
+                {"outputs": [[None, "\U0001f600"]], "meta": {"id": 2}},
+            ]
+        }
     }
 
 

@@ -47,7 +47,7 @@ def write_outputs(
     """Write what the programs answered in the form of a submission.
 
     Each item's `outputs` is a list of its generations, each the list of `str(result)` for every test, `null` where the
-    program failed. Nothing but one generation is held in memory.
+    program failed or answered with half of a surrogate pair, which no strict reader takes. Nothing but one generation is held in memory.
 
     Raises:
         DataError: a problem is tested by a check, which has no outputs.
@@ -68,10 +68,19 @@ def write_outputs(
             for number, entry in enumerate(rows[name]):
                 none: list[str | None] = [None] * len(problem.tests)
                 texts = none if entry.key is None else ledger.texts(entry.key) or none
-                stream.write((", " if number else "") + json.dumps(texts))
+                stream.write((", " if number else "") + json.dumps([_strict(text) for text in texts]))
             stream.write('], "meta": ' + json.dumps({"id": problem.id}) + "}")
             separator = ","
         stream.write("\n]}}\n")
+
+
+def _strict(text: str | None) -> str | None:
+    """A text that strict JSON can hold; one program's answer must not spoil everybody's file."""
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        return None
+    return text
 
 
 @contextmanager
