@@ -317,3 +317,14 @@ def test_a_check_that_kills_its_own_process_costs_only_its_own_verdict(pool: Poo
     assert execution.outcome is Outcome.EXITED
     assert execution.error == "judge lost"
     assert is_healthy(pool)
+
+
+def test_a_check_that_kills_its_own_process_costs_no_check_that_waits_behind_it(pool: Pool) -> None:
+    source = "def attack():\n    return 1"
+    deadly = Check("import os\ndef check(candidate):\n    os._exit(0)")
+    sound = Check("def check(candidate):\n    assert candidate() == 1")
+    checks = {"deadly": deadly, **dict.fromkeys(("first", "second", "third"), sound)}
+    programs = [Program(name, source, "attack", check) for name, check in checks.items()]
+    found = {execution.id: (execution.outcome, execution.attempts) for execution in pool.run(programs)}
+    assert found.pop("deadly") == (Outcome.EXITED, 3)
+    assert found == dict.fromkeys(("first", "second", "third"), (Outcome.COMPLETED, 1))

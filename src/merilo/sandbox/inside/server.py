@@ -163,7 +163,10 @@ class Server:
             if self._jobs in events:
                 self._leave()
             if events:
-                return cause, frames.read(referee.socket.fileno(), _LONGEST_VERDICT) or b"", end
+                verdict = frames.read(referee.socket.fileno(), _LONGEST_VERDICT)
+                if verdict is None:  # it has ended: the next check must not be the one to find out
+                    self._dismiss_referee()
+                return cause, verdict or b"", end
             if end is None:
                 cause, end = TIMED_OUT, self._nursery.end()
         self._dismiss_referee()
