@@ -213,6 +213,17 @@ def test_what_an_ordinary_users_program_does_to_its_folders_does_not_reach_the_n
     assert set(ast.literal_eval(said_to_nobody(code))) == {("None", 1), (seen, 1)}
 
 
+def test_what_an_ordinary_users_program_signals_to_its_group_reaches_no_worker() -> None:
+    """That user's worker has the program's user id, and Python handles interrupts: an interrupt would end the worker."""
+    code = (
+        "source = 'import os, signal\\ndef f():\\n    signal.signal(2, signal.SIG_IGN)\\n    os.kill(0, 2)\\n    return os.getpgrp()'\n"
+        "with Pool(1, backend=backend('bubblewrap')) as pool:\n"
+        "    programs = [Program(str(n), source, 'f', ({},)) for n in range(3)]\n"
+        "    print([e.texts + (e.attempts,) for e in pool.run(programs)])\n"
+    )
+    assert ast.literal_eval(said_to_nobody(code)) == [("1", 1)] * 3
+
+
 def test_packages_of_a_folder_can_be_imported_and_not_changed(tmp_path: Path) -> None:
     jail_or_skip()
     (tmp_path / "yardstick.py").write_text("def length():\n    return 'one yard'\n")

@@ -84,9 +84,8 @@ class Birth:
                 resource.setrlimit(limit, bounds)
         if self._user is not None:
             os.setresuid(self._user, self._user, self._user)
-        if self._kernel is None:
-            os.setsid()
-        else:
+        os.setsid()  # a signal to one's group passes the borders of PID namespaces
+        if self._kernel is not None:
             self._kernel.drop_capabilities()
         gc.enable()
 
