@@ -36,7 +36,7 @@ ENDED, TIMED_OUT, OVERFLOWED = range(3)
 #: A judge is replaced after so many checks: whatever they have left behind goes with it.
 CHECKS_PER_JUDGE = 5000
 
-#: Seconds that a judge gets to notice that the program is gone.
+#: Seconds after a program's last: for a judge to notice that it is gone, for a worker to take what it said in time.
 _GRACE = 0.5
 
 _LONGEST_VERDICT = 2**16
@@ -141,7 +141,9 @@ class Server:
             events = dict(waiting.poll(max(0.0, deadline - time.monotonic()) * 1000))
             if self._jobs in events:
                 self._leave()
-            if not events:
+            if (
+                not events or time.monotonic() > deadline + _GRACE
+            ):  # a busy worker may find in time what came in time
                 return TIMED_OUT, bytes(said)
             try:
                 part = os.read(link, min(room - len(said), 2**16))
