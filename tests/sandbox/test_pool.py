@@ -282,18 +282,20 @@ class Doomed(NoJail):
 
     def start(self, number: int, limits: Limits) -> Start:
         start = super().start(number, limits)
-        start.settings["remove"] = None
         code = (
             "from merilo.sandbox.inside.server import Server\n"
             "from merilo.sandbox.inside.start import main\n"
-            "import os, shutil\n"
-            "def die(self): shutil.rmtree(self._settings['home']); os._exit(1)\n"
+            "import os\n"
+            "def die(*_): os._exit(1)\n"
             "Server._run_calls = die\nmain()"
         )
         return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
 
 
-def test_a_program_that_takes_every_worker_with_it_is_given_up() -> None:
+def test_a_program_that_takes_every_worker_with_it_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with Pool(1, backend=Doomed(interpreter())) as pool:
         executions = {
             execution.id: execution for execution in pool.run([asked("1", "first"), asked("2", "second")])
@@ -301,6 +303,7 @@ def test_a_program_that_takes_every_worker_with_it_is_given_up() -> None:
     assert {execution.outcome for execution in executions.values()} == {Outcome.EXITED}
     assert {execution.error for execution in executions.values()} == {"worker lost"}
     assert {execution.attempts for execution in executions.values()} == {ATTEMPTS}
+    assert list(tmp_path.iterdir()) == []  # nothing of six dead workers
 
 
 class Stillborn(NoJail):

@@ -6,6 +6,7 @@ import contextlib
 import json
 import marshal
 import os
+import shutil
 import struct
 import subprocess
 import time
@@ -57,6 +58,7 @@ class Lane:
         self.since = 0.0
         self.greeting: dict[str, object] | None = None
         start = backend.start(number, limits)
+        self._left = start.settings.get("remove")
         self._process = _spawned(start)
         assert self._process.stdin is not None  # noqa: S101 - all three are pipes
         assert self._process.stdout is not None  # noqa: S101 - as above
@@ -158,6 +160,9 @@ class Lane:
         self._close()
 
     def _close(self) -> None:
+        """Give back what is left; a worker without a jail that was killed could not remove its folder."""
+        if self._left is not None:
+            shutil.rmtree(str(self._left), ignore_errors=True)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 with contextlib.suppress(BrokenPipeError):
