@@ -45,17 +45,6 @@ def test_a_program_tried_again_keeps_its_first_result_and_its_last(tmp_path):
     assert keep(path)["a"] == standing
 
 
-@pytest.mark.parametrize(
-    "content", ["theirs", '{"format":"other', '{"format":"merilo verdicts 1"}x', "theirs\n"]
-)
-def test_what_somebody_else_wrote_is_no_ledger_and_stays(tmp_path, content):
-    path = tmp_path / "verdicts.jsonl"
-    path.write_text(content)
-    with pytest.raises(InputError, match="is no file of verdicts"):
-        keep(path)
-    assert path.read_text() == content
-
-
 @pytest.mark.parametrize("length", [1, 9, 25, 40])
 def test_a_header_that_was_cut_off_is_written_again(tmp_path, length):
     path = tmp_path / "verdicts.jsonl"
@@ -129,7 +118,18 @@ def test_another_jobs_verdicts_are_not_gone_on_with(tmp_path, changed):
 
 
 @pytest.mark.parametrize(
-    "content", ["hello\n", "{}\n", '{"format": "merilo verdicts 0"}\n', "[]\n", "\x00\n"]
+    "content",
+    [
+        "hello\n",
+        "{}\n",
+        '{"format": "merilo verdicts 0"}\n',
+        "[]\n",
+        "\x00\n",
+        "theirs",
+        '{"format":"other',
+        '{"format":"merilo verdicts 1"}x',
+        "theirs\n",
+    ],
 )
 def test_a_file_that_is_no_ledger_is_left_alone(tmp_path, content):
     path = tmp_path / "verdicts.jsonl"

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import os
 import struct
+from _socket import (  # `socket` loads much, and every fork would pay for it
+    CMSG_SPACE,
+    SCM_RIGHTS,
+    SOL_SOCKET,
+    socket,
+)
 
 _LENGTH = struct.Struct("<I")
+_RIGHTS = struct.Struct("i")
 
 
 class BrokenFrameError(Exception):
@@ -83,6 +90,17 @@ class Stream:
         start = self._ahead[_LENGTH.size : end]
         self._ahead = self._ahead[end:]
         return start if len(start) == length else _body(self.descriptor, length, start, longest)
+
+
+def hand_over(link: socket, byte: bytes, descriptor: int) -> None:
+    """Send one byte, and with it a descriptor."""
+    link.sendmsg([byte], [(SOL_SOCKET, SCM_RIGHTS, _RIGHTS.pack(descriptor))])
+
+
+def take_over(link: socket) -> tuple[bytes, int] | None:
+    """The byte and the descriptor that `hand_over` sent; nothing if the other side has closed."""
+    byte, ancillary, _, _ = link.recvmsg(1, CMSG_SPACE(_RIGHTS.size))
+    return (byte, _RIGHTS.unpack(ancillary[0][2])[0]) if ancillary else None
 
 
 def exactly(descriptor: int, size: int) -> bytes | None:

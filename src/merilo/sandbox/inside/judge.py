@@ -13,13 +13,7 @@ from __future__ import annotations
 import builtins
 import json
 import os
-import struct
-from _socket import (  # `socket` loads much, and every fork would pay
-    CMSG_SPACE,
-    SCM_RIGHTS,
-    SOL_SOCKET,
-    socket,
-)
+from _socket import socket  # `socket` loads much, and every fork would pay
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -156,8 +150,7 @@ class Referee:
     def start(self, job: bytes, program: socket) -> None:
         """Hand over one check, and the socket to the program that answers it; the verdict comes as a frame."""
         self.served += 1
-        rights = struct.pack("i", program.fileno())
-        self.socket.sendmsg([b"j"], [(SOL_SOCKET, SCM_RIGHTS, rights)])
+        frames.hand_over(self.socket, b"j", program.fileno())
         frames.write(self.socket.fileno(), job)
 
     def dismissed(self) -> None:
@@ -169,11 +162,11 @@ class Referee:
     def judge_for_ever(worker: socket, longest: int) -> None:
         """The process's life: a check, a verdict, and again, until the worker hangs up."""
         while True:
-            _, ancillary, _, _ = worker.recvmsg(1, CMSG_SPACE(4))
+            handed = frames.take_over(worker)
             job = frames.read(worker.fileno())
-            if not ancillary or job is None:
+            if handed is None or job is None:
                 return
-            (link,) = struct.unpack("i", ancillary[0][2][:4])
+            _, link = handed
             verdict = judge(json.loads(job), link, longest)
             os.close(link)
             frames.write(worker.fileno(), json.dumps(verdict).encode("ascii"))

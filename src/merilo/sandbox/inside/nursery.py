@@ -22,13 +22,7 @@ import resource
 import signal
 import struct
 import time
-from _socket import (  # `socket` loads much, and every fork would pay for it
-    CMSG_SPACE,
-    SCM_RIGHTS,
-    SOL_SOCKET,
-    socket,
-    socketpair,
-)
+from _socket import socket, socketpair  # `socket` loads much, and every fork would pay for it
 from typing import TYPE_CHECKING, Any
 
 from merilo.sandbox.inside import frames, harness
@@ -42,8 +36,6 @@ CALLS, REQUESTS = b"c", b"r"
 
 #: Wait status, wall seconds, processor seconds, peak bytes.
 END = struct.Struct("<iddQ")
-
-_RIGHTS = struct.Struct("i")
 
 
 class Birth:
@@ -145,7 +137,7 @@ class Nursery:
     def start(self, asked: bytes) -> socket:
         """Start a program's process; returns the worker's end of its link."""
         ours, theirs = socketpair()
-        self._control.sendmsg([asked], [(SOL_SOCKET, SCM_RIGHTS, _RIGHTS.pack(theirs.fileno()))])
+        frames.hand_over(self._control, asked, theirs.fileno())
         theirs.close()
         return ours
 
@@ -182,10 +174,10 @@ def _raise_for_ever(control: socket, birth: Birth, settings: dict[str, Any]) -> 
     gc.disable()
     gc.freeze()
     while True:
-        asked, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(_RIGHTS.size))
-        if not ancillary:
+        order = frames.take_over(control)
+        if order is None:
             return
-        link = _RIGHTS.unpack(ancillary[0][2])[0]
+        asked, link = order
         started = time.monotonic()
         pid = birth.fork()
         if pid == 0:

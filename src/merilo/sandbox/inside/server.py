@@ -141,9 +141,8 @@ class Server:
             events = dict(waiting.poll(max(0.0, deadline - time.monotonic()) * 1000))
             if self._jobs in events:
                 self._leave()
-            if (
-                not events or time.monotonic() > deadline + _GRACE
-            ):  # a busy worker may find in time what came in time
+            # A busy worker may find late what came in time.
+            if not events or time.monotonic() > deadline + _GRACE:
                 return TIMED_OUT, bytes(said)
             try:
                 part = os.read(link, min(room - len(said), 2**16))

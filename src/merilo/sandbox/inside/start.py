@@ -24,6 +24,8 @@ COMMON_MODULES = (
     "typing",
 )  # fmt: skip
 
+_REHEARSALS = 20
+
 
 def main() -> None:
     """Read the settings from standard input, take place, greet, and serve."""
@@ -109,9 +111,8 @@ def warm_up(packages: str | None, *, forks: bool) -> None:
     if packages:
         sys.path.append(packages)
     harness.provide_exit()
-    for _ in range(
-        20
-    ):  # Python adapts a function to what it is asked, and writes that down, only after some calls
+    # Python adapts a function to what it is asked, and writes that down, only after some calls.
+    for _ in range(_REHEARSALS):
         harness.rehearse()
 
 
