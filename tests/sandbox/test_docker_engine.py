@@ -13,7 +13,8 @@ from sandbox_arena import asked, is_healthy
 
 import merilo
 from merilo.errors import MissingPartError, UsageError
-from merilo.sandbox.backends import Docker, backend
+from merilo.sandbox.backends import backend
+from merilo.sandbox.docker import Docker
 from merilo.sandbox.doctor import examine
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program

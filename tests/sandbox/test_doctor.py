@@ -14,9 +14,10 @@ from command import merilo
 from sandbox_arena import jail_or_skip, jailed, unjailed
 
 from merilo.errors import UsageError
-from merilo.sandbox.backends import Bubblewrap, Start
+from merilo.sandbox.backends import Bubblewrap
 from merilo.sandbox.doctor import Finding, examine
 from merilo.sandbox.interpreter import interpreter
+from merilo.sandbox.launch import Start
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.probes import PROBES
 from merilo.sandbox.program import Limits

@@ -4,7 +4,8 @@ The jail, from the outside in:
 
     program                     what a program is asked, and what can become of it
     pool, lane, reading         workers, one queue; a worker as the pool sees it; what its reports mean
-    backends                    ways to jail: bubblewrap, Docker, none
+    backends, docker            ways to jail: bubblewrap, Docker, none
+    launch                      what each of them needs to start a worker
     interpreter, seccomp,       what a backend needs: the Python inside, the filter of system calls,
       usernamespace               ids that nobody has
     inside                      what runs in the jail: the worker, the program's process, the judge

@@ -14,9 +14,9 @@ from collections import deque
 from dataclasses import dataclass
 
 from merilo.errors import MissingPartError
-from merilo.sandbox.backends import Backend, Start
 from merilo.sandbox.inside import frames, plain
 from merilo.sandbox.inside.server import JOB
+from merilo.sandbox.launch import Backend, Start
 from merilo.sandbox.program import Check, Limits, Program
 
 _LENGTH = struct.Struct("<I")

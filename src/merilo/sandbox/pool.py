@@ -17,9 +17,10 @@ from types import TracebackType
 from typing import Final, Self
 
 from merilo.errors import MissingPartError, UsageError
-from merilo.sandbox.backends import Backend, backend
+from merilo.sandbox.backends import backend
 from merilo.sandbox.inside.plain import NotPlainError
 from merilo.sandbox.lane import Job, Lane, message_of
+from merilo.sandbox.launch import Backend
 from merilo.sandbox.program import Answer, Check, Execution, Limits, Outcome, Program
 from merilo.sandbox.reading import execution_of, lost_its_judge, report_of
 

@@ -44,7 +44,7 @@ class Birth:
     Args:
         kernel: the system calls for a jail; `None` without one.
         user: the id that the child takes off root's for; `None` where it has no root's.
-        limits: the kernel's limits, by name; see `merilo.sandbox.backends`.
+        limits: the kernel's limits, by name; see `merilo.sandbox.launch`.
     """
 
     def __init__(self, kernel: Kernel | None, user: int | None, limits: dict[str, int | None]) -> None:

@@ -46,7 +46,7 @@ class Server:
     """One worker: runs jobs one after another, and reports.
 
     Args:
-        settings: `wall`, `output`, `answers`, `scratch`, `remove`; see `merilo.sandbox.backends`.
+        settings: `wall`, `output`, `answers`, `scratch`, `remove`; see `merilo.sandbox.launch`.
         jobs: the descriptor that jobs come from.
         reports: the descriptor that reports go to.
         birth: how children come into the world.

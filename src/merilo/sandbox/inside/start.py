@@ -59,7 +59,7 @@ def enter(settings: dict[str, Any], calls: kernel.Kernel | None, scratch: Scratc
     """Take the worker's place in the jail: namespaces of its own, an empty scratch, the filter.
 
     Args:
-        settings: `covers`, `seal`, `filter` and `scratch` are used; see `merilo.sandbox.backends`.
+        settings: `covers`, `seal`, `filter` and `scratch` are used; see `merilo.sandbox.launch`.
         calls: the system calls for a jail; `None` without one.
         scratch: the folders that programs write to.
 
