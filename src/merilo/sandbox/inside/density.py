@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from itertools import repeat
 from typing import Any
 
-#: What is allocated at most, in blocks of one size and in bytes, should an allocator be of another kind.
-_PATIENCE = 20_000
+#: What is allocated at most, in rounds of two pools for one size and in bytes, should an allocator be of another kind.
+_PATIENCE = 40
 _MOST = 2**24
 
-#: Python's own allocator: sizes in steps, from pools whose first block stands behind a header.
+#: Python's own allocator: sizes in steps, from pools whose blocks stand behind a header.
 _STEP, _LARGEST = 16, 512
 _POOL = 2**14 if sys.version_info >= (3, 10) else 2**12
 _HEADER = 48
@@ -31,12 +32,29 @@ _filling: list[object] = []
 def fill_holes() -> None:
     """Take every free block that lies between others, for good; what is allocated from here on lies together."""
     for size in range(_STEP, _LARGEST + 1, _STEP):
+        of_a_pool = (_POOL - _HEADER) // size
         for _ in range(_PATIENCE):
-            block = _block(size)
-            _filling.append(block)
-            if id(block) % _POOL == _HEADER:
+            blocks = list(map(_block, repeat(size, 2 * of_a_pool)))
+            new = _new_pool(blocks, size * (of_a_pool - 1))
+            _filling.append(blocks[: new + 1])
+            if new < len(blocks):
                 break
+        else:
+            break  # an allocator of another kind, which has no such pools
     _fill_heap()
+
+
+def _new_pool(blocks: list[object], span: int) -> int:
+    """Where, in blocks that were allocated one after another, a new pool begins; past their end if nowhere.
+
+    From there on stand all blocks of a pool, from its first to its last. A pool with a hole gives less than all, even
+    where its first block is among them; and a new pool is begun only when no other has a hole left.
+    """
+    later = len(blocks) // 2 - 1
+    for number, block in enumerate(blocks[:-later]):
+        if id(block) % _POOL == _HEADER and id(blocks[number + later]) - id(block) == span:
+            return number
+    return len(blocks)
 
 
 def _block(size: int) -> object:
