@@ -4,6 +4,7 @@ A naive executor, which runs the program and its test in one process, shows that
 """
 
 import os
+import random
 import secrets
 import subprocess
 import sys
@@ -308,6 +309,82 @@ def test_a_check_that_never_asks_does_not_pass_a_program_that_does_not_load(pool
         only(pool, "def attack( nonsense", Check("def check(candidate):\n    pass")).outcome
         is Outcome.SYNTAX_ERROR
     )
+
+
+def test_a_check_that_swallows_everything_does_not_pass_a_program_that_has_left(pool: Pool) -> None:
+    lenient = Check(
+        "def check(candidate):\n    try:\n        candidate()\n    except BaseException:\n        pass"
+    )
+    execution = only(pool, "import os\ndef attack():\n    os._exit(0)", lenient)
+    assert (execution.outcome, execution.error) == (Outcome.EXITED, "exit 0")
+    execution = only(pool, "def attack():\n    while True:\n        pass", lenient)
+    assert execution.outcome is Outcome.TIMEOUT
+
+
+def test_a_check_that_expects_any_failure_does_not_take_the_programs_end_for_one(pool: Pool) -> None:
+    check = Check(
+        "def check(candidate):\n    try:\n        candidate()\n    except BaseException:\n        raise AssertionError from None"
+    )
+    execution = only(pool, "import os\ndef attack():\n    os._exit(3)", check)
+    assert (execution.outcome, execution.error) == (Outcome.EXITED, "exit 3")
+
+
+def test_a_check_draws_the_same_random_numbers_whatever_was_checked_before(pool: Pool) -> None:
+    first = random.Random(0).random()
+    check = Check(
+        f"import random\ndef check(candidate):\n    assert random.random() == {first} and candidate()"
+    )
+    for _ in range(3):
+        assert only(pool, "def attack():\n    return True", check).outcome is Outcome.COMPLETED
+
+
+#: A check comes with a set of problems, which may be a stranger's: its process is jailed as a program's is.
+HOSTILE_CHECKS = {
+    "finds a descriptor of the worker's": (
+        "import os, stat\ndef check(candidate):\n    sockets = 0\n    for number in range(3, 4096):\n        try:\n"
+        "            sockets += stat.S_ISSOCK(os.fstat(number).st_mode) or 9\n        except OSError:\n            pass\n"
+        "    assert sockets == 2"  # to the worker, to the program
+    ),
+    "has a capability": (
+        "import ctypes\ndef check(candidate):\n    found = (ctypes.c_uint32 * 6)()\n"
+        "    assert ctypes.CDLL(None).capget((ctypes.c_uint32 * 2)(0x20080522, 0), found) == 0\n    assert not any(found)"
+    ),
+    "is root": "import os\ndef check(candidate):\n    assert 0 not in {*os.getresuid(), *os.getresgid(), *os.getgroups()}",
+    "forks": (
+        "import os\ndef check(candidate):\n    try:\n        pid = os.fork()\n    except PermissionError:\n        return\n"
+        "    if not pid:\n        os._exit(0)\n    assert False"
+    ),
+    "takes all memory": (
+        "def check(candidate):\n    try:\n        bytearray(10 ** 10)\n    except MemoryError:\n        return\n    assert False"
+    ),
+    "writes a file without end": (
+        "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\ndef check(candidate):\n    try:\n"
+        "        with open('/tmp/file', 'wb') as file:\n            for _ in range(99):\n                file.write(bytes(2 ** 20))\n"
+        "    except OSError:\n        return\n    assert False"
+    ),
+    "can be killed from its namespace alone": "import os\ndef check(candidate):\n    assert (os.getpid(), os.getppid()) == (1, 0)",
+}
+
+
+@pytest.mark.parametrize("source", HOSTILE_CHECKS.values(), ids=HOSTILE_CHECKS)
+def test_a_check_too_is_jailed(source: str, pool: Pool) -> None:
+    execution = only(pool, "def attack():\n    return 1", Check(source))
+    assert execution.outcome is Outcome.COMPLETED, execution
+    assert is_healthy(pool)
+
+
+def test_a_judge_takes_one_heavy_check_after_another() -> None:
+    """What bounds a program's processor time bounds no judge, which outlives many."""
+    check = Check(
+        "import time\ndef check(candidate):\n    end = time.process_time() + 0.6\n    while time.process_time() < end:\n        pass\n"
+        "    assert candidate() == 1"
+    )
+    with jailed(Limits(wall_seconds=30, cpu_seconds=1)) as pool:
+        programs = [
+            Program(str(number), "def attack():\n    return 1", "attack", check) for number in range(4)
+        ]
+        found = [(execution.outcome, execution.attempts) for execution in pool.run(programs)]
+    assert found == [(Outcome.COMPLETED, 1)] * 4
 
 
 def test_a_check_that_kills_its_own_process_costs_only_its_own_verdict(pool: Pool) -> None:

@@ -110,6 +110,20 @@ def test_a_jail_without_a_filter_and_with_the_machines_network_is_found_out() ->
     assert all(finding.detail for finding in findings if not finding.held)
 
 
+def test_what_one_wall_holds_needs_no_other() -> None:
+    """Without the filter, the namespaces and the loss of all capabilities still hold what they hold."""
+    jail_or_skip()
+    with Pool(1, backend=WithoutFilter(interpreter()), limits=LIMITS) as pool:
+        found = broken(list(examine(pool)))
+    assert {
+        "it has no capabilities",
+        "it can make no user namespace",
+        "it can mount nothing",
+        "it cannot become root",
+        "the system is read-only",
+    } & found == set()
+
+
 def test_limits_that_are_too_wide_are_found_out() -> None:
     with jailed(Limits(wall_seconds=5, memory_bytes=2**33, threads=1000, open_files=1000)) as pool:
         found = broken(list(examine(pool)))
@@ -128,6 +142,21 @@ def test_the_command_prints_what_held() -> None:
     assert outcome.out.count("\n  held") == len(outcome.out.splitlines()) - 8
     assert "BROKEN" not in outcome.out
     assert "promises held" in outcome.complaint
+
+
+def test_the_command_says_what_does_not_hold_and_that_the_answer_is_no(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bubblewrap that shows programs the machine's settings."""
+    jail_or_skip()
+    real = shutil.which("bwrap")
+    (tmp_path / "bwrap").write_text(f'#!/bin/sh\nexec {real} --ro-bind /etc /etc "$@"\n')
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    outcome = merilo("code", "doctor")
+    assert outcome.status == 1
+    assert "BROKEN  accounts, settings and homes are not there: the program got" in outcome.out
+    assert "promises did not hold; do not run strangers' programs here" in outcome.complaint
 
 
 def test_the_command_answers_with_one_json_object() -> None:

@@ -17,7 +17,7 @@ from sandbox_arena import asked, is_healthy, jail_or_skip, jailed, only, unjaile
 
 import merilo
 from merilo.errors import MissingPartError, UsageError
-from merilo.sandbox.backends import NoJail
+from merilo.sandbox.backends import Bubblewrap, NoJail
 from merilo.sandbox.doctor import descendants
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.launch import Start
@@ -179,6 +179,41 @@ def test_a_worker_that_is_stuck_is_replaced(which: int, monkeypatch: pytest.Monk
         assert pool.pids != processes[:1]
 
 
+def test_a_worker_that_is_long_at_work_is_not_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each program has its own time, however many came before it without a pause."""
+    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 1.5)
+    with jailed(Limits(wall_seconds=1.5)) as pool:
+        worker = pool.pids
+        programs = [asked("__import__('time').sleep(0.5)", str(number)) for number in range(9)]
+        assert [execution.attempts for execution in pool.run(programs)] == [1] * 9
+        assert pool.pids == worker
+
+
+class Slow(NoJail):
+    """Workers that take longer to come up than any program may run."""
+
+    def start(self, number: int, limits: Limits) -> Start:
+        start = super().start(number, limits)
+        code = f"import time; time.sleep(1.5); {start.command[-1]}"
+        return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
+
+
+def test_the_start_of_a_worker_is_not_a_programs_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.1)
+    with Pool(1, backend=Slow(interpreter()), limits=Limits(wall_seconds=0.5)) as pool:
+        (execution,) = pool.run([asked("1")])
+    assert (execution.texts, execution.attempts) == (("1",), 1)
+
+
+def test_processor_time_is_bounded_though_there_is_time_on_the_wall() -> None:
+    with jailed(Limits(wall_seconds=60, cpu_seconds=1)) as pool:
+        for tests in (({},), Check("def check(c):\n    c()")):
+            execution = only(pool, "def attack():\n    while True:\n        pass", tests)
+            assert execution.outcome is Outcome.TIMEOUT
+            assert execution.message == "more than 1 s of processor time"
+            assert 0.5 <= execution.cpu_seconds < 10
+
+
 def test_a_program_without_tests_has_no_outcome() -> None:
     with pytest.raises(UsageError, match="no tests"):
         Program("bare", "", "f", ())
@@ -307,6 +342,31 @@ def test_a_program_that_takes_every_worker_with_it_is_given_up(
     assert list(tmp_path.iterdir()) == []  # nothing of six dead workers
 
 
+class Dripping(NoJail):
+    """Workers whose reports come byte by byte."""
+
+    def start(self, number: int, limits: Limits) -> Start:
+        start = super().start(number, limits)
+        code = (
+            "from merilo.sandbox.inside import frames, server\n"
+            "from merilo.sandbox.inside.start import main\n"
+            "import os\n"
+            "def drip(descriptor, *parts):\n"
+            "    for byte in frames.frame(b''.join(parts)):\n"
+            "        os.write(descriptor, bytes([byte]))\n"
+            "        os.sched_yield()\n"
+            "frames.write = drip\nmain()"
+        )
+        return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
+
+
+def test_reports_are_taken_whole_however_they_arrive() -> None:
+    with Pool(1, backend=Dripping(interpreter())) as pool:
+        programs = [asked(f"'x' * {number} + '!'", str(number)) for number in range(60)]
+        texts = {execution.id: execution.texts for execution in pool.run(programs)}
+    assert texts == {str(number): ("x" * number + "!",) for number in range(60)}
+
+
 class Stillborn(NoJail):
     """Workers that never greet."""
 
@@ -319,6 +379,24 @@ def test_a_jail_that_does_not_start_is_an_error_that_says_why() -> None:
     with (
         Pool(1, backend=Stillborn(interpreter())) as pool,
         pytest.raises(MissingPartError, match="no room in the jail"),
+    ):
+        list(pool.run([asked("1")]))
+
+
+class Leaky(Bubblewrap):
+    """A jail that lacks what its worker must make sure of."""
+
+    def start(self, number: int, limits: Limits) -> Start:
+        start = super().start(number, limits)
+        start.settings["seal"] = ["/nowhere"]
+        return start
+
+
+def test_a_jail_that_does_not_hold_runs_nothing() -> None:
+    jail_or_skip()
+    with (
+        Pool(1, backend=Leaky(interpreter())) as pool,
+        pytest.raises(MissingPartError, match=r"the jail does not hold on this machine: .*'/nowhere'"),
     ):
         list(pool.run([asked("1")]))
 

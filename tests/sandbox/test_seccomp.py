@@ -83,6 +83,17 @@ def test_no_form_of_clone_makes_a_namespace_but_the_workers_own(flags: int, seve
         assert ask("x86_64", 56, flags, several=several) == ERRNO | errno.EPERM
 
 
+@pytest.mark.parametrize("several", [True, False])
+@pytest.mark.parametrize("bit", [17, *range(25, 31)])
+def test_no_single_flag_of_clone_makes_a_namespace(machine: str, bit: int, several: bool) -> None:
+    """CLONE_NEWNS, and from CLONE_NEWCGROUP to CLONE_NEWNET: alone, with a signal, with the flags of a thread."""
+    for flags in (0, 17, 0x3D0F00):
+        asked = flags | 1 << bit
+        allowed = asked == 0x20000000 | 17
+        answer = ask(machine, CLONE[machine], asked, several=several)
+        assert answer == (ALLOW if allowed else ERRNO | errno.EPERM)
+
+
 @given(number=st.integers(463, 2**32 - 1))
 def test_what_later_kernels_bring_and_the_32_bit_numbers_on_x86_64_do_not_exist(number: int) -> None:
     assert ask("x86_64", number) == ERRNO | errno.ENOSYS
@@ -98,6 +109,20 @@ def test_no_file_is_leased_and_no_folder_watched(command: int) -> None:
     for machine, number in {"x86_64": 72, "aarch64": 25}.items():
         allowed = ask(machine, number, 3, command) == ALLOW
         assert allowed == (command in {*range(8), 36, 37, 38, 1030, 1031, 1032})
+
+
+@given(command=st.integers(0x5400, 0x5500))
+def test_no_terminal_is_typed_into(command: int) -> None:
+    """Of `ioctl`: what a terminal is like, how much waits to be read, and flags of a descriptor."""
+    for machine, number in {"x86_64": 16, "aarch64": 29}.items():
+        allowed = ask(machine, number, 0, command) == ALLOW
+        assert allowed == (command in {0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451})
+
+
+@given(option=st.integers(0, 80))
+def test_a_process_sets_its_name_and_nothing_else_of_itself(option: int) -> None:
+    for machine, number in {"x86_64": 157, "aarch64": 167}.items():
+        assert (ask(machine, number, option) == ALLOW) == (option in {15, 16})
 
 
 def test_processes_may_be_several_only_if_told_so(machine: str) -> None:

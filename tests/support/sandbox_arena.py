@@ -101,12 +101,8 @@ class Arena:
         )
         assert self.victim.stdout is not None
         self.victim.stdout.readline()
-        self._listeners = [
-            socket.create_server(("127.0.0.1", 0)),
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
-        ]
+        self._listeners = list(listeners_of_one_port())
         self.port = self._listeners[0].getsockname()[1]
-        self._listeners[1].bind(("127.0.0.1", self.port))
         for address in (str(self.folder / "socket"), "\0" + self.name):
             listener = socket.socket(socket.AF_UNIX)
             listener.bind(address)
@@ -181,6 +177,20 @@ class Arena:
         for mark, aim in aims.items():
             source = source.replace(mark, aim)
         return source
+
+
+def listeners_of_one_port() -> tuple[socket.socket, socket.socket]:
+    """A TCP listener and a UDP socket; the kernel's choice for the one may be taken for the other."""
+    while True:
+        stream = socket.create_server(("127.0.0.1", 0))
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            datagrams.bind(stream.getsockname())
+        except OSError:
+            stream.close()
+            datagrams.close()
+            continue
+        return stream, datagrams
 
 
 @contextlib.contextmanager

@@ -173,6 +173,7 @@ class Lane:
         if "error" in greeting:
             raise MissingPartError(f"the jail does not hold on this machine: {greeting['error']}")
         self.greeting = greeting
+        self.since = time.monotonic()
 
 
 def _spawned(start: Start) -> subprocess.Popen[bytes]:
