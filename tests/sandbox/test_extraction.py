@@ -256,6 +256,66 @@ def test_what_the_model_thought_aloud_is_no_answer():
     )
 
 
+WHOLE = SIGNATURE + "    return sum(numbers)\n"
+DRAFT = SIGNATURE + "    return 0\n"
+
+
+@pytest.mark.parametrize("thought", ["<think>\nIs it so?\n</think>", f"<thinking>\n{DRAFT}</thinking>"])
+def test_a_thought_behind_the_answer_does_not_take_it_away(thought):
+    assert answers(f"```python\n{WHOLE}```\n{thought}\n") == 6
+    assert answers(f"{thought}{WHOLE}{thought}\nThat is all.") == 6
+
+
+def test_what_stands_behind_the_last_thought_goes_before_what_stands_in_front_of_it():
+    assert answers(f"<think>so</think>{DRAFT}<think>or so</think>{WHOLE}") == 6
+    assert answers(f"{DRAFT}</think>\n{WHOLE}") == 6
+
+
+def test_an_answer_that_stands_in_a_fence_as_a_whole_is_read_inside():
+    inner = f"```python\n{WHOLE}```"
+    assert answers(f"````markdown\nHere it is:\n{inner}\n````") == 6
+    assert answers(f"~~~\n{inner}\n~~~") == 6
+    assert answers(f"```md\n{inner}\n```") == 6
+
+
+def test_a_session_is_read_as_what_was_typed():
+    typed = WHOLE.replace("\n    ", "\n...     ")
+    assert answers(f"```pycon\n>>> {typed}...\n>>> total([1, 2])\n3\n```") == 6
+
+
+def test_what_cannot_be_python_at_the_head_of_a_block_is_left_out():
+    assert answers(f"```python\n!pip install numpy\n%matplotlib inline\n\n{WHOLE}```") == 6
+
+
+def test_helpers_between_prose_are_found_above_as_below():
+    helper = "def one(x):\n    return x\n"
+    main = SIGNATURE + "    return sum(map(one, numbers))\n"
+    assert answers(f"First a helper:\n\n{helper}\nNow the function:\n\n{main}") == 6
+    assert answers(f"First the function:\n\n{main}\nNow a helper:\n\n{helper}") == 6
+
+
+@pytest.mark.parametrize(
+    "word", ["Готово", "готово", "Да, конечно", "Sure, here:", "\\begin{code}", "\\boxed{"]
+)
+def test_words_alone_are_no_code(word):
+    assert answers(f"{word}\n{WHOLE}") == 6
+    assert answers(f"{word}\n\n    return sum(numbers)\n") == 6
+
+
+def test_a_label_may_stand_on_the_line_where_the_code_begins():
+    assert answers(f"Ответ: {WHOLE}") == 6
+    assert answers("Answer: return sum(numbers)") == 6
+    assert answers("    try: return sum(numbers)\n    finally: pass\n") == 6
+
+
+def test_code_quoted_in_a_sentences_manner_is_code():
+    assert answers("`return sum(numbers)`") == 6
+
+
+def test_a_fence_in_a_comment_is_none():
+    assert answers("```python\ndef total(numbers):\n    # ```\n    return sum(numbers)\n```") == 6
+
+
 def test_a_markdown_block_by_indentation_is_moved_to_the_margin():
     assert (
         answers("Answer:\n\n    import math\n    def total(numbers):\n        return sum(numbers)\n\nBye.")

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from merilo.sandbox.definitions import Definition, end_of_block, needed, read_definitions
 from merilo.sandbox.fences import Block, read_fences
-from merilo.sandbox.layout import Layout, Statement, read_layout
+from merilo.sandbox.layout import KEYWORDS, Layout, Statement, read_layout
 
 #: Where in the answer the code stood.
 Place = Literal["bare", "fenced", "unclosed fence", "before a fence", "between prose"]
@@ -25,8 +25,12 @@ Form = Literal["body", "body, shifted", "function", "module", "nothing"]
 
 #: What ends a model's answer when its client has not taken it away.
 _END_MARK: Final = re.compile(r"<\|(?:endoftext|im_end|eot_id|end|file_sep|fim_\w+|end_of_text)\|>|</s>\s*\Z")
-#: What ends the part of an answer in which a model thinks aloud.
-_END_OF_THOUGHT: Final = ("</think>", "</thinking>")
+#: What stands around the part of an answer in which a model thinks aloud.
+_THOUGHTS: Final = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
+#: "Answer: return x": a label on the line where the code begins.
+_LABELLED: Final = re.compile(r"\s*(?P<word>[^\W\d]\w*):[ \t]*(?=(?:async|def|from|import|return)\b)")
+#: The whole answer as code in a sentence.
+_QUOTED: Final = re.compile(r"\s*`([^`\n]+)`\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +146,28 @@ def extract(completion: str, stub: Stub) -> Extraction:
 
 
 def _answer(completion: str) -> str:
-    """The completion without what the model thought aloud before, and without its end mark."""
+    """The completion without what the model thought aloud, without its end mark, and without a label before code."""
     text = _lines(completion)
-    for mark in _END_OF_THOUGHT:
-        text = text.rpartition(mark)[2]
-    return _END_MARK.split(text, maxsplit=1)[0]
+    for opening, closing in _THOUGHTS:
+        text = _spoken(text, opening, closing)
+    text = _END_MARK.split(text, maxsplit=1)[0]
+    if quoted := _QUOTED.fullmatch(text):
+        return quoted[1]
+    label = _LABELLED.match(text)
+    return text[label.end() :] if label and label["word"] not in KEYWORDS else text
+
+
+def _spoken(text: str, opening: str, closing: str) -> str:
+    """What stands behind the last thought; where no code does, what stands around the thoughts."""
+    before, mark, after = text.rpartition(closing)
+    if not mark or opening not in before or read_layout(after).segments:
+        return after
+    kept = []
+    position = 0
+    while (start := text.find(opening, position)) >= 0 and (end := text.find(closing, start)) >= 0:
+        kept.append(text[position:start])
+        position = end + len(closing)
+    return "".join(kept) + text[position:].rpartition(closing)[2]
 
 
 def _lines(text: str) -> str:
@@ -224,16 +245,26 @@ def _function(layout: Layout, segment: list[Statement], stub: Stub, code: _Code)
     base = segment[0].indent
     if code.whole and len(layout.segments) == 1:
         kept, below = segment, []
-        source = layout.cut(0, len(layout.lines), base)
+        source = layout.cut(segment[0].first, segment[-1].last, base)
     else:
         end = end_of_block(segment, _definition(segment, stub.entry_point) or 0)
         kept, below = segment[:end], _below(layout, segment, end)
         source = "".join(layout.cut(statement.first, statement.last, base) for statement in kept)
     bound = {statement.bound for statement in kept if statement.indent == base} - {None}
     below_text = needed(source, below, [stub.entry_point])
-    above = needed(source + below_text, code.elsewhere, [stub.entry_point, *filter(None, bound)])
+    others = [*_above(layout, segment), *code.elsewhere]
+    above = needed(source + below_text, others, [stub.entry_point, *filter(None, bound)])
     alone = sum(statement.indent == base for statement in kept) == 1 and not below_text and not above
     return _with_preamble(above + source + below_text, stub, code.place, "function" if alone else "module")
+
+
+def _above(layout: Layout, segment: list[Statement]) -> list[Definition]:
+    """What is defined in the segments of a text that stand above one of them."""
+    return [
+        one
+        for other in layout.segments[: layout.segments.index(segment)]
+        for one in read_definitions(layout, other)
+    ]
 
 
 def _below(layout: Layout, segment: list[Statement], end: int) -> list[Definition]:

@@ -13,6 +13,8 @@ _FENCE: Final = re.compile(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<i
 _TRAILING: Final = re.compile(r"(?<![`~])(?P<mark>```|~~~)[ \t]*(?P<info>[A-Za-z]+[0-9]?)$")
 _ONE_LINE: Final = re.compile(r"[ \t]*(?P<mark>`{3,})(?P<code>[^`\n]+)(?P=mark)[ \t]*$")
 _TAG: Final = re.compile(r"^[ \t]*\[(PYTHON|CODE)\]\n?(.*?)(\n?[ \t]*\[/\1\]|\Z)", re.DOTALL | re.MULTILINE)
+#: What holds an answer with fences of its own.
+_WRAPPERS: Final = frozenset({"", "markdown", "md"})
 _TRIPLE: Final = re.compile(r'"""|\'\'\'')
 
 
@@ -65,10 +67,25 @@ def read_fences(text: str) -> Marked | None:
         return Marked(text[: tags[0].start()], bare=False, blocks=blocks)
     if "```" not in text and "~~~" not in text:
         return None
+    marked = _cut(text)
+    if marked is not None:
+        marked.blocks[:] = [inner for block in marked.blocks for inner in _unwrapped(block)]
+    return marked
+
+
+def _cut(text: str) -> Marked | None:
     lines = [part for line in text.split("\n") for part in _apart(line)]
-    if _swallowed(lines):
-        return _read(lines, strings_matter=False)
-    return _read(lines, strings_matter=True)
+    return _read(lines, strings_matter=not _swallowed(lines))
+
+
+def _unwrapped(block: Block) -> list[Block]:
+    """The blocks of an answer that stands in a fence as a whole; one level deep, for no answer has more."""
+    if block.language not in _WRAPPERS or not ("```" in block.code or "~~~" in block.code):
+        return [block]
+    inner = _cut(block.code)
+    if inner is None or not inner.blocks or (not block.language and inner.before.strip()):
+        return [block]
+    return inner.blocks
 
 
 def _read(lines: list[str], *, strings_matter: bool) -> Marked | None:
@@ -107,7 +124,7 @@ def _read(lines: list[str], *, strings_matter: bool) -> Marked | None:
 def _apart(line: str) -> tuple[str, ...]:
     """A line of code with the closing fence at its end, as two lines."""
     code = line.rstrip()
-    if code.endswith("```") and code.count("```") == 1 and code.strip(" \t>`"):
+    if code.endswith("```") and code.count("```") == 1 and code.strip(" \t>`#"):
         return code[:-3], "```"
     return (line,)
 
@@ -127,9 +144,17 @@ def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
 
 def _block(opened: re.Match[str], content: list[str], *, closed: bool) -> Block:
     indent = opened.groupdict().get("indent") or ""
-    code = "".join(f"{line.removeprefix(indent)}\n" for line in content)
+    code = _typed("".join(f"{line.removeprefix(indent)}\n" for line in content))
     words = opened["info"].strip().strip("{}.").lower().split()
     return Block(code, words[0].rstrip(":,") if words else "", closed)
+
+
+def _typed(code: str) -> str:
+    """What was typed in an interactive session; other code as it is."""
+    if not code.lstrip("\n").startswith(">>> "):
+        return code
+    lines = [re.match(r"(?:>>>|\.\.\.)(?: (.*)|$)", line) for line in code.split("\n")]
+    return "".join(f"{line[1] or ''}\n" for line in lines if line)
 
 
 def _without_language(code: str) -> str:

@@ -39,10 +39,13 @@ _QUOTE: Final = re.compile(r"[\"'#]")
 _WORD: Final = re.compile(r"\w+")
 _BOUND: Final = re.compile(r"(?:async\s+)?(?:def|class)\s+(\w+)|([^\W\d]\w*)\s*(?::[^=]*)?=(?!=)")
 _FOREIGN: Final = re.compile(r"[^\w\s()\[\]{}:;,.+\-*/%@&|^~<>=!\\]|!(?!=)")
-#: Bullets, numbers of a list, rules, headings in bold, quotations, tables, tags: no statement begins so.
-_MARKUP: Final = re.compile(r"[-*+]\s+[^\W\d]|\d+[.)]\s|[-=*_]{3,}\s*$|\*\*|[<>|%/&^=!,;:?]|\.(?!\.\.|\d)")
+#: Bullets, numbers of a list, rules, headings in bold, quotations, tables, tags, commands: no statement begins so.
+_MARKUP: Final = re.compile(
+    r"[-*+]\s+[^\W\d]|\d+[.)]\s|[-=*_]{3,}\s*$|\*\*|[<>|%/&^=!,;:?]|\\\w|\.(?!\.\.|\d)"
+)
 _LABEL: Final = re.compile(r"(?!else\b|try\b|finally\b|except\b)[^\W\d]\w*:\s*$|[A-Z]\w*:(?!.*=)")
-_BARE_WORD: Final = re.compile(r"(?:(?-i:[A-Z])\w*|py|python\d?)\s*$", re.IGNORECASE)
+#: "Done", "готово", "Yes, sure:", "python": no statement that does anything.
+_BARE_WORDS: Final = re.compile(r"(?:[^\W\d_a-z]\w*(?:,\s*[^\W\d]\w*)*:?|(?i:py|python\d?))\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,8 @@ def _end_of_statement(text: str, number: int, position: int, in_string: set[int]
 def is_prose(line: str) -> bool:
     """Whether a line that begins a statement cannot be Python, and so was written for people.
 
-    Labels ("Explanation:", "Note: x") and a capitalised word alone count as prose too, though Python could run some.
+    Labels ("Explanation:", "Note: x") and words alone that are capitalised or not Latin ("Yes, sure") count as prose too,
+    though Python could run some.
 
     Args:
         line: the line without its indentation.
@@ -173,7 +177,7 @@ def is_prose(line: str) -> bool:
         >>> is_prose("Вот решение задачи:"), is_prose("return [x for x in numbers if x]")
         (True, False)
     """
-    return bool(_LABEL.match(line) or _BARE_WORD.match(line)) or not is_possible(line)
+    return bool(_LABEL.match(line) or _BARE_WORDS.match(line)) or not is_possible(line)
 
 
 def is_possible(line: str) -> bool:
