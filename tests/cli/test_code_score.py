@@ -15,6 +15,7 @@ from command import Outcome, merilo
 from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
 
 from merilo.metrics.pass_at_k import pass_at_k
+from merilo.sandbox.interpreter import interpreter
 from merilo.strict_json import read_json
 
 RIGHT, WRONG = "    return 2 * x\n", "    return x\n"
@@ -271,18 +272,32 @@ def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data
     assert len((tmp_path / "out" / "generations.jsonl").read_text().splitlines()) == 20
 
 
-@pytest.mark.parametrize("change", ["completions", "data", "timeout"])
-def test_a_folder_of_another_job_is_refused(tmp_path, data, change):
+@pytest.mark.parametrize(("change", "words"), [
+    ("completions", []),
+    ("data", []),
+    ("wall_seconds", ["--timeout", 2]),
+    ("memory_bytes", ["--memory", 300]),
+    ("retries", ["--retries", 1]),
+    ("python", ["--python", interpreter().executable]),
+    ("packages", ["--packages", "@PACKAGES@"]),
+    ("jailed", ["--unsafe-no-sandbox"]),
+])  # fmt: skip
+def test_a_folder_of_another_job_is_refused(tmp_path, data, change, words):
     path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
     assert score(path, data, "--out", tmp_path / "out").status == 0
     if change == "completions":
         write_lines(path, *generations(0, 1, 1))
     if change == "data":
         write_items(data, item(1), item(2, outputs=("3", "ab")))
-    done = score(path, data, "--out", tmp_path / "out", *(["--timeout", "2"] if change == "timeout" else []))
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    before = (tmp_path / "out" / "verdicts.jsonl").read_bytes()
+    done = score(
+        path, data, "--out", tmp_path / "out", *[packages if word == "@PACKAGES@" else word for word in words]
+    )
     assert done.status == 2
-    name = "wall_seconds" if change == "timeout" else change
-    assert f"verdicts.jsonl: holds the verdicts of another job: {name} was" in done.complaint
+    assert f"verdicts.jsonl: holds the verdicts of another job: {change} was" in done.complaint
+    assert (tmp_path / "out" / "verdicts.jsonl").read_bytes() == before
 
 
 @pytest.mark.parametrize("option", ["--json", "--outputs"])

@@ -17,6 +17,7 @@ from merilo.sandbox import seccomp
 from merilo.sandbox.backends import Bubblewrap, NoJail, backend
 from merilo.sandbox.docker import Docker, container_arguments
 from merilo.sandbox.interpreter import Interpreter, available, interpreter
+from merilo.sandbox.launch import PACKAGES
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 
@@ -225,14 +226,30 @@ def test_what_an_ordinary_users_program_signals_to_its_group_reaches_no_worker()
     assert ast.literal_eval(said_to_nobody(code)) == [("1", 1)] * 3
 
 
+def test_an_ordinary_users_jail_forbids_user_namespaces_even_without_the_filter() -> None:
+    """In one of its own a program would have every capability again."""
+    code = (
+        "from merilo.sandbox.backends import Bubblewrap\nfrom merilo.sandbox.interpreter import interpreter\n"
+        "class WithoutFilter(Bubblewrap):\n    def start(self, number, limits):\n        start = super().start(number, limits)\n"
+        "        start.settings['filter'] = ''\n        return start\n"
+        "source = 'import ctypes, os\\ndef f():\\n    return ctypes.CDLL(None).unshare(0x10000000), os.listdir(\"/tmp\")'\n"
+        "with Pool(1, backend=WithoutFilter(interpreter())) as pool:\n"
+        "    print([e.texts for e in pool.run([Program('1', source, 'f', ({},))])])\n"
+    )
+    assert ast.literal_eval(said_to_nobody(code)) == [("(-1, [])",)]
+
+
 def test_packages_of_a_folder_can_be_imported_and_not_changed(tmp_path: Path) -> None:
     jail_or_skip()
     (tmp_path / "yardstick.py").write_text("def length():\n    return 'one yard'\n")
+    (tmp_path / "yardstick.py").chmod(0o666)
     tmp_path.chmod(0o777)
     with Pool(1, backend=Bubblewrap(interpreter(), tmp_path)) as pool:
         source = "import yardstick\ndef attack():\n    return yardstick.length()"
         assert only(pool, source).texts == ("one yard",)
         source = "import yardstick\ndef attack():\n    open(yardstick.__file__, 'w').write('')"
+        assert only(pool, source).outcome is Outcome.FORBIDDEN
+        source = f"def attack():\n    open('{PACKAGES}/another.py', 'w').close()"
         assert only(pool, source).outcome is Outcome.FORBIDDEN
     assert (tmp_path / "yardstick.py").read_text().startswith("def length")
 
@@ -240,6 +257,13 @@ def test_packages_of_a_folder_can_be_imported_and_not_changed(tmp_path: Path) ->
 def test_packages_that_are_installed_for_merilo_are_not_there(pool: Pool) -> None:
     assert only(pool, "import numpy\ndef attack():\n    return 1").error == "ModuleNotFoundError"
     assert only(pool, "import merilo.errors\ndef attack():\n    return 1").error == "ModuleNotFoundError"
+    source = (
+        "import glob, os, sys\ndef attack():\n    found = []\n"
+        "    for folder in ('site-packages', 'dist-packages'):\n"
+        "        for place in (os.path.dirname(os.__file__), '/usr/lib/python3*', '/usr/local/lib/python3*'):\n"
+        "            found += glob.glob(f'{place}/{folder}/*')\n    return found"
+    )
+    assert only(pool, source).texts == ("[]",)
 
 
 def test_a_container_has_no_network_no_rights_and_bounds() -> None:
@@ -290,6 +314,16 @@ def test_a_docker_whose_engine_does_not_answer_is_refused(
         Docker("python:3.12-slim")
     with pytest.raises(MissingPartError, match="install bubblewrap, or Docker"):
         backend()
+
+
+def test_a_device_that_is_a_mere_file_is_handed_to_no_jail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jail_or_skip()
+    (tmp_path / "null").touch()
+    monkeypatch.setattr("merilo.sandbox.backends.DEVICES", ("/dev/zero", str(tmp_path / "null")))
+    with pytest.raises(MissingPartError, match="null is not the device that it should be"):
+        Bubblewrap(interpreter())
 
 
 def test_docker_is_taken_where_bubblewrap_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

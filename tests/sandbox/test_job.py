@@ -3,6 +3,7 @@
 import json
 import random
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from merilo.sandbox.completions import count_completions
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.export import write_generations, write_outputs
 from merilo.sandbox.interpreter import available
-from merilo.sandbox.job import Job, run_job
+from merilo.sandbox.job import Job, Step, run_job
 from merilo.sandbox.ledger import open_ledger
 from merilo.sandbox.problems import read_problems
 from merilo.sandbox.program import Limits
@@ -140,6 +141,29 @@ def test_a_time_out_is_tried_once_more_and_a_failure_as_often_as_asked(tmp_path,
         1,
         0,
     )
+
+
+def test_a_second_try_has_quiet_around_it(tmp_path, data):
+    """Half of the workers, and not before all first tries are over."""
+    jails = Jails(Limits(wall_seconds=2.0))
+    opened = []
+
+    @contextmanager
+    def open_executor(workers, *, quiet):
+        with jails.open(workers, quiet=quiet) as pool:
+            opened.append((pool.workers, len(book.standings)))
+            yield pool
+
+    texts = ["    while True: pass", "    return 2 * x", "    return x"]
+    path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text in texts])
+    problems = read_problems(data)
+    job = Job(problems, path, count_completions(path, problems), workers=4)
+    steps: list[Step] = []
+    with open_ledger(None, {}) as book:
+        run_job(job, book, open_executor, steps.append)
+    assert opened == [(4, 0), (2, 3)]
+    assert [(step.generations, step.total) for step in steps if not step.quiet] == [(1, 3)] * 3
+    assert [(step.generations, step.total) for step in steps if step.quiet] == [(1, 1)]
 
 
 def test_what_no_second_try_can_change_is_not_tried_again(tmp_path, data):

@@ -105,7 +105,13 @@ def test_cut_anywhere_a_ledger_keeps_every_whole_line(tmp_path_factory, kept, da
 
 
 @pytest.mark.parametrize(
-    "changed", [HEADER | {"timeout": 5.0}, HEADER | {"completions": "abd"}, HEADER | {"python": "3.9"}]
+    "changed",
+    [
+        HEADER | {"timeout": 5.0},
+        HEADER | {"completions": "abd"},
+        HEADER | {"python": "3.9"},
+        {"completions": "abc"},
+    ],
 )
 def test_another_jobs_verdicts_are_not_gone_on_with(tmp_path, changed):
     path = tmp_path / "verdicts.jsonl"

@@ -127,13 +127,6 @@ def test_a_pool_runs_one_job_at_a_time(pool: Pool) -> None:
     run.close()
 
 
-def test_programs_run_quietly_run_one_after_another() -> None:
-    with jailed(workers=3) as pool:
-        executions = list(pool.run_quietly([asked(str(number), str(number)) for number in range(6)]))
-        assert [execution.id for execution in executions] == list("012345")
-        assert len(pool.pids) == 1
-
-
 def test_an_argument_that_is_no_plain_value_is_refused_with_the_programs_name(pool: Pool) -> None:
     with pytest.raises(UsageError, match="program 'odd'"):
         list(pool.run([Program("odd", "", "f", ({"x": object()},))]))
@@ -340,6 +333,60 @@ def test_a_program_that_takes_every_worker_with_it_is_given_up(
     assert {execution.error for execution in executions.values()} == {"worker lost"}
     assert {execution.attempts for execution in executions.values()} == {ATTEMPTS}
     assert list(tmp_path.iterdir()) == []  # nothing of six dead workers
+
+
+class Fragile(NoJail):
+    """Workers that die at some programs."""
+
+    def start(self, number: int, limits: Limits) -> Start:
+        start = super().start(number, limits)
+        code = (
+            "from merilo.sandbox.inside.server import Server\n"
+            "from merilo.sandbox.inside.start import main\n"
+            "import os\n"
+            "run = Server._run_calls\n"
+            "Server._run_calls = lambda self, program, end: os._exit(1) if b'deadly' in program else run(self, program, end)\n"
+            "main()"
+        )
+        return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
+
+
+def test_a_program_that_takes_its_worker_with_it_costs_none_that_waits_behind_it() -> None:
+    names = ["first", "second", "third", "fourth"]
+    programs = [asked("'deadly'", "deadly"), *[asked("1", name) for name in names]]
+    with Pool(1, backend=Fragile(interpreter())) as pool:
+        found = {execution.id: (execution.outcome, execution.attempts) for execution in pool.run(programs)}
+    assert found.pop("deadly") == (Outcome.EXITED, ATTEMPTS)
+    assert found == dict.fromkeys(names, (Outcome.COMPLETED, 1))
+
+
+class Hesitant(NoJail):
+    """Workers of which some never come up."""
+
+    def __init__(self, *stillborn: int) -> None:
+        super().__init__(interpreter())
+        self.stillborn = stillborn
+        self.started = 0
+
+    def start(self, number: int, limits: Limits) -> Start:
+        self.started += 1
+        if self.started in self.stillborn:
+            return Start([sys.executable, "-c", "raise SystemExit(1)"], {}, (), {})
+        return super().start(number, limits)
+
+
+def test_a_worker_that_never_came_up_is_no_attempt_of_a_programs() -> None:
+    with Pool(1, backend=Hesitant(1, 2)) as pool:
+        (execution,) = pool.run([asked("42")])
+    assert (execution.texts, execution.attempts) == (("42",), 1)
+
+
+def test_a_start_that_fails_now_and_then_does_not_end_a_long_job() -> None:
+    with Pool(1, backend=Hesitant(1, 3, 5, 7)) as pool:
+        for _ in range(4):
+            assert is_healthy(pool)
+            os.kill(pool.pids[0], signal.SIGKILL)
+        assert pool.backend.started == 8
 
 
 class Dripping(NoJail):

@@ -132,18 +132,11 @@ class Pool:
             MissingPartError: no jail works here.
             UsageError: the pool is running already, or a test's arguments are no plain values.
         """
-        return self._running_alone(_Run(self, programs, self.workers, _AHEAD))
-
-    def run_quietly(self, programs: Iterable[Program]) -> Iterator[Execution]:
-        """Run programs strictly one after another, with all other workers idle: for what a busy machine made late."""
-        return self._running_alone(_Run(self, programs, 1, 1))
-
-    def _running_alone(self, run: _Run) -> Iterator[Execution]:
         if self._running:
             raise UsageError("this pool is running programs already")
         self._running = True
         try:
-            yield from run.executions()
+            yield from _Run(self, programs).executions()
         finally:
             self._running = False
             for lane in [lane for lane in self._lanes.values() if lane.jobs]:
@@ -192,11 +185,9 @@ class Pool:
 class _Run:
     """One job of a pool: a queue, the workers at it, and what has come back."""
 
-    def __init__(self, pool: Pool, programs: Iterable[Program], width: int, ahead: int) -> None:
+    def __init__(self, pool: Pool, programs: Iterable[Program]) -> None:
         self._pool = pool
         self._programs = iter(programs)
-        self._width = width
-        self._ahead = ahead
         self._again: deque[Job] = deque()
         self._lanes: set[Lane] = set()
         self._done: deque[Execution] = deque()
@@ -216,8 +207,8 @@ class _Run:
 
     def _feed(self) -> None:
         """Give every worker one program, then every worker one to go on with."""
-        for depth in range(self._ahead):
-            for number in range(self._width):
+        for depth in range(_AHEAD):
+            for number in range(self._pool.workers):
                 known = self._pool.has(number)
                 if known and len(self._pool.lane(number).jobs) > depth:
                     continue
