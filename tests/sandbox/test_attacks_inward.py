@@ -37,13 +37,32 @@ class Bomb:
     ends: set[Outcome]
 
 
+#: Takes 640 MiB, and never more than a few of them at addresses of its own.
+UNMAPPED = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+def attack():
+    for _ in range(40):
+        block = libc.mmap(None, 2 ** 24, 3, {flags}, {descriptor}, 0)
+        if block == 2 ** 64 - 1:
+            raise OSError(ctypes.get_errno(), 'no')
+        ctypes.memset(block, 1, 2 ** 24)
+        libc.munmap(block + 4096, 2 ** 24 - 4096)
+    return 'took it'
+"""
+
 MEMORY = [
     Bomb("one large block", "def attack():\n    return len(bytearray(10 ** 10))", {Outcome.MEMORY}),
     Bomb("a list that grows", "def attack():\n    a = [0]\n    while True:\n        a += a", {Outcome.MEMORY}),
-    Bomb("many mappings", "import mmap\ndef attack():\n    kept = []\n    while True:\n        kept.append(mmap.mmap(-1, 2 ** 24))", {Outcome.MEMORY, Outcome.FORBIDDEN, Outcome.EXCEPTION}),
+    Bomb("many mappings", "import mmap\ndef attack():\n    kept = []\n    while True:\n        kept.append(mmap.mmap(-1, 2 ** 24, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))", {Outcome.MEMORY, Outcome.FORBIDDEN, Outcome.EXCEPTION}),
     Bomb("a text that doubles", "def attack():\n    s = 'x'\n    while True:\n        s += s", {Outcome.MEMORY}),
     Bomb("a compressed bomb", "import zlib\ndef attack():\n    return len(zlib.decompress(zlib.compress(bytes(10 ** 8)) * 1 , bufsize=2 ** 30))", {Outcome.MEMORY}),
     Bomb("memory that nobody names", "def attack():\n    try:\n        while True:\n            attack.kept = getattr(attack, 'kept', []) + [bytearray(2 ** 24)]\n    except MemoryError:\n        del attack.kept\n        raise", {Outcome.MEMORY}),
+    Bomb("shared memory that stays whole while one page of it is mapped", UNMAPPED.format(flags="0x21", descriptor="-1"), {Outcome.FORBIDDEN}),
+    Bomb("the same by way of a device", UNMAPPED.format(flags="1", descriptor="os.open('/dev/zero', 2)"), {Outcome.EXCEPTION}),
     Bomb("a file in memory", "import os\ndef attack():\n    return os.memfd_create('x')", {Outcome.FORBIDDEN}),
     Bomb("shared memory that stays", "import ctypes\ndef attack():\n    key = ctypes.CDLL(None, use_errno=True).shmget(77, 4096, 0o1666)\n    if key < 0:\n        raise OSError(ctypes.get_errno(), 'no')\n    return key", {Outcome.FORBIDDEN}),
 ]  # fmt: skip
@@ -174,7 +193,7 @@ def test_the_filter_refuses(name: str, pool: Pool) -> None:
 def test_system_calls_of_another_architecture_end_the_program(pool: Pool) -> None:
     """32-bit calls by way of `int 0x80` have other numbers, which a filter for 64 bits would misread."""
     source = (
-        "import ctypes, mmap\ncode = mmap.mmap(-1, 4096, prot=7)\n"
+        "import ctypes, mmap\ncode = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)\n"
         "code.write(bytes.fromhex('b814000000cd80c3'))\n"  # getpid in the numbers of 32 bits
         "def attack():\n    address = ctypes.addressof(ctypes.c_char.from_buffer(code))\n"
         "    return ctypes.CFUNCTYPE(ctypes.c_int)(address)()"
@@ -209,6 +228,10 @@ TRACES = {
     "the limit of recursion": ("import sys; sys.setrecursionlimit(77)", "__import__('sys').getrecursionlimit() == 77"),
     "a handler of signals": ("import signal; signal.signal(10, signal.SIG_IGN)", "__import__('signal').getsignal(10) == 1"),
     "a limit": ("import resource; resource.setrlimit(4, (0, 0))", "__import__('resource').getrlimit(7)[0] < 10"),
+    "a flag of its standard output": (
+        "import fcntl, os; fcntl.fcntl(1, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND)",
+        "__import__('fcntl').fcntl(1, 3) & __import__('os').O_NONBLOCK != 0",
+    ),
     "an alarm": ("import signal; signal.setitimer(0, 100)", "__import__('signal').getitimer(0)[0] > 0"),
     "the precision of decimals": ("import decimal; decimal.getcontext().prec = 3", "__import__('decimal').getcontext().prec == 3"),
     "a filter of warnings": ("import warnings; warnings.simplefilter('error')", "'error' in str(__import__('warnings').filters[:1])"),

@@ -297,6 +297,51 @@ def test_a_check_may_expect_an_exception() -> None:
         assert only(pool, "def attack(text):\n    return 1", check).outcome is Outcome.REFUSED
 
 
+def test_an_exception_of_the_programs_own_is_the_built_in_one_that_it_is_based_on() -> None:
+    check = Check(
+        "def check(candidate):\n    try:\n        candidate()\n    except ValueError as error:\n"
+        "        assert (type(error).__name__, str(error)) == ('Unfit', 'no'), repr(error)\n    else:\n        assert False\n"
+    )
+    unfit = "class Unfit({base}):\n    pass\ndef attack():\n    raise Unfit('no')"
+    with jailed() as pool:
+        assert only(pool, unfit.format(base="ValueError"), check).outcome is Outcome.COMPLETED
+        assert (
+            only(
+                pool,
+                unfit.format(base="__import__('json').JSONDecodeError").replace("('no')", "('no', '', 0)"),
+                check,
+            ).outcome
+            is Outcome.REFUSED
+        )
+        assert only(pool, unfit.format(base="KeyError"), check).outcome is Outcome.EXCEPTION
+
+
+@pytest.mark.parametrize(
+    "raised", ["StopIteration", "StopAsyncIteration", "type('End', (StopIteration,), {})"]
+)
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for said, right in zip(map(candidate, [1, 2]), 'ab'):\n        assert said == right",
+        "assert all(map(candidate, [1, 2]))",
+    ],
+    ids=["zip", "all"],
+)
+def test_an_exception_that_ends_loops_does_not_end_the_checks(raised: str, loop: str, pool: Pool) -> None:
+    execution = only(pool, f"def attack(x):\n    raise {raised}", Check(f"def check(candidate):\n    {loop}"))
+    assert execution.outcome is Outcome.EXCEPTION
+
+
+def test_a_failure_told_at_length_costs_the_judge_nothing(pool: Pool) -> None:
+    told = (
+        TO_ALL_DESCRIPTORS
+        + "say(json.dumps(['exception'] + ['x' * 10 ** 5] * 3).encode())\nwhile True:\n    pass"
+    )
+    execution = only(pool, told, a_check())
+    assert (execution.outcome, execution.attempts) == (Outcome.EXCEPTION, 1)
+    assert is_healthy(pool)
+
+
 def test_a_check_that_is_broken_refuses_and_says_so(pool: Pool) -> None:
     execution = only(pool, "def attack():\n    return 1", Check("def check(candidate) nonsense"))
     assert execution.outcome is Outcome.REFUSED

@@ -1,5 +1,6 @@
 """Attacks on the machine: its files, its network, its processes."""
 
+import fcntl
 import os
 import resource
 from pathlib import Path
@@ -64,6 +65,7 @@ FILES = [
     Attack("create", "def attack():\n    open('@FOLDER@/new', 'w').write('new')", changes_files),
     Attack("change the mode", "import os\ndef attack():\n    os.chmod('@FOLDER@/precious', 0o777)", changes_files),
     Attack("link", "import os\ndef attack():\n    os.link('@FOLDER@/precious', '@FOLDER@/second')", changes_files),
+    Attack("lock a file for itself", "import fcntl\ndef attack():\n    fcntl.flock(open('/dev/null'), fcntl.LOCK_EX | fcntl.LOCK_NB)\n    return 'GOT THROUGH'", says_so),
     Attack("make a folder", "import os\ndef attack():\n    os.mkdir('@FOLDER@/folder')", changes_files),
     Attack("delete everything", "import shutil\ndef attack():\n    shutil.rmtree('@FOLDER@')", changes_files),
     Attack(
@@ -272,13 +274,23 @@ def test_without_a_jail_the_attack_does_harm(attack: Attack, open_pool: Pool, ar
 
 def test_a_program_changes_nothing_of_the_devices_it_is_given(pool: Pool) -> None:
     """Who may write to a device may set the times of its file, on this machine too."""
-    devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
+    devices = ["/dev/null", "/dev/full", "/dev/random", "/dev/urandom"]
     before = [Path(device).stat().st_mode for device in devices]
     for device in devices:
         for deed in (f"os.utime({device!r})", f"os.chmod({device!r}, 0o777)", f"os.chown({device!r}, -1, 1)"):
             assert only(pool, f"import os\ndef attack():\n    {deed}").outcome is Outcome.FORBIDDEN, deed
     assert only(pool, "def attack():\n    return open('/dev/null', 'w').write('taken')").texts == ("5",)
     assert [Path(device).stat().st_mode for device in devices] == before
+
+
+def test_a_program_leaves_no_lock_on_what_the_machine_and_its_neighbours_have_open(pool: Pool) -> None:
+    """A lock on a descriptor that a program shares with its worker would outlive it."""
+    leave = "import fcntl, os, struct\nanyone = struct.pack('hhqqi', fcntl.F_WRLCK, 0, 0, 0, 0)\n"
+    for deed in ("fcntl.flock(1, fcntl.LOCK_EX)", "fcntl.fcntl(1, 37, anyone)"):
+        assert only(pool, f"{leave}def attack():\n    {deed}").outcome is Outcome.FORBIDDEN
+        with Path("/dev/null").open("w") as ours:
+            fcntl.flock(ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,21 @@ def test_a_socket_pair_is_local(number: int, domain: int) -> None:
 def test_no_file_is_leased_and_no_folder_watched(command: int) -> None:
     for machine, number in {"x86_64": 72, "aarch64": 25}.items():
         allowed = ask(machine, number, 3, command) == ALLOW
-        assert allowed == (command in {*range(8), 36, 37, 38, 1030, 1031, 1032})
+        assert allowed == (command in {*range(8), 1030, 1031, 1032})
+
+
+@given(flags=st.integers(0, 2**32 - 1))
+def test_memory_is_shared_only_by_way_of_a_file(flags: int) -> None:
+    for machine, number in {"x86_64": 9, "aarch64": 222}.items():
+        refused = ask(machine, number, 0, 4096, 3, flags) == ERRNO | errno.EPERM
+        assert refused == bool(flags & 0x01 and flags & 0x20)
+
+
+@given(flags=st.integers(0, 2**32 - 1))
+def test_no_byte_is_sent_out_of_turn(flags: int) -> None:
+    for machine, (sendto, sendmsg) in {"x86_64": (44, 46), "aarch64": (206, 211)}.items():
+        expected = ERRNO | errno.EPERM if flags & 1 else ALLOW
+        assert ask(machine, sendto, 3, 0, 1, flags) == ask(machine, sendmsg, 3, 0, flags) == expected
 
 
 @given(command=st.integers(0x5400, 0x5500))

@@ -39,7 +39,7 @@ class Bubblewrap:
     """Linux namespaces by `bwrap`, which needs no privileges and no service.
 
     The jail sees the system's libraries and the interpreter's standard library, read-only; no `/proc`, no `/sys`, no
-    `/etc`, no home, no network; five harmless devices. Run by root, it takes user ids for its programs that nobody on
+    `/etc`, no home, no network; four harmless devices. Run by root, it takes user ids for its programs that nobody on
     the machine has.
 
     Raises:

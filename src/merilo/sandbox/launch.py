@@ -29,7 +29,8 @@ ENVIRONMENT: Final = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+#: Not /dev/zero: mapped, it is memory that escapes the limits.
+DEVICES: Final = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 
 
 @dataclass(frozen=True, slots=True)

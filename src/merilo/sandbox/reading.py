@@ -115,7 +115,7 @@ def _verdict(report: Report, ending: Answer) -> Answer:
 
 def _answers(said: bytes, calls: int, ending: Answer) -> tuple[Answer, ...]:
     answers: list[Answer] = []
-    for record in _records(said)[:calls]:
+    for record in _records(said, calls):
         completed = record[0] == "completed" and len(record) == 2
         answer = Answer(Outcome.COMPLETED, text=record[1]) if completed else _failure(record, _FAILURES)
         if answer is None:
@@ -136,11 +136,11 @@ def _printable(text: str, longest: int) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text[:longest])
 
 
-def _records(said: bytes) -> list[list[str]]:
-    """The records in a row of frames, up to the first that is none."""
+def _records(said: bytes, most: int) -> list[list[str]]:
+    """The records in a row of frames, up to the first that is none; no more than are asked for are even looked at."""
     records = []
     position = 0
-    while len(said) - position >= _LENGTH.size:
+    while len(records) < most and len(said) - position >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(said, position)
         position += _LENGTH.size
         record = _record(said[position : position + length]) if position + length <= len(said) else None

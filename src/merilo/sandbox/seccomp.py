@@ -2,8 +2,8 @@
 
 A list of what is allowed: what a Python interpreter and numeric libraries need of files, memory, time, signals and
 threads. All else is refused with `EPERM`: sockets (a socket pair apart), tracing, other processes' memory, namespaces,
-keys, shared memory that outlives its maker, anonymous files, kernel modules, BPF, io_uring, clocks, and what later
-kernels bring (`ENOSYS`). Unless a program may be several processes, it can neither fork nor execute: of `clone`, only
+keys, shared memory that outlives its maker or its mapping, anonymous files, kernel modules, BPF, io_uring, clocks, and
+what later kernels bring (`ENOSYS`). Unless a program may be several processes, it can neither fork nor execute: of `clone`, only
 threads are left to it, and the one form that the worker uses and that the kernel itself refuses to whoever has no
 capability.
 
@@ -28,7 +28,7 @@ _ALLOWED: Final = {
         getcwd=79/17 chdir=80/49 fchdir=81/50 rename=82/- renameat=264/38 renameat2=316/276 mkdir=83/- mkdirat=258/34
         rmdir=84/- unlink=87/- unlinkat=263/35 link=86/- linkat=265/37 symlink=88/- symlinkat=266/36 chmod=90/-
         fchmod=91/52 fchmodat=268/53 truncate=76/45 ftruncate=77/46 fallocate=285/47 fsync=74/82 fdatasync=75/83
-        flock=73/32 dup=32/23 dup2=33/- dup3=292/24 utimensat=280/88 utime=132/- utimes=235/- umask=95/166
+        dup=32/23 dup2=33/- dup3=292/24 utimensat=280/88 utime=132/- utimes=235/- umask=95/166
         statfs=137/43 fstatfs=138/44 fadvise64=221/223
     """,
     "waiting": """
@@ -37,11 +37,11 @@ _ALLOWED: Final = {
         eventfd2=290/19 timerfd_create=283/85 timerfd_settime=286/86 timerfd_gettime=287/87
     """,
     "messages": """
-        socketpair=53/199 sendmsg=46/211 recvmsg=47/212 sendto=44/206 recvfrom=45/207 shutdown=48/210
+        socketpair=53/199 recvmsg=47/212 recvfrom=45/207 shutdown=48/210
         getsockopt=55/209 getsockname=51/204 getpeername=52/205
     """,
     "memory": """
-        mmap=9/222 munmap=11/215 mprotect=10/226 mremap=25/216 madvise=28/233 brk=12/214 mincore=27/232 msync=26/227
+        munmap=11/215 mprotect=10/226 mremap=25/216 madvise=28/233 brk=12/214 mincore=27/232 msync=26/227
         membarrier=324/283
     """,
     "signals": """
@@ -82,6 +82,9 @@ _CLONE3: Final = (435, 435)
 _PRCTL: Final = (157, 167)
 _IOCTL: Final = (16, 29)
 _SOCKETPAIR: Final = (53, 199)
+_MMAP: Final = (9, 222)
+_SENDTO: Final = (44, 206)
+_SENDMSG: Final = (46, 211)
 _FCNTL: Final = (72, 25)
 
 #: Above these numbers begins what was unknown when the table was written.
@@ -95,9 +98,13 @@ _CLONE_ANY_NAMESPACE: Final = 0x7E02_0000
 _CLONE_OF_THE_WORKER: Final = 0x2000_0000 | 17
 _PR_NAMES: Final = (15, 16)
 _TERMINAL_AND_DESCRIPTOR: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-#: Copies, flags, locks and sizes of pipes; no lease, which would hold up whoever opens the file on the machine.
-_DESCRIPTOR_COMMANDS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1031, 1032)
+#: Copies, flags, sizes of pipes, and a process's own locks, as SQLite takes them; no lease, and no lock that belongs to an
+#: open file, any more than `flock`: they would hold up whoever opens or locks the file on the machine.
+_DESCRIPTOR_COMMANDS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1031, 1032)
 _AF_UNIX: Final = 1
+_MAP_SHARED: Final = 0x01
+_MAP_ANONYMOUS: Final = 0x20
+_MSG_OOB: Final = 0x01
 
 _ALLOW: Final = 0x7FFF_0000
 _KILL: Final = 0x8000_0000
@@ -162,7 +169,20 @@ def docker_profile() -> dict[str, object]:
     It must let the worker make its namespaces; the worker's filter takes that from the programs.
     """
     names = [entry.partition("=")[0] for entry in " ".join([*_ALLOWED.values(), _PROCESSES]).split()]
-    names += ["clone", "clone3", "prctl", "ioctl", "fcntl", "seccomp", "unshare", "setuid", "setgid"]
+    names += [
+        "clone",
+        "clone3",
+        "prctl",
+        "ioctl",
+        "fcntl",
+        "mmap",
+        "sendto",
+        "sendmsg",
+        "seccomp",
+        "unshare",
+        "setuid",
+        "setgid",
+    ]
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": errno.EPERM,
@@ -184,6 +204,11 @@ def _instructions(machine: str, several_processes: bool) -> list[Instruction]:
     code += _one_of_arguments(_IOCTL[column], _any_of(1, _TERMINAL_AND_DESCRIPTOR))
     code += _one_of_arguments(_FCNTL[column], _any_of(1, _DESCRIPTOR_COMMANDS))
     code += _one_of_arguments(_SOCKETPAIR[column], _any_of(0, (_AF_UNIX,)))
+    # Memory that is shared and has no file stays whole until its last page is unmapped: it would escape every limit.
+    code += _one_of_arguments(_MMAP[column], _not_all_bits(3, _MAP_SHARED, _MAP_ANONYMOUS))
+    # Bytes out of turn serve nobody here, and have been a way into the kernel.
+    code += _one_of_arguments(_SENDTO[column], _not_all_bits(3, _MSG_OOB))
+    code += _one_of_arguments(_SENDMSG[column], _not_all_bits(2, _MSG_OOB))
     # glibc falls back from clone3, whose flags lie in memory that no filter can read, to clone.
     code += [
         Instruction(_JUMP_EQUAL, _CLONE3[column], if_false=1),
@@ -213,6 +238,16 @@ def _any_of(argument: int, values: tuple[int, ...]) -> list[Instruction]:
     for value in values:
         code += [Instruction(_JUMP_EQUAL, value, if_false=1), Instruction(_RETURN, _ALLOW)]
     return [*code, Instruction(_RETURN, _ERRNO | errno.EPERM)]
+
+
+def _not_all_bits(argument: int, *bits: int) -> list[Instruction]:
+    jumps = [Instruction(_JUMP_ANY_BIT, bit, if_false=len(bits) - number) for number, bit in enumerate(bits)]
+    return [
+        Instruction(_LOAD, _ARGUMENTS + 8 * argument),
+        *jumps,
+        Instruction(_RETURN, _ERRNO | errno.EPERM),
+        Instruction(_RETURN, _ALLOW),
+    ]
 
 
 def _clone_rules(several_processes: bool) -> list[Instruction]:

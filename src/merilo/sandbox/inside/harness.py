@@ -6,8 +6,8 @@ not know the right answer; whoever reads must take every byte as the program's.
 
 A record is "+" and a text, if all went well, or else a JSON list whose first word says what happened:
 
-    +TEXT   ["exception", TYPE, MESSAGE]   ["memory"]   ["forbidden", TYPE, MESSAGE]   ["output"]
-    ["syntax_error", TYPE, MESSAGE]   ["no_such_function"]
+    +TEXT   ["exception", TYPE, MESSAGE, BUILT-IN TYPE]   ["memory"]   ["forbidden", TYPE, MESSAGE, BUILT-IN TYPE]
+    ["output"]   ["syntax_error", TYPE, MESSAGE, BUILT-IN TYPE]   ["no_such_function"]
 """
 
 from __future__ import annotations
@@ -144,9 +144,11 @@ def described(error: BaseException) -> Record:
 
 
 def _said(error: BaseException) -> list[str]:
-    """The type and the message; both may be the program's code, and may raise in their turn."""
+    """The type, the message and the built-in type; all may be the program's code, and may raise in their turn."""
     try:
-        return [str(type(error).__name__)[:100], str(error)[:LONGEST_MESSAGE]]
+        kind = type(error)
+        built_in = next((base.__name__ for base in kind.__mro__ if base.__module__ == "builtins"), "")
+        return [str(kind.__name__)[:100], str(error)[:LONGEST_MESSAGE], built_in]
     except BaseException:
         return ["Exception", ""]
 

@@ -19,8 +19,12 @@ from types import CodeType
 from typing import Any
 
 from merilo.sandbox.inside import frames, plain
+from merilo.sandbox.inside.harness import LONGEST_MESSAGE
 
 Record = list[str]
+
+#: What happened, the type, the message, the built-in type: more is none of the harness's making.
+_PARTS = 4
 
 _FAILURES = {"exception", "memory", "forbidden", "output", "syntax_error", "no_such_function"}
 
@@ -83,18 +87,27 @@ def _record(answer: bytes) -> Record | None:
     record: object = json.loads(text)
     if not isinstance(record, list) or not record or not all(isinstance(part, str) for part in record):
         return None
-    return record if record[0] in _FAILURES else None
+    return [part[:LONGEST_MESSAGE] for part in record[:_PARTS]] if record[0] in _FAILURES else None
 
 
 def _raised(record: Record) -> Exception:
-    """The program's exception as the check may expect it: of the same built-in type, or one of the same name."""
-    name, message = ([*record[1:], "", ""])[:2]
-    known: object = getattr(builtins, name, None)
-    kind = known if isinstance(known, type) and issubclass(known, Exception) else None
+    """The program's exception as the check may expect it: of the same built-in type, or of one that is based on it.
+
+    But for the exceptions that end loops: they would end the check's own, over `map(candidate, ...)`, as if all were well.
+    """
+    name, message, base = ([*record[1:], "", "", ""])[:3]
+    kind = _built_in(name) or _built_in(base) or Exception
+    if issubclass(kind, (StopIteration, StopAsyncIteration)):
+        return RuntimeError(f"the program raised {name}")
     try:
-        return kind(message) if kind else type(name or record[0], (Exception,), {})(message)
+        return kind(message) if kind.__name__ == name else type(name or record[0], (kind,), {})(message)
     except Exception:  # UnicodeDecodeError and its like want more arguments; a name may hold a NUL
         return Exception(f"{name}: {message}")
+
+
+def _built_in(name: str) -> type[Exception] | None:
+    known: object = getattr(builtins, name, None)
+    return known if isinstance(known, type) and issubclass(known, Exception) else None
 
 
 def judge(job: dict[str, Any], link: int, longest: int) -> Record:

@@ -163,6 +163,14 @@ class Nursery:
         self._control.close()
 
 
+def _open_nothing() -> None:
+    """Give a program standard streams of its own: flags and locks on what it shared with others would outlive it."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
 def _raise_for_ever(control: socket, birth: Birth, settings: dict[str, Any]) -> None:
     """The nursery's life: until the worker hangs up."""
     scratch: str = settings["scratch"][0]
@@ -184,6 +192,7 @@ def _raise_for_ever(control: socket, birth: Birth, settings: dict[str, Any]) -> 
             # The child's life. It costs what it touches, hence no more than these few lines before the program's own.
             try:
                 os.close(to_worker)
+                _open_nothing()
                 birth.settle()
                 os.chdir(scratch)
                 answer = harness.answer_calls if asked == CALLS else harness.serve_calls
