@@ -182,3 +182,15 @@ def test_a_worker_takes_many_programs_with_the_tightest_limits() -> None:
     with Pool(1, backend=jail_or_skip(), limits=limits) as pool:
         programs = [asked(str(number), str(number)) for number in range(200)]
         assert sorted(int(execution.texts[0] or "") for execution in pool.run(programs)) == list(range(200))
+
+
+def test_all_threads_that_a_program_may_have_fit_into_its_memory(pool: Pool) -> None:
+    """Each that allocates would be given an arena of its own by the C library, of addresses enough for a whole program."""
+    threads = Limits().threads
+    source = (
+        f"import threading\nall_here = threading.Barrier({threads})\nfound = []\n"
+        "def run(number):\n    all_here.wait()\n    found.append(len(str([number] * 10_000)))\n    all_here.wait()\n"
+        f"def attack():\n    threads = [threading.Thread(target=run, args=(number,)) for number in range({threads})]\n"
+        "    for thread in threads:\n        thread.start()\n    for thread in threads:\n        thread.join()\n    return len(found)"
+    )
+    assert only(pool, source).texts == (str(threads),)

@@ -22,6 +22,8 @@ ENVIRONMENT: Final = {
     "LANG": "C.UTF-8",
     # Every symbol is bound before the forks: otherwise each program would bind what it uses again.
     "LD_BIND_NOW": "1",
+    # Otherwise each thread would reserve 128 MiB of addresses, and four would be all that the limit on memory allows.
+    "MALLOC_ARENA_MAX": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONHASHSEED": "0",
     "PYTHONUTF8": "1",

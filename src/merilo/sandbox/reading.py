@@ -138,7 +138,7 @@ def _printable(text: str, longest: int) -> str:
 
 def _records(said: bytes, most: int) -> list[list[str]]:
     """The records in a row of frames, up to the first that is none; no more than are asked for are even looked at."""
-    records = []
+    records: list[list[str]] = []
     position = 0
     while len(records) < most and len(said) - position >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(said, position)
