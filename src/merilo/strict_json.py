@@ -43,7 +43,11 @@ def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         where = f"position {error.pos + 1}" if row else f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"is not JSON: {error.msg.lower()} at {where}", file=file, row=row) from error
+        hint = (
+            "; JSON Lines are read from a file named .jsonl" if row is None and _is_next_line(error) else ""
+        )
+        message = f"is not JSON: {error.msg.lower().removesuffix(' at')} at {where}{hint}"
+        raise InputError(message, file=file, row=row) from error
     except UnicodeEncodeError as error:
         raise InputError("is not JSON: half of a surrogate pair (\\ud…)", file=file, row=row) from error
     except ValueError as error:
@@ -80,6 +84,11 @@ def json_lines(path: Path, progress: Callable[[int], None] | None = None) -> Ite
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def _is_next_line(error: json.JSONDecodeError) -> bool:
+    """Whether a whole value stands on the first line and more on the next."""
+    return error.msg == "Extra data" and error.lineno > 1 and error.colno == 1
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -109,6 +109,11 @@ GOOD = b'{"id": 1, "completion": "a"}\n'
     (b'{"id": ' + b"9" * 10_000 + b"}\n", "row 1: is no JSON that can be read"),
     (gzip.compress(GOOD * 100, mtime=0)[:-9], "is not a whole gzip archive"),
     (b"\0" * 10, "row 1: is not a row of JSON"),
+    (b"[\n" + GOOD.strip() + b"]\n", "row 1: is not a row of JSON (Expecting value); JSON Lines hold a whole object in every row"),
+    (b"\x28\xb5\x2f\xfdpacked", "is packed by Zstandard, and only gzip is read: unpack it first"),
+    (b"PK\x03\x04packed", "is a ZIP archive"),
+    (gzip.compress(gzip.compress(GOOD)), "is packed twice"),
+    (gzip.compress(GOOD.decode().encode("utf-16")), "is UTF-16 text"),
 ])  # fmt: skip
 def test_a_file_that_is_no_json_lines_is_refused(tmp_path, data, message):
     path = tmp_path / "completions.jsonl"
@@ -116,6 +121,17 @@ def test_a_file_that_is_no_json_lines_is_refused(tmp_path, data, message):
     with pytest.raises(InputError) as caught:
         count_completions(path, PROBLEMS)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["id", "task_id", "completion"])
+def test_a_row_that_says_two_things_is_not_read_as_one(tmp_path, name):
+    path = tmp_path / "completions.jsonl"
+    said = {"id": 1, "completion": "a"} | {name: "1"}
+    path.write_text(json.dumps(said)[:-1] + f', "{name}": "2"}}\n')
+    with pytest.raises(DataError, match=f"row 1, {name}: stands twice in the row"):
+        count_completions(path, PROBLEMS)
+    path.write_text('{"id": 1, "completion": "a", "tokens": {"a": NaN, "a": 2}}\n')
+    assert count_completions(path, PROBLEMS).generations == 1
 
 
 def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):

@@ -132,6 +132,7 @@ def test_the_last_function_of_the_stub_is_the_entry_point_where_none_is_named(tm
     (item(entry_point="double()"), "item 1, meta.entry_point: is no name of a function"),
     (item(function="x = 1", entry_point=None), "item 1, meta.entry_point: is missing, and the stub defines no function"),
     (item(function=""), "item 1, inputs.function: must be a text"),
+    (item(function="async def double(x):\n"), "item 1, meta.entry_point: the function double is async: its calls return no results"),
     (item() | {"inputs": "text"}, "item 1, inputs: must hold function and tests, and is a text"),
 ])  # fmt: skip
 def test_a_problem_that_cannot_be_judged_is_named(tmp_path, problem, message):
@@ -176,6 +177,15 @@ def test_an_id_is_the_same_as_a_number_and_as_a_text(tmp_path):
     ("a.gz", b"\x1f\x8b\x08\x00broken", "is not a whole gzip archive"),
     ("a.gz", b"\x1f\x8b\x09\x00broken", "is not a whole gzip archive"),
     ("a.jsonl.gz", gzip.compress(lines(row()).encode())[:-12], "is not a whole gzip archive"),
+    ("a.jsonl", b'{"task_id": "1", "completion": "pass"}\n', "holds completions, and no problems"),
+    ("a.json", b'{"id": 1, "completion": "pass"}\n', "holds completions, and no problems"),
+    ("a.gz", gzip.compress(b'{"id": 1, "completion": "pass"}\n'), "holds completions, and no problems"),
+    ("a.json.gz", gzip.compress(json.dumps({"data": [item()]}).encode()), "is packed, and only HumanEval's own JSON Lines are read so"),
+    ("a.json.gz", gzip.compress(json.dumps([item()], indent=1).encode()), "is packed, and only HumanEval's own JSON Lines are read so"),
+    ("a.jsonl.zst", b"\x28\xb5\x2f\xfdpacked", "is packed by Zstandard, and only gzip is read"),
+    ("a.json", json.dumps({"data": [item()]}).encode("utf-16"), "is UTF-16 text"),
+    ("a.json", lines(item(1), item(2)).encode(), "is not JSON: extra data at line 2, column 1; JSON Lines are read from a file named .jsonl"),
+    ("a.json", b'{"data": "cut', "is not JSON: unterminated string starting at line 1, column 10"),
 ])  # fmt: skip
 def test_a_file_that_holds_no_problems_is_refused(tmp_path, name, data, message):
     path = tmp_path / name

@@ -86,7 +86,7 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
 def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Generation]:
     """Read the rows of a file of completions, one at a time.
 
-    A row is an object with `task_id` or `id` (a problem's) and `completion`.
+    A row is an object with `task_id` or else `id` (a problem's), and `completion`.
 
     Raises:
         InputError: as for `count_completions`.
@@ -104,20 +104,22 @@ def _line(lines: BufferedReader | gzip.GzipFile, path: Path, row: int) -> bytes:
     line = lines.readline(LONGEST_ROW)
     if len(line) == LONGEST_ROW:
         raise InputError(f"is longer than {LONGEST_ROW >> 20} MiB; is it JSON Lines?", file=path, row=row)
-    if row == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError("is UTF-16 text, and JSON Lines are UTF-8; convert it first", file=path)
     return line.removeprefix(b"\xef\xbb\xbf") if row == 1 else line
 
 
 def _generation(line: bytes, row: int, path: Path, problems: Mapping[str, Problem]) -> Generation:
     try:
-        value: object = json.loads(line.decode("utf-8"))
+        value: object = json.loads(line.decode("utf-8"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         message = f"is not UTF-8 text (byte 0x{line[error.start]:02x}); convert the file first"
         raise InputError(message, file=path, row=row) from None
     except json.JSONDecodeError as error:
         ended = "" if line.endswith(b"\n") else ": the file ends in the middle of a row"
+        if row == 1 and line.strip() in {b"[", b"{"}:
+            ended = "; JSON Lines hold a whole object in every row"
         raise InputError(f"is not a row of JSON ({error.msg}){ended}", file=path, row=row) from None
+    except _TwiceError as error:
+        raise DataError("stands twice in the row", file=path, row=row, field=str(error)) from None
     except (ValueError, RecursionError):
         message = "is no JSON that can be read (nested too deeply, or a number too long)"
         raise InputError(message, file=path, row=row) from None
@@ -138,6 +140,20 @@ def _generation(line: bytes, row: int, path: Path, problems: Mapping[str, Proble
     return Generation(row, problem, kept, len(completion))
 
 
+class _TwiceError(Exception):
+    """An object that answers twice to one name."""
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        for name in ("task_id", "id", "completion"):
+            if names.count(name) > 1:
+                raise _TwiceError(name)
+    return found
+
+
 def _problem(name: object, field: str, row: int, path: Path, problems: Mapping[str, Problem]) -> Problem:
     if name is None or isinstance(name, bool) or not isinstance(name, int | str):
         what = "missing" if name is None else f"no problem's id: {shortened(repr(name))}"
@@ -145,7 +161,7 @@ def _problem(name: object, field: str, row: int, path: Path, problems: Mapping[s
     problem = problems.get(str(name))
     if problem is None:
         near = get_close_matches(str(name)[:100], problems, n=1)
-        hint = f", did you mean {near[0]!r}" if near else f"; they begin with {next(iter(problems))!r}"
+        hint = f", did you mean {near[0]!r}" if near else f"; the first is {next(iter(problems))!r}"
         message = f"{shortened(repr(name))} is none of the {len(problems)} problems{hint}"
         raise DataError(message, file=path, row=row, field=field)
     return problem

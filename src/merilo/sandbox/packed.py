@@ -15,15 +15,27 @@ from merilo.files import opened
 
 MARK: Final = b"\x1f\x8b"
 
+#: How files begin that people send in place of text, and what each is.
+_OTHERS: Final = (
+    (b"\x28\xb5\x2f\xfd", "is packed by Zstandard, and only gzip is read: unpack it first"),
+    (b"\xfd7zXZ\x00", "is packed by xz, and only gzip is read: unpack it first"),
+    (b"BZh", "is packed by bzip2, and only gzip is read: unpack it first"),
+    (b"PK\x03\x04", "is a ZIP archive, and only gzip is read: unpack it first"),
+    (b"\xff\xfe", "is UTF-16 text, and UTF-8 is read: convert it first"),
+    (b"\xfe\xff", "is UTF-16 text, and UTF-8 is read: convert it first"),
+)
+
 
 def is_packed(path: Path) -> bool:
     """Whether a file begins as a gzip archive does.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: the file cannot be read, or is packed otherwise.
     """
     with opened(path) as stream:
-        return stream.read(len(MARK)) == MARK
+        head = stream.read(8)
+    _refuse_others(head, path)
+    return head.startswith(MARK)
 
 
 @contextmanager
@@ -34,13 +46,25 @@ def unpacked(path: Path) -> Iterator[BufferedReader | gzip.GzipFile]:
         InputError: the file cannot be read, or is no whole archive.
     """
     with opened(path) as stream:
-        packed = stream.read(len(MARK)) == MARK
+        head = stream.read(8)
+        _refuse_others(head, path)
         stream.seek(0)
-        if not packed:
+        if not head.startswith(MARK):
             yield stream
             return
         try:
             with gzip.GzipFile(fileobj=stream) as archive:
+                inner = archive.read(8)
+                _refuse_others(inner, path)
+                if inner.startswith(MARK):
+                    raise InputError("is packed twice; unpack it first", file=path)
+                archive.seek(0)
                 yield archive
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(f"is not a whole gzip archive ({error})", file=path) from None
+
+
+def _refuse_others(head: bytes, path: Path) -> None:
+    for mark, sentence in _OTHERS:
+        if head.startswith(mark):
+            raise InputError(sentence, file=path)

@@ -16,7 +16,7 @@ from typing import Final
 
 from merilo.datasets.problems import program_golds, program_tests
 from merilo.errors import DataError, InputError
-from merilo.files import opened, shortened
+from merilo.files import shortened
 from merilo.items import Item, ItemId, read_split
 from merilo.sandbox.extraction import Stub
 from merilo.sandbox.packed import is_packed, unpacked
@@ -106,20 +106,27 @@ class _Place:
 
 
 def _is_human_eval(path: Path) -> bool:
-    """Whether a file is HumanEval's: packed, or its first line is an object with a prompt or a test."""
-    if is_packed(path):
-        return True
-    with opened(path) as stream:
-        if os.fstat(stream.fileno()).st_size > LONGEST_FILE:
+    """Whether a file is HumanEval's: its first line is an object with a prompt or a test."""
+    packed = is_packed(path)
+    with unpacked(path) as stream:
+        if not packed and os.fstat(stream.fileno()).st_size > LONGEST_FILE:
             raise _too_long(path)
-        head = next((line for line in stream if line.strip()), b"")
+        head = next(filter(bytes.strip, iter(lambda: stream.readline(LONGEST_FILE), b"")), b"")
     if not head:
         raise InputError("the file is empty", file=path)
     try:
         first = parse_json(head.decode("utf-8-sig"), file=path)
     except (UnicodeDecodeError, InputError):
-        return False
-    return isinstance(first, dict) and not first.keys().isdisjoint({"prompt", "test", "task_id"})
+        first = None
+    names = first.keys() if isinstance(first, dict) else frozenset[str]()
+    if "completion" in names and names.isdisjoint({"prompt", "test", "inputs"}):
+        raise InputError("holds completions, and no problems", file=path)
+    known = not names.isdisjoint({"prompt", "test", "task_id"})
+    if packed and not known:
+        raise InputError(
+            "is packed, and only HumanEval's own JSON Lines are read so; unpack it first", file=path
+        )
+    return known
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
@@ -200,4 +207,8 @@ def _stub(place: _Place, prompt: str, entry_point: Json, field: str) -> Stub:
     stub = Stub.read(prompt, name)
     if stub is None:
         raise place.error(f"the function {name} is not defined in the stub", field)
+    if re.search(rf"^async[ \t]+def[ \t]+{re.escape(name)}\b", stub.prompt, re.MULTILINE):
+        raise place.error(
+            f"the function {name} is async: its calls return no results that could be compared", field
+        )
     return stub
