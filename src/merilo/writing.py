@@ -97,6 +97,27 @@ def refuse_existing(path: Path, *, force: bool, needed: Iterable[Path] = ()) -> 
         raise OutputError("is the folder that the command runs in; choose another place", file=path)
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Say before long work that its result could not be written.
+
+    Args:
+        path: the file that will be made, with the folders above it.
+
+    Raises:
+        OutputError: it is a folder, or the folder that is there may not be written.
+    """
+    place = _real(path)
+    if place.is_dir():
+        raise OutputError("is a folder; name a file", file=path)
+    if place.exists() and not place.is_file():
+        return
+    folder = next(parent for parent in place.parents if parent.exists())
+    if not folder.is_dir():
+        raise OutputError(f"cannot be written ({folder} is no folder)", file=path)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"cannot be written ({folder} may not be changed)", file=path)
+
+
 def _real(path: Path) -> Path:
     # Path.resolve raises on a symlink that points to itself.
     return Path(os.path.realpath(path))

@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -129,6 +130,13 @@ def test_a_k_that_is_no_whole_number_is_refused(tmp_path, data, k):
     assert "-k: must be whole numbers from 1 on" in done.complaint
 
 
+@pytest.mark.parametrize("words", [["-k", "1,5"], ["-k", "1", "-k", "5"], ["--k", "1,5,1"]])
+def test_a_k_may_be_given_in_any_of_the_usual_ways(tmp_path, data, words):
+    done = score(write_lines(tmp_path / "c.jsonl", *generations(3, 10)), data, *words, "--json", "-")
+    assert list(done.json["metrics"]) == ["pass@1", "pass@5"]
+    assert done.json["provenance"]["parameters"]["k"] == "1,5"
+
+
 def test_problems_that_nobody_answered_are_left_out_only_when_asked(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", completion(1, RIGHT))
     done = score(path, data)
@@ -253,6 +261,11 @@ def test_bad_problems_are_one_sentence(tmp_path, problem, sentence):
     (["--workers", "0"], "'--workers'"),
     (["--timeout", "inf"], "'--timeout'"),
     (["--memory", str(1 << 50)], "'--memory'"),
+    (["--memory", "x"], "(see 'merilo code score --help')"),
+    (["--python", "pythonesque"], "--python: 'pythonesque' is no program that can be run, and no version such as 3.14"),
+    (["--packages", __file__], "is no folder"),
+    (["--unsafe-no-sandbox", "--backend", "docker"], "--backend: 'docker' is a jail, and --unsafe-no-sandbox asks for none"),
+    (["--outputs", "-"], "--outputs: must be a file; only --json prints on standard output"),
 ])  # fmt: skip
 def test_options_that_make_no_jail_are_one_sentence(tmp_path, data, words, sentence):
     done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), data, *words)
@@ -296,7 +309,9 @@ def test_a_folder_of_another_job_is_refused(tmp_path, data, change, words):
         path, data, "--out", tmp_path / "out", *[packages if word == "@PACKAGES@" else word for word in words]
     )
     assert done.status == 2
-    assert f"verdicts.jsonl: holds the verdicts of another job: {change} was" in done.complaint
+    files = change in {"completions", "data"}
+    what = f"the {change} have changed since; choose" if files else f"{change} was"
+    assert f"verdicts.jsonl: holds the verdicts of another job: {what}" in done.complaint
     assert (tmp_path / "out" / "verdicts.jsonl").read_bytes() == before
 
 
@@ -346,6 +361,47 @@ def test_a_file_that_this_command_did_not_write_is_not_replaced(tmp_path, data, 
         in done.complaint
     )
     assert theirs.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("option", ["--json", "--outputs", "--out"])
+def test_a_place_that_cannot_be_written_is_named_before_anything_runs(tmp_path, data, option):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    done = score(
+        path, data, option, path / "x" / "y", *([] if option == "--out" else ["--out", tmp_path / "o"])
+    )
+    assert done.status == 2
+    assert f"cannot be written ({path} is no folder)" in done.complaint
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_result_is_no_folder(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    (tmp_path / "a").mkdir()
+    for option in ("--json", "--outputs"):
+        done = score(path, data, option, tmp_path / "a")
+        assert (done.status, done.complaint) == (2, f"merilo: {tmp_path / 'a'}: is a folder; name a file")
+
+
+def test_standard_input_is_refused_for_what_it_is(data):
+    done = score(Path("-"), data)
+    assert (done.status, "standard input cannot be read" in done.complaint) == (2, True)
+
+
+def test_a_python_may_be_named_as_it_stands_on_the_path(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if shutil.which(name) is None:
+        pytest.skip(f"there is no {name} on PATH")
+    done = score(path, data, "--python", name, "--json", "-")
+    assert done.json["metrics"]["pass@1"]["value"] == 1.0
+
+
+def test_a_run_without_a_jail_says_so(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    done = score(path, data, "--unsafe-no-sandbox", "--json", "-")
+    assert "ran without a jail" in done.complaint
+    assert done.json["remarks"] == ["the programs ran without a jail, and could do anything that you can"]
+    assert done.json["provenance"]["parameters"]["jail"]["jailed"] is False
 
 
 def test_programs_are_not_given_the_folder_of_the_right_answers(tmp_path, data):

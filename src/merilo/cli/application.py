@@ -26,7 +26,9 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
         if not words:
             sys.stdout.write(error.format_message() + "\n")
             return UsageError.exit_status
-        raise UsageError(f"{_sentence(error.format_message())} (see 'merilo {name} --help')") from error
+        usage = getattr(error, "ctx", None)
+        path = usage.command_path if usage else f"merilo {name}"
+        raise UsageError(f"{_sentence(error.format_message())} (see '{path} --help')") from error
     except Abort as error:
         raise KeyboardInterrupt from error
     return status if isinstance(status, int) else 0

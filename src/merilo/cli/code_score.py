@@ -27,7 +27,7 @@ from merilo.sandbox.problems import Problem, read_problems
 from merilo.sandbox.program import Check, Limits
 from merilo.sandbox.tally import Tally, tally_job, unanswered
 from merilo.strict_json import Json
-from merilo.writing import refuse_existing
+from merilo.writing import refuse_existing, refuse_unwritable
 
 if TYPE_CHECKING:
     from merilo.cli.code_table import Report
@@ -53,7 +53,7 @@ def score(
     completions: Annotated[Path, typer.Argument(help="JSON Lines with task_id (or id) and completion, many rows a problem; may be packed by gzip.")],
     *,
     data: Annotated[Path, typer.Option(help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.", rich_help_panel=_INPUT)],
-    k: Annotated[str | None, typer.Option("-k", metavar="1,5,10", help="For which k; 1, 5 and 10, as far as there are that many generations, when not given.", rich_help_panel=_INPUT)] = None,
+    k: Annotated[list[str] | None, typer.Option("-k", "--k", metavar="1,5,10", help="For which k; 1, 5 and 10, as far as there are that many generations, when not given.", rich_help_panel=_INPUT)] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Score the problems that have completions, though others have none.", rich_help_panel=_INPUT)] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="How many programs run at a time; with --ray, on each node. All processors when not given.", rich_help_panel=_JAIL)] = None,
     timeout: Annotated[float, typer.Option(min=0.01, max=86_400, help="Seconds that one program may take, all its tests together.", rich_help_panel=_JAIL)] = 3.0,
@@ -73,7 +73,8 @@ def score(
 
     Every distinct program runs once, in a jail of its own, and its answers are compared outside of it.
 
-    Exit status 1: a k that was asked for was refused, because a problem has fewer generations.
+    Exit status 1: a k that was asked for was refused, because a problem has fewer generations; or a problem or a
+    completion is invalid, and nothing was run.
     """
     asked = _ks(k)
     jails = Jails(
@@ -104,11 +105,11 @@ def score(
         seconds = time.monotonic() - begun
         tally = tally_job(problems, entries, ledger.standings)
         options: dict[str, Json] = {
-            "data": named(data), "k": k, "partial": partial, "workers": workers, "timeout": timeout, "memory": memory,
+            "data": named(data), "k": ",".join(map(str, asked)) or None, "partial": partial, "workers": workers, "timeout": timeout, "memory": memory,
             "retries": retries, "python": named(python), "packages": named(packages), "backend": backend, "ray": ray,
             "unsafe_no_sandbox": unsafe_no_sandbox, "out": named(out), "outputs": named(outputs),
         }  # fmt: skip
-        report = _report(tally, census, asked, seconds, ledger)
+        report = _report(tally, census, asked, seconds, ledger, jailed=not unsafe_no_sandbox)
         content = report.content() | {
             "provenance": provenance(
                 _command(completions, options),
@@ -128,22 +129,26 @@ def score(
     return 1 if asked and report.refused else 0
 
 
-def _ks(text: str | None) -> tuple[int, ...]:
+def _ks(texts: list[str] | None) -> tuple[int, ...]:
     """The k that were asked for; none where none were."""
-    if text is None:
-        return ()
-    words = [word.strip() for word in text.split(",")]
-    if not all(_K.fullmatch(word) for word in words):
-        raise UsageError(
-            f"must be whole numbers from 1 on with commas between, not '{shortened(text)}'", field="-k"
-        )
+    words = [word.strip() for text in texts or () for word in text.split(",")]
+    for word in words:
+        if not _K.fullmatch(word):
+            raise UsageError(
+                f"must be whole numbers from 1 on with commas between, not '{shortened(word)}'", field="-k"
+            )
     return tuple(dict.fromkeys(map(int, words)))
 
 
 def _refuse_places(
     read: list[Path], packages: Path | None, out: Path | None, outputs: Path | None, json_to: str | None
 ) -> None:
-    """Refuse to write over what is read, or one result over another; and to show programs the right answers."""
+    """Refuse to write over what is read, one result over another, or where nothing can be written; and to show programs the right answers."""
+    for one in read:
+        if str(one) == "-":
+            raise UsageError("standard input cannot be read, for it is read twice; save it as a file")
+    if str(outputs) == "-":
+        raise UsageError("must be a file; only --json prints on standard output", field="--outputs")
     kept = [out / name for name in KEPT] if out else []
     refuse_json(json_to, read)
     for written in [*([outputs] if outputs else []), *kept]:
@@ -159,7 +164,9 @@ def _refuse_places(
     # The score may be asked for by both of its names.
     _refuse_same(json_file, [path for path in kept if path.name != SCORE])
     _refuse_same(outputs, [*kept, *([json_file] if json_file else [])])
-    for one in read if packages else []:
+    for path in [*kept, *([outputs] if outputs else []), *([json_file] if json_file else [])]:
+        refuse_unwritable(path)
+    for one in read if packages and packages.is_dir() else []:
         if Path(os.path.realpath(one)).is_relative_to(os.path.realpath(str(packages))):
             raise UsageError(
                 f"'{packages}' holds {one}, which programs must not see; choose another folder",
@@ -204,11 +211,13 @@ def _refuse_gaps(
         )
 
 
-def _report(tally: Tally, census: Census, asked: tuple[int, ...], seconds: float, ledger: Ledger) -> Report:
+def _report(
+    tally: Tally, census: Census, asked: tuple[int, ...], seconds: float, ledger: Ledger, *, jailed: bool
+) -> Report:
     from merilo.cli.code_table import Report  # noqa: PLC0415 - see TYPE_CHECKING
 
     fewest = tally.fewest().generations
-    remarks = []
+    remarks = [] if jailed else ["the programs ran without a jail, and could do anything that you can"]
     if census.too_long:
         rows = listed([str(row) for row in census.too_long], 5)
         remarks.append(

@@ -43,6 +43,11 @@ class Jails:
     def __post_init__(self) -> None:
         if self.ray is not None and not self.ray.strip():
             raise UsageError("must be an address, auto or local", field="--ray")
+        if self.unsafe_no_sandbox and self.backend != "auto":
+            raise UsageError(
+                f"'{self.backend}' is a jail, and --unsafe-no-sandbox asks for none; give one of them",
+                field="--backend",
+            )
 
     def described(self) -> dict[str, Json]:
         """All that may change a verdict."""

@@ -61,8 +61,8 @@ def interpreter(wanted: str | None = None) -> Interpreter:
     """Find the Python for the jail.
 
     Args:
-        wanted: a path to an executable, or a version such as "3.12" or "3.12.1"; the Python that runs Merilo when not
-            given.
+        wanted: a path to an executable or its name on `PATH`, or a version such as "3.12" or "3.12.1"; the Python that
+            runs Merilo when not given.
 
     Raises:
         UsageError: the executable is no Python of a supported version.
@@ -75,14 +75,18 @@ def interpreter(wanted: str | None = None) -> Interpreter:
     if wanted is None:
         return _described(sys.executable)
     if not re.fullmatch(r"\d+\.\d+(\.\d+)?", wanted):
-        if not os.access(wanted, os.X_OK) or Path(wanted).is_dir():
-            raise UsageError(f"'{wanted}' is no program that can be run", field="--python")
-        return _described(str(Path(wanted).absolute()))
+        found = shutil.which(wanted)
+        if found is None:
+            raise UsageError(
+                f"'{wanted}' is no program that can be run, and no version such as {_dotted(NEWEST)}",
+                field="--python",
+            )
+        return _described(str(Path(found).absolute()))
     _demand_supported(tuple(map(int, wanted.split("."))), f"Python {wanted}")
     for candidate in _candidates(wanted):
-        found = _described(str(candidate))
-        if (found.version + ".").startswith(wanted + "."):
-            return found
+        described = _described(str(candidate))
+        if (described.version + ".").startswith(wanted + "."):
+            return described
     raise MissingPartError(
         f"there is no Python {wanted} here: install it (for example with 'uv python install {wanted}' or pyenv), or give the path of one",
         field="--python",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,9 @@ from merilo.strict_json import Json
 
 #: The first line's mark; the number grows when the lines change their meaning.
 FORMAT: Final = "merilo verdicts 1"
+
+#: A file's SHA-256, which tells a person only that the file is another.
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 #: Verdicts and seconds after which what was appended is synced.
 BATCH: Final = 256
@@ -222,10 +226,17 @@ def _compare(old: Mapping[str, Json], new: Mapping[str, Json], path: Path) -> No
     if differing:
         name = differing[0]
         raise UsageError(
-            f"holds the verdicts of another job: {name} was {json.dumps(old.get(name), ensure_ascii=False)} and is now "
-            f"{json.dumps(new.get(name), ensure_ascii=False)}; choose another folder",
+            f"holds the verdicts of another job: {_change(name, old.get(name), new.get(name))}; choose another folder",
             file=path,
         )
+
+
+def _change(name: str, old: Json, new: Json) -> str:
+    if all(isinstance(each, str) and _HASH.fullmatch(each) for each in (old, new)):
+        return f"the {name} have changed since"
+    return (
+        f"{name} was {json.dumps(old, ensure_ascii=False)} and is now {json.dumps(new, ensure_ascii=False)}"
+    )
 
 
 def _whole_lines(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Json]]]:
