@@ -217,10 +217,12 @@ def test_a_check_has_no_outputs_to_write(tmp_path):
 
 def test_a_check_that_seems_broken_is_named(tmp_path):
     broken = check_row("HumanEval/1") | {"test": "def check(candidate):\n    assert candidat(1) == 2\n"}
-    data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"), broken)
+    fussy = check_row("HumanEval/2")
+    fussy["test"] = fussy["test"].replace("assert", "candidate(1) == 2 or candidat()\n    assert")
+    data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"), broken, fussy)
     rows = [
         completion(f"HumanEval/{number}", text) for number in (0, 1) for text in (WRONG, "    return 3\n")
-    ]
+    ] + [completion("HumanEval/2", text) for text in (WRONG, RIGHT)]
     done = score(write_lines(tmp_path / "c.jsonl", *rows), data, "--json", "-")
     assert done.status == 0
     sentence = "the check of problem HumanEval/1 raised NameError at every answer; it may be broken itself"
@@ -271,6 +273,18 @@ def test_options_that_make_no_jail_are_one_sentence(tmp_path, data, words, sente
     done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), data, *words)
     assert done.status == 2
     assert sentence in done.complaint
+
+
+def test_without_a_jail_programs_run_only_when_the_danger_is_spelt_out(tmp_path, data, monkeypatch):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = score(path, data, "--json", "-")
+    assert (done.status, done.out) == (2, "")
+    assert "generated programs run only in a jail" in done.complaint
+    done = score(path, data, "--unsafe-no-sandbox", "--json", "-")
+    assert (done.status, done.json["outcomes"]) == (0, {"passed": 2})
+    assert done.json["provenance"]["parameters"]["jail"]["jailed"] is False
+    assert score(path, data, "--unsafe", "--json", "-").status == 2
 
 
 def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data):

@@ -134,6 +134,14 @@ def test_a_row_that_says_two_things_is_not_read_as_one(tmp_path, name):
     assert count_completions(path, PROBLEMS).generations == 1
 
 
+def test_a_row_without_end_is_refused_before_it_is_held_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("merilo.sandbox.completions.LONGEST_ROW", 10_000)
+    path = tmp_path / "completions.jsonl.gz"
+    path.write_bytes(gzip.compress(GOOD + b" " * 1_000_000))
+    with pytest.raises(InputError, match=r"completions\.jsonl\.gz, row 2: is longer than"):
+        count_completions(path, PROBLEMS)
+
+
 def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no such file"):
         count_completions(tmp_path / "none", PROBLEMS)

@@ -10,6 +10,7 @@ import pytest
 from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
 
 from merilo.datasets import examples
+from merilo.errors import DataError
 from merilo.sandbox.completions import count_completions
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.export import write_generations, write_outputs
@@ -99,10 +100,20 @@ def test_the_outputs_are_a_submissions(tmp_path, data):
     }
 
 
+def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path):
+    data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"))
+    folder = tmp_path / "results"
+    with open_ledger(None, {}) as book, pytest.raises(DataError, match="has no outputs"):
+        write_outputs(folder / "outputs.json", read_problems(data), [], book)
+    assert list(folder.iterdir()) == []
+
+
 def test_a_closed_test_is_run_and_not_judged(tmp_path):
     data = write_items(tmp_path / "problems.json", item(1, outputs=()))
     path = write_lines(tmp_path / "c.jsonl", completion(1, "    return 2 * x"), completion(1, "    return y"))
-    assert Judged(data, path).tally.results == {Result.NOT_JUDGED: 1, Result.EXCEPTION: 1}
+    judged = Judged(data, path, retries=1)
+    assert judged.tally.results == {Result.NOT_JUDGED: 1, Result.EXCEPTION: 1}
+    assert [line["attempts"] for line in judged.generations] == [1, 2]
     assert json.loads((tmp_path / "outputs.json").read_text())["data"]["test"][0]["outputs"] == [
         ["2", "abab"],
         [None, None],

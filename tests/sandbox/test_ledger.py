@@ -70,6 +70,20 @@ def test_a_full_disk_is_one_sentence_with_the_file_and_costs_no_whole_line(tmp_p
     assert len(keep(path, *many)) == 200
 
 
+def test_a_disk_that_is_full_at_the_last_line_is_said_too(tmp_path):
+    """What waits to be written when the job ends is not lost in silence."""
+    path = tmp_path / "verdicts.jsonl"
+    keep(path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, hard))
+    try:
+        with pytest.raises(OutputError, match=r"verdicts.jsonl: the verdicts cannot be written"):
+            keep(path, ("a", Result.PASSED))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert keep(path) == {}
+
+
 verdicts = st.builds(
     Verdict,
     st.sampled_from(Result),

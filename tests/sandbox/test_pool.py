@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -464,6 +465,14 @@ def test_without_a_jail_too_a_program_leaves_nothing_behind() -> None:
         pid = int(str(only(pool, source).texts[0]))
         with contextlib.suppress(ProcessLookupError):
             assert outlives(watched([pid])) == []
+
+
+@pytest.mark.parametrize("limit", [one.name for one in fields(Limits)])
+def test_a_limit_that_allows_nothing_is_wrong_usage(limit: str) -> None:
+    least = -1 if limit == "threads" else 0
+    with pytest.raises(UsageError, match=limit):
+        Limits(**{limit: least})
+    assert getattr(Limits(**{limit: least + 1}), limit) == least + 1
 
 
 def test_fewer_than_one_worker_is_wrong_usage() -> None:

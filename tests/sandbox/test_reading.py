@@ -32,6 +32,9 @@ records = st.one_of(
     st.tuples(words, st.text(max_size=5), st.text(max_size=600)).map(list),
     values,
 ).map(lambda value: json.dumps(value).encode())
+failures = st.tuples(
+    st.sampled_from(["exception", "forbidden", "syntax_error"]), st.text(max_size=200), st.text(max_size=600)
+).map(lambda record: json.dumps(record).encode())
 answers = st.text(max_size=5).map(lambda text: b"+" + text.encode())
 said = st.lists(
     st.one_of(
