@@ -128,7 +128,7 @@ NETWORK = [
     ),
     Attack(
         "connect to a socket in a folder",
-        "import socket\ndef attack():\n    s = socket.socket(socket.AF_UNIX)\n    s.connect('@FOLDER@/socket')\n    s.sendall(b'x')\n    return s.recv(100)",
+        "import os, socket\ndef attack():\n    os.chdir('@FOLDER@')\n    s = socket.socket(socket.AF_UNIX)\n    s.connect('socket')\n    s.sendall(b'x')\n    return s.recv(100)",
         is_heard,
     ),
     Attack(

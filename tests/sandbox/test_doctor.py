@@ -37,6 +37,17 @@ def test_everything_holds_in_the_jail_as_it_is() -> None:
     assert all(not finding.detail for finding in findings)
 
 
+def test_the_name_of_the_temporary_folder_may_be_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / ("x" * 200)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with jailed(LIMITS) as pool:
+        assert broken(list(examine(pool))) == set()
+    assert list(long.iterdir()) == []
+
+
 class SeesTheMachine(Bubblewrap):
     """A jail that sees all files of the machine, and may write in temporary folders."""
 

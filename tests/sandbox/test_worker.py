@@ -1,5 +1,6 @@
 """How a worker comes up, and what every program's process inherits from it."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import merilo
 from merilo.sandbox.backends import NoJail
 from merilo.sandbox.inside import frames
 from merilo.sandbox.interpreter import interpreter
+from merilo.sandbox.launch import ENVIRONMENT
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 
@@ -95,6 +97,31 @@ def test_random_is_seeded_by_the_program_alone_and_anew_in_what_it_forks(
     assert texts[0] == texts[1] != texts[2] == texts[3]
     ours, childs = eval(only(roomy_pool, RANDOM_IN_A_FORK).texts[0] or "")
     assert ours != childs
+
+
+def test_sets_have_one_order_whatever_worker_shows_them() -> None:
+    answers = set()
+    for _ in range(3):
+        with jailed() as pool:
+            answers.add(only(pool, "def attack():\n    return list(set(map(str, range(50))))").texts)
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("jail", [True, False], ids=["jailed", "without a jail"])
+def test_nothing_of_merilos_environment_reaches_a_program(
+    jail: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever scores a model has the keys to it in the environment."""
+    monkeypatch.setenv("MERILO_TEST_API_KEY", "a secret")
+    known = {*ENVIRONMENT, "PYTHONPATH", "PWD", "TMPDIR", "LC_CTYPE"}
+    source = (
+        "import ctypes, os\nreal = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), 'environ')\n"
+        "def attack():\n    names, number = set(os.environ), 0\n    while real[number]:\n"
+        "        names.add(real[number].decode().partition('=')[0])\n        number += 1\n    return sorted(names)"
+    )
+    with jailed() if jail else unjailed() as pool:
+        found = set(ast.literal_eval(only(pool, source).texts[0] or ""))
+    assert {"HOME", "LANG"} <= found <= known
 
 
 def test_a_program_does_not_find_its_neighbours_source_in_what_it_inherits() -> None:

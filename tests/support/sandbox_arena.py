@@ -103,11 +103,13 @@ class Arena:
         self.victim.stdout.readline()
         self._listeners = list(listeners_of_one_port())
         self.port = self._listeners[0].getsockname()[1]
-        for address in (str(self.folder / "socket"), "\0" + self.name):
+        inside = os.open(self.folder, os.O_RDONLY)  # its name may be longer than an address can be
+        for address in (f"/proc/self/fd/{inside}/socket", "\0" + self.name):
             listener = socket.socket(socket.AF_UNIX)
             listener.bind(address)
             listener.listen()
             self._listeners.append(listener)
+        os.close(inside)
         self._threads = [threading.Thread(target=self._listen, args=(one,)) for one in self._listeners]
         for thread in self._threads:
             thread.start()

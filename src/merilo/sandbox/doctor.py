@@ -106,7 +106,10 @@ def targets() -> Iterator[Targets]:
         (folder / "open").chmod(0o666)
         network = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         local = stack.enter_context(socket.socket(socket.AF_UNIX))
-        local.bind(str(folder / "socket"))
+        inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, inside)
+        # An address has room for 107 bytes, and the folder's own name may be longer.
+        local.bind(f"/proc/self/fd/{inside}/socket")
         local.listen()
         for listener in (network, local):
             listener.setblocking(False)

@@ -124,9 +124,10 @@ def probe():
     socket.create_connection(("127.0.0.1", @PORT@), 1)
 """, Sign.CALL),
     Probe("network", "nor a socket in a folder", """
-import socket
+import os, socket
 def probe():
-    socket.socket(socket.AF_UNIX).connect("@FOLDER@/socket")
+    os.chdir("@FOLDER@")
+    socket.socket(socket.AF_UNIX).connect("socket")
 """, Sign.CALL),
     Probe("network", "no socket can be made at all", """
 import socket
