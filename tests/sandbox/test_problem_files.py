@@ -244,7 +244,7 @@ def test_a_file_too_large_for_problems_is_refused_before_it_is_read(tmp_path, na
 def test_an_archive_that_unfolds_without_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("merilo.sandbox.problems.LONGEST_FILE", 10_000)
     path = tmp_path / "HumanEval.jsonl.gz"
-    path.write_bytes(gzip.compress(b"{" + b" " * 1_000_000))
+    path.write_bytes(gzip.compress(lines(row()).encode() + b" " * 1_000_000))
     assert path.stat().st_size < 10_000
     with pytest.raises(InputError, match=r"HumanEval\.jsonl\.gz: holds more than"):
         read_problems(path)
