@@ -310,6 +310,32 @@ def test_a_label_may_stand_on_the_line_where_the_code_begins():
 
 def test_code_quoted_in_a_sentences_manner_is_code():
     assert answers("`return sum(numbers)`") == 6
+    assert answers(f"``\n{WHOLE}``\n") == 6
+
+
+@pytest.mark.parametrize("before", ["", "    # note\n"])
+@pytest.mark.parametrize(
+    "mark", ["<|endoftext|>", "<|im_end|>\n<|im_start|>user", "<end_of_turn>", "<｜end▁of▁sentence｜>", "</s>", " <EOT>", "<eos><pad><pad>\n"]
+)  # fmt: skip
+def test_what_ends_an_answer_is_no_part_of_it(before, mark):
+    assert answers(f"{before}    return sum(numbers){mark}") == 6
+    assert answers("    mark = '<pad>' + '<eos>'\n    return sum(numbers) + 0 * len(mark)\n") == 6
+
+
+@pytest.mark.parametrize("thought", [
+    "[THINK]{draft}[/THINK]", "◁think▷{draft}◁/think▷",
+    "<|channel|>analysis<|message|>{draft}<|end|><|start|>assistant<|channel|>final<|message|>",
+])  # fmt: skip
+def test_every_kind_of_thought_is_no_answer(thought):
+    assert answers(thought.format(draft=DRAFT) + WHOLE) == 6
+    assert answers(thought.format(draft=DRAFT) + "    return sum(numbers)") == 6
+
+
+@pytest.mark.parametrize("example", ["```json\n[1, 2]\n```", "```\n>>> total([1, 2])\n3\n```"])
+def test_an_answer_beside_a_fence_that_holds_only_an_example_is_found(example):
+    assert answers(f"An example:\n{example}\nThe function:\n\n{WHOLE}") == 6
+    assert answers(f"An example:\n{example}\nThe body:\n\n    return sum(numbers)\n") == 6
+    assert extract(f"An example:\n{example}\n{WHOLE}", STUB).place == "between prose"
 
 
 def test_a_fence_in_a_comment_is_none():
@@ -438,7 +464,7 @@ def test_reading_a_stub_never_fails(prompt, entry_point):
 
 
 @pytest.mark.parametrize("unit", [
-    " ", "`", "~", "a", "a ", "match ", ". ", "```\n", "```python\n", "~~~ x\n", '"', "'''", "(", "\\\n", "def f():\n", "x = 1\n", "it's ", "</s> ", "</think>", "[PYTHON]\n", "\n", "def a(): b\ndef b(): a\n", "= ", "from __future__ import x\n", "return\n", "    x\n", "@", "=", "A:", "> ",
+    " ", "`", "~", "a", "a ", "match ", ". ", "```\n", "```python\n", "~~~ x\n", '"', "'''", "(", "\\\n", "def f():\n", "x = 1\n", "it's ", "</s> ", "</think>", "[PYTHON]\n", "\n", "def a(): b\ndef b(): a\n", "= ", "from __future__ import x\n", "return\n", "    x\n", "@", "=", "A:", "> ", "<pad>", "<eos> ", "<think>", "<think>x</think>", "```md\n```py\n", "A, ", "\\a\n", ">>> \n",
 ])  # fmt: skip
 def test_a_hostile_answer_of_any_length_is_read_in_linear_time(unit):
     """Anything quadratic would take this test from a moment to minutes."""

@@ -24,13 +24,25 @@ Place = Literal["bare", "fenced", "unclosed fence", "before a fence", "between p
 Form = Literal["body", "body, shifted", "function", "module", "nothing"]
 
 #: What ends a model's answer when its client has not taken it away.
-_END_MARK: Final = re.compile(r"<\|(?:endoftext|im_end|eot_id|end|file_sep|fim_\w+|end_of_text)\|>|</s>\s*\Z")
+_END_MARK: Final = re.compile(
+    r"<\|(?:endoftext|im_end|eot_id|eom_id|end|return|file_sep|fim_\w+|end_of_text)\|>|<end_of_turn>"
+    r"|<｜end▁of▁sentence｜>"
+)
+#: The same, where programs may well hold it elsewhere.
+_LAST_MARKS: Final = ("</s>", "<eos>", "<pad>", "<EOT>")
+#: What begins the answer where a model thinks in a channel of its own.
+_FINAL: Final = "<|channel|>final<|message|>"
 #: What stands around the part of an answer in which a model thinks aloud.
-_THOUGHTS: Final = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
+_THOUGHTS: Final = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+)
 #: "Answer: return x": a label on the line where the code begins.
 _LABELLED: Final = re.compile(r"\s*(?P<word>[^\W\d]\w*):[ \t]*(?=(?:async|def|from|import|return)\b)")
 #: The whole answer as code in a sentence.
-_QUOTED: Final = re.compile(r"\s*`([^`\n]+)`\s*")
+_QUOTED: Final = re.compile(r"\s*(?P<mark>``?)(?!`)(?P<code>[^`]+)(?P=mark)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +144,15 @@ def extract(completion: str, stub: Stub) -> Extraction:
         if marked.bare and before.begins_with_code():
             return _complete(before, stub, _Code("before a fence"))
         block = _choose(marked.blocks, stub)
+        if (
+            block is not None
+            and not before.begins_with_code()
+            and not _answers(read_layout(block.code), stub)
+        ):
+            # Only an example or what a call prints stands in fences: the answer may stand beside them.
+            outside = read_layout(marked.outside)
+            if _answers(outside, stub):
+                return _complete(outside, stub, _Code("between prose"))
         if block is not None and not (before.begins_with_code() and not _defines(block, stub)):
             place: Place = "fenced" if block.closed else "unclosed fence"
             others = [
@@ -150,11 +171,24 @@ def _answer(completion: str) -> str:
     text = _lines(completion)
     for opening, closing in _THOUGHTS:
         text = _spoken(text, opening, closing)
-    text = _END_MARK.split(text, maxsplit=1)[0]
+    text = _without_last_marks(_END_MARK.split(text.rpartition(_FINAL)[2], maxsplit=1)[0])
     if quoted := _QUOTED.fullmatch(text):
-        return quoted[1]
+        return quoted["code"]
     label = _LABELLED.match(text)
     return text[label.end() :] if label and label["word"] not in KEYWORDS else text
+
+
+def _without_last_marks(text: str) -> str:
+    end = len(text)
+    while (bare := _end_without_blanks(text, end)) and text.endswith(_LAST_MARKS, 0, bare):
+        end = text.rindex("<", 0, bare)
+    return text[:end]
+
+
+def _end_without_blanks(text: str, end: int) -> int:
+    while end and text[end - 1].isspace():
+        end -= 1
+    return end
 
 
 def _spoken(text: str, opening: str, closing: str) -> str:
@@ -213,6 +247,13 @@ def _choose(blocks: list[Block], stub: Stub) -> Block | None:
 def _defines(block: Block, stub: Stub) -> bool:
     return any(
         _definition(segment, stub.entry_point) is not None for segment in read_layout(block.code).segments
+    )
+
+
+def _answers(layout: Layout, stub: Stub) -> bool:
+    """Whether code can be told to be an answer: it defines the entry point, or it returns."""
+    return any(
+        _definition(segment, stub.entry_point) is not None or _returns(segment) for segment in layout.segments
     )
 
 

@@ -44,11 +44,13 @@ class Marked:
 
     Attributes:
         before: what stands before the first fence.
+        outside: what stands in no fence, `before` included.
         bare: whether the first fence names no language, so that it may as well be the end of a block.
         blocks: the blocks, in order.
     """
 
     before: str
+    outside: str
     bare: bool
     blocks: list[Block]
 
@@ -64,7 +66,7 @@ def read_fences(text: str) -> Marked | None:
     """
     if tags := list(_TAG.finditer(text)):
         blocks = [Block(tag[2] + "\n", "python", closed=bool(tag[3])) for tag in tags]
-        return Marked(text[: tags[0].start()], bare=False, blocks=blocks)
+        return Marked(text[: tags[0].start()], _TAG.sub("", text), bare=False, blocks=blocks)
     if "```" not in text and "~~~" not in text:
         return None
     marked = _cut(text)
@@ -91,6 +93,7 @@ def _unwrapped(block: Block) -> list[Block]:
 def _read(lines: list[str], *, strings_matter: bool) -> Marked | None:
     """Cut at the fences; `None` without one, or where a string swallows the rest."""
     before: list[str] = []
+    behind: list[str] = []
     bare = False
     blocks: list[Block] = []
     opened: re.Match[str] | None = None
@@ -111,14 +114,18 @@ def _read(lines: list[str], *, strings_matter: bool) -> Marked | None:
         else:
             if opened is not None:
                 content.append(line)
-            elif not blocks:
-                before.append(line)
+            else:
+                (behind if blocks else before).append(line)
             string = _string_after(line, string) if strings_matter else ""
     if opened is not None and not (bare and not any(map(str.strip, content))):
         blocks.append(_block(opened, content, closed=False))
     if not blocks and not bare:
         return None
-    return Marked("".join(f"{line}\n" for line in before), bare, blocks)
+    return Marked(_joined(before), _joined([*before, *behind]), bare, blocks)
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _apart(line: str) -> tuple[str, ...]:
