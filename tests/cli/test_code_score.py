@@ -113,6 +113,11 @@ def test_a_k_with_too_few_generations_is_refused_and_the_others_are_answered(tmp
     assert done.complaint == f"merilo: {sentence}"
 
 
+def test_a_k_that_is_asked_for_twice_is_answered_once(tmp_path, data):
+    done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), data, "-k", "1,01,1")
+    assert (done.status, done.out.count("pass@1")) == (0, 1)
+
+
 def test_the_usual_k_are_those_that_the_generations_allow(tmp_path, data):
     done = score(write_lines(tmp_path / "c.jsonl", *generations(3, 10, 6)), data, "--json", "-")
     assert (done.status, list(done.json["metrics"])) == (0, ["pass@1", "pass@5"])
@@ -466,6 +471,7 @@ class Started:
     def __init__(self, folder: Path, path: Path, data: Path):
         self.out, self.temporary = folder / "out", folder / "temporary"
         self.temporary.mkdir(exist_ok=True)
+        self.said = folder / "said"
         words = [
             sys.executable,
             "-m",
@@ -484,9 +490,10 @@ class Started:
             "TMPDIR": str(self.temporary),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
-        self.process = subprocess.Popen(
-            list(map(str, words)), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        with self.said.open("w") as stream:
+            self.process = subprocess.Popen(
+                list(map(str, words)), env=environment, stdout=subprocess.DEVNULL, stderr=stream
+            )
 
     def until(self, happened: Callable[[], bool]) -> None:
         """Wait for something to happen while the process runs."""
@@ -598,5 +605,6 @@ def test_an_interrupted_job_says_so_and_goes_on_later(tmp_path):
     started.process.send_signal(signal.SIGINT)
     assert started.process.wait() == 130
     assert all_ended(family)
+    assert f"the verdicts so far are in {started.out}; the same command goes on" in started.said.read_text()
     assert score(path, data, "--out", started.out).status == 0
     assert result(started.out)["programs"] == 400

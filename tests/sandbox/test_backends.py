@@ -239,6 +239,26 @@ def test_an_ordinary_users_jail_forbids_user_namespaces_even_without_the_filter(
     assert ast.literal_eval(said_to_nobody(code)) == [("(-1, [])",)]
 
 
+def test_no_group_of_roots_is_a_programs() -> None:
+    jail_or_skip()
+    if os.geteuid() != 0:
+        pytest.skip("this is an ordinary user")
+    code = (
+        "import os\nfrom merilo.sandbox.pool import Pool\nfrom merilo.sandbox.program import Program\n"
+        "source = 'import os\\ndef f():\\n    return os.getgroups()'\n"
+        "with Pool.open(1) as pool:\n    print(len(os.getgroups()), *[e.texts[0] for e in pool.run([Program('1', source, 'f', ({},))])])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        extra_groups=[1234],
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "1 []\n"
+
+
 def test_packages_of_a_folder_can_be_imported_and_not_changed(tmp_path: Path) -> None:
     jail_or_skip()
     (tmp_path / "yardstick.py").write_text("def length():\n    return 'one yard'\n")

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,12 +16,12 @@ from sandbox_arena import jail_or_skip, jailed, unjailed
 
 from merilo.errors import UsageError
 from merilo.sandbox.backends import Bubblewrap
-from merilo.sandbox.doctor import Finding, examine
+from merilo.sandbox.doctor import Finding, examine, targets
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.launch import Start
 from merilo.sandbox.pool import Pool
-from merilo.sandbox.probes import PROBES
-from merilo.sandbox.program import Limits
+from merilo.sandbox.probes import PROBES, Sign
+from merilo.sandbox.program import Answer, Execution, Limits, Outcome
 
 LIMITS = Limits(wall_seconds=2, memory_bytes=256 << 20)
 
@@ -133,6 +134,70 @@ def test_what_one_wall_holds_needs_no_other() -> None:
         "it cannot become root",
         "the system is read-only",
     } & found == set()
+
+
+def test_every_sign_of_harm_is_seen() -> None:
+    nothing = Execution("probe", Outcome.EXCEPTION, (Answer(Outcome.EXCEPTION),))
+
+    def said(text: str) -> Execution:
+        return Execution("probe", Outcome.COMPLETED, (Answer(Outcome.COMPLETED, text),))
+
+    with targets() as aims:
+        assert not any(aims.shows(sign, nothing) for sign in Sign)
+        assert not aims.shows(Sign.ANSWER, said("None"))
+        assert aims.shows(Sign.ANSWER, said("a socket"))
+        assert aims.shows(Sign.SECRET, said(f"it is {aims.secret}"))
+        for address in (("127.0.0.1", aims.port), str(aims.folder / "socket")):
+            with socket.socket(socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX) as caller:
+                caller.connect(address)
+            assert aims.shows(Sign.CALL, nothing)
+            assert not aims.shows(Sign.CALL, nothing)  # one call is one sign
+        (aims.folder / "new").touch()
+        assert aims.shows(Sign.FOLDER, nothing)
+        (aims.folder / "new").unlink()
+        assert not aims.shows(Sign.FOLDER, nothing)
+        (aims.folder / "open").write_text("x")
+        assert aims.shows(Sign.FOLDER, nothing)
+        aims.bystander.kill()
+        aims.bystander.wait()
+        assert aims.shows(Sign.DEATH, nothing)
+
+
+class Untidy(Bubblewrap):
+    """A jail whose worker does not clear away what a program has written."""
+
+    def start(self, number: int, limits: Limits) -> Start:
+        start = super().start(number, limits)
+        start.command[-1] = (
+            "from merilo.sandbox.inside.scratch import Scratch; Scratch.sweep = lambda self: None; "
+            + start.command[-1]
+        )
+        return start
+
+
+def test_a_jail_that_hands_files_on_is_found_out() -> None:
+    jail_or_skip()
+    with Pool(1, backend=Untidy(interpreter()), limits=LIMITS) as pool:
+        found = broken(list(examine(pool)))
+    assert "of files, a program leaves the next nothing" in found
+    assert "of the environment, a program leaves the next nothing" not in found
+
+
+class Outliving(Bubblewrap):
+    """A jail that does not end with what holds it."""
+
+    def start(self, number: int, limits: Limits) -> Start:
+        start = super().start(number, limits)
+        start.command.remove("--die-with-parent")
+        return start
+
+
+def test_a_jail_that_outlives_its_worker_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    jail_or_skip()
+    monkeypatch.setattr("merilo.sandbox.doctor._DYING", 0.2)
+    with Pool(1, backend=Outliving(interpreter()), limits=LIMITS) as pool:
+        findings = list(examine(pool))
+    assert broken(findings) == {"a killed worker takes all its processes with it"}
 
 
 def test_limits_that_are_too_wide_are_found_out() -> None:
