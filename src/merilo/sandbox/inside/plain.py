@@ -1,24 +1,27 @@
 """The values that may cross between two processes, as JSON text.
 
-Nothing but data crosses: no code, no class, no method. A value of a subclass crosses as its plain base; what is no plain
-value at all crosses as an `Opaque`, which equals nothing but itself.
+Nothing but data crosses: no code, no class, no method. A value of a subclass crosses as its plain base, NumPy's numbers as
+Python's; what is no plain value at all crosses as an `Opaque`, which equals nothing but itself.
 
     text in JSON              value
     null, true, 1, 1.5, "a"   None, bool, an integer of at most 64 bits, float (NaN and Infinity too), str
     [...]                     list
     {"t": [...]}              tuple          {"d": [k, v, k, v]}   dict
     {"s": [...]}              set            {"f": [...]}          frozenset
-    {"i": "hex"}              other integer  {"b": "hex"}          bytes
+    {"i": "hex"}              other integer  {"b": "hex"}          bytes (and bytearray, memoryview)
+    {"n": [type, text]}       Decimal, Fraction
     {"c": [re, im]}           complex        {"r": [a, b, step]}   range
     {"g": [...]}              iterator       {"e": 0}              Ellipsis
-    {"o": [type, text]}       Opaque
+    {"o": [type, text]}       Opaque         {"o": [type, text, [...]]}   Collected
 """
 
 from __future__ import annotations
 
 import json
 import marshal
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from itertools import islice
 from json.encoder import encode_basestring_ascii
 from typing import Any
@@ -50,6 +53,24 @@ class Opaque:
 
     def __bool__(self) -> bool:
         raise TypeError(f"a {self.kind} is no plain value and has no truth here")
+
+
+class Collected(Opaque):
+    """Stands for a collection that stayed in the other process (a deque, a view of a dictionary, an array): its values came along.
+
+    Attributes:
+        values: what it holds.
+    """
+
+    def __init__(self, kind: str, text: str, values: list[object]) -> None:
+        super().__init__(kind, text)
+        self.values = values
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
 
 
 def dumps(value: object, *, opaque: bool = False) -> str:
@@ -90,7 +111,7 @@ def loads(text: str | bytes) -> object:
         KeyError,
         IndexError,
         AttributeError,
-        OverflowError,
+        ArithmeticError,
         RecursionError,
     ) as error:
         raise NotPlainError(f"not an encoded value: {type(error).__name__}") from None
@@ -174,14 +195,17 @@ _CONTAINERS: tuple[tuple[str | None, type, Callable[..., Iterator[object]]], ...
 
 
 def _rare(value: object, opaque: bool) -> str:
-    if isinstance(value, bytes):
-        return f'{{"b": "{bytes.hex(value)}"}}'
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f'{{"b": "{bytes(value).hex()}"}}'
     if isinstance(value, complex):
         return f'{{"c": [{_of_float(value.real)}, {_of_float(value.imag)}]}}'
     if isinstance(value, range):
         return f'{{"r": ["{value.start}", "{value.stop}", "{value.step}"]}}'
     if value is Ellipsis:
         return '{"e": 0}'
+    for name, module in _NUMBERS.items():
+        if module in sys.modules and isinstance(value, getattr(sys.modules[module], name)):
+            return f'{{"n": ["{name}", "{value}"]}}'
     if opaque:
         return _seen_from_outside(value)
     raise NotPlainError(f"a {type(value).__name__} is no plain value")
@@ -189,14 +213,30 @@ def _rare(value: object, opaque: bool) -> str:
 
 def _seen_from_outside(value: object) -> str:
     kind = type(value)
-    if hasattr(kind, "__index__"):
-        return _text(int(value.__index__()), opaque=True)  # type: ignore[attr-defined]  # asked for one line above
+    if kind.__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return _text(value.item(), opaque=True)  # type: ignore[attr-defined]  # a number of NumPy's
+    if hasattr(kind, "__index__") and not hasattr(kind, "__iter__"):  # NumPy's arrays have both, and no index
+        return _text(int(value.__index__()), opaque=True)  # type: ignore[attr-defined]  # as above
     if hasattr(kind, "__next__"):
-        values = list(islice(value, LONGEST_ITERATOR + 1))  # type: ignore[call-overload]  # an iterator
-        if len(values) > LONGEST_ITERATOR:
-            raise NotPlainError("an iterator that does not end")
-        return f'{{"g": {_row(values, opaque=True)}}}'
-    return f'{{"o": {_row([str(kind.__name__)[:100], repr(value)[:200]], opaque=True)}}}'
+        return f'{{"g": {_row(_values(value), opaque=True)}}}'
+    seen: list[object] = [str(kind.__name__)[:100], repr(value)[:200]]
+    if kind.__module__ in _COLLECTING and hasattr(kind, "__iter__"):
+        seen.append(_values(value))
+    return f'{{"o": {_row(seen, opaque=True)}}}'
+
+
+def _values(value: object) -> list[object]:
+    values = list(islice(value, LONGEST_ITERATOR + 1))  # type: ignore[call-overload]  # it iterates
+    if len(values) > LONGEST_ITERATOR:
+        raise NotPlainError("an iterator that does not end")
+    return values
+
+
+#: Where the types are at home whose values are taken along; a program's own type may be anything.
+_COLLECTING = frozenset({"builtins", "collections", "array", "numpy"})
+
+#: Numbers that are plain but no built-in type, and the modules that they come from.
+_NUMBERS = {"Decimal": "decimal", "Fraction": "fractions"}
 
 
 def _decoded(data: object) -> object:
@@ -221,5 +261,12 @@ _READERS: dict[str, Callable[[Any], object]] = {
     "c": lambda content: complex(*content),
     "r": lambda content: range(*(int(part) for part in content)),
     "e": lambda _: Ellipsis,
-    "o": lambda content: Opaque(str(content[0]), str(content[1])),
+    "n": lambda content: getattr(import_module(_NUMBERS[content[0]]), content[0])(content[1]),
+    "o": lambda content: _opaque(*content),
 }
+
+
+def _opaque(kind: str, text: str, values: list[object] | None = None) -> Opaque:
+    if values is None:
+        return Opaque(str(kind), str(text))
+    return Collected(str(kind), str(text), list(map(_decoded, values)))
