@@ -392,6 +392,20 @@ def test_a_version_finds_its_python_and_a_path_is_taken(tmp_path: Path) -> None:
         interpreter("/bin/true")
 
 
+def test_what_is_loaded_into_every_process_here_opens_no_folder_to_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = next(Path("/usr/lib").rglob("libm.so.6"), None)
+    if library is None:
+        pytest.skip("there is no libm in /usr/lib")
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.copy(library, home / "loaded.so")
+    (tmp_path / "python").symlink_to(interpreter().executable)
+    monkeypatch.setenv("LD_PRELOAD", str(home / "loaded.so"))
+    assert home not in interpreter(str(tmp_path / "python")).needs
+
+
 def test_a_version_that_is_not_here_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 here: install it"):
         interpreter("3.12.99")

@@ -118,6 +118,11 @@ def test_memory_is_shared_only_by_way_of_a_file(flags: int) -> None:
         assert refused == bool(flags & 0x01 and flags & 0x20)
 
 
+def test_nothing_is_synced_and_nobody_is_told(machine: str) -> None:
+    numbers = {"fsync": (74, 82), "fdatasync": (75, 83), "msync": (26, 227)}
+    assert {ask(machine, pair[machine == "aarch64"]) for pair in numbers.values()} == {ERRNO}
+
+
 @given(flags=st.integers(0, 2**32 - 1))
 def test_no_byte_is_sent_out_of_turn(flags: int) -> None:
     for machine, (sendto, sendmsg) in {"x86_64": (44, 46), "aarch64": (206, 211)}.items():

@@ -132,6 +132,8 @@ def _described(executable: str) -> Interpreter:
             timeout=60,
             check=True,
             stdin=subprocess.DEVNULL,
+            # What is loaded into every process here is not in the jail, and must not open the folder that it lies in.
+            env={name: text for name, text in os.environ.items() if name not in {"LD_PRELOAD", "LD_AUDIT"}},
         )
         facts = json.loads(answer.stdout)
         version = tuple(facts["version"])

@@ -3,8 +3,8 @@
 A list of what is allowed: what a Python interpreter and numeric libraries need of files, memory, time, signals and
 threads. All else is refused with `EPERM`: sockets (a socket pair apart), tracing, other processes' memory, namespaces,
 keys, shared memory that outlives its maker or its mapping, anonymous files, kernel modules, BPF, io_uring, clocks, and
-what later kernels bring (`ENOSYS`). Unless a program may be several processes, it can neither fork nor execute: of `clone`, only
-threads are left to it, and the one form that the worker uses and that the kernel itself refuses to whoever has no
+what later kernels bring (`ENOSYS`). Unless a program may be several processes, it can neither fork nor execute: of `clone`,
+only threads are left to it, and the one form that the worker uses and that the kernel itself refuses to whoever has no
 capability.
 
 The filter is classic BPF, assembled here; the worker installs it. Numbers: the kernel's `unistd` tables.
@@ -27,7 +27,7 @@ _ALLOWED: Final = {
         faccessat=269/48 faccessat2=439/439 readlink=89/- readlinkat=267/78 getdents=78/- getdents64=217/61
         getcwd=79/17 chdir=80/49 fchdir=81/50 rename=82/- renameat=264/38 renameat2=316/276 mkdir=83/- mkdirat=258/34
         rmdir=84/- unlink=87/- unlinkat=263/35 link=86/- linkat=265/37 symlink=88/- symlinkat=266/36 chmod=90/-
-        fchmod=91/52 fchmodat=268/53 truncate=76/45 ftruncate=77/46 fallocate=285/47 fsync=74/82 fdatasync=75/83
+        fchmod=91/52 fchmodat=268/53 truncate=76/45 ftruncate=77/46 fallocate=285/47
         dup=32/23 dup2=33/- dup3=292/24 utimensat=280/88 utime=132/- utimes=235/- umask=95/166
         statfs=137/43 fstatfs=138/44 fadvise64=221/223
     """,
@@ -41,7 +41,7 @@ _ALLOWED: Final = {
         getsockopt=55/209 getsockname=51/204 getpeername=52/205
     """,
     "memory": """
-        munmap=11/215 mprotect=10/226 mremap=25/216 madvise=28/233 brk=12/214 mincore=27/232 msync=26/227
+        munmap=11/215 mprotect=10/226 mremap=25/216 madvise=28/233 brk=12/214 mincore=27/232
         membarrier=324/283
     """,
     "signals": """
@@ -73,6 +73,9 @@ _ALLOWED: Final = {
         fork=57/- vfork=58/- execve=59/221 execveat=322/281
     """,
 }
+
+#: Passed over, and said to be done: what a program writes lies in memory, and all that it could sync is the machine's disk.
+_SPARED: Final = "fsync=74/82 fdatasync=75/83 msync=26/227"
 
 #: Only for programs that may be several processes.
 _PROCESSES: Final = _ALLOWED.pop("processes")
@@ -168,7 +171,7 @@ def docker_profile() -> dict[str, object]:
 
     It must let the worker make its namespaces; the worker's filter takes that from the programs.
     """
-    names = [entry.partition("=")[0] for entry in " ".join([*_ALLOWED.values(), _PROCESSES]).split()]
+    names = [entry.partition("=")[0] for entry in " ".join([*_ALLOWED.values(), _PROCESSES, _SPARED]).split()]
     names += [
         "clone",
         "clone3",
@@ -214,12 +217,9 @@ def _instructions(machine: str, several_processes: bool) -> list[Instruction]:
         Instruction(_JUMP_EQUAL, _CLONE3[column], if_false=1),
         Instruction(_RETURN, _ERRNO | errno.ENOSYS),
     ]
-    for first, last in _ranges(_numbers(column, several_processes)):
-        code += [
-            Instruction(_JUMP_NOT_LESS, first, if_false=2),
-            Instruction(_JUMP_GREATER, last, if_true=1),
-            Instruction(_RETURN, _ALLOW),
-        ]
+    table = " ".join([*_ALLOWED.values(), _PROCESSES if several_processes else ""])
+    code += _these(_numbers(table, column) - {_SOCKETPAIR[column]}, _ALLOW)
+    code += _these(_numbers(_SPARED, column), _ERRNO)  # no error: nought
     return [
         *code,
         Instruction(_JUMP_GREATER, _LAST_KNOWN, if_false=1),
@@ -268,10 +268,20 @@ def _clone_rules(several_processes: bool) -> list[Instruction]:
     ]
 
 
-def _numbers(column: int, several_processes: bool) -> list[int]:
-    table = " ".join([*_ALLOWED.values(), _PROCESSES if several_processes else ""])
+def _numbers(table: str, column: int) -> set[int]:
     entries = [entry.partition("=")[2].split("/")[column] for entry in table.split()]
-    return sorted({int(entry) for entry in entries if entry != "-"} - {_SOCKETPAIR[column]})
+    return {int(entry) for entry in entries if entry != "-"}
+
+
+def _these(numbers: set[int], verdict: int) -> list[Instruction]:
+    code = []
+    for first, last in _ranges(sorted(numbers)):
+        code += [
+            Instruction(_JUMP_NOT_LESS, first, if_false=2),
+            Instruction(_JUMP_GREATER, last, if_true=1),
+            Instruction(_RETURN, verdict),
+        ]
+    return code
 
 
 def _ranges(numbers: list[int]) -> list[tuple[int, int]]:
