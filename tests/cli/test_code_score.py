@@ -302,6 +302,12 @@ def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data
     assert again.json["per_problem"][0]["outcomes"] == first.json["per_problem"][0]["outcomes"]
     assert json.loads((tmp_path / "out" / "score.json").read_text())["metrics"] == again.json["metrics"]
     assert len((tmp_path / "out" / "generations.jsonl").read_text().splitlines()) == 20
+    shown = score(path, data, "--out", tmp_path / "out")
+    assert "20  distinct, all judged before" in shown.out
+    whole = verdicts.splitlines(keepends=True)
+    (tmp_path / "out" / "verdicts.jsonl").write_bytes(b"".join(whole[:6]))
+    shown = score(path, data, "--out", tmp_path / "out")
+    assert "20  distinct, 5 judged before, the others" in shown.out
 
 
 @pytest.mark.parametrize(("change", "words"), [

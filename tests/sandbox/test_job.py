@@ -10,7 +10,7 @@ import pytest
 from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
 
 from merilo.datasets import examples
-from merilo.errors import DataError
+from merilo.errors import DataError, InputError
 from merilo.sandbox.completions import count_completions
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.export import write_generations, write_outputs
@@ -98,6 +98,15 @@ def test_the_outputs_are_a_submissions(tmp_path, data):
             ]
         }
     }
+
+
+def test_a_file_that_is_changed_while_it_is_scored_has_no_score(tmp_path, data):
+    problems = read_problems(data)
+    path = write_lines(tmp_path / "c.jsonl", completion(1, "    return 2 * x"))
+    census = count_completions(path, problems)
+    write_lines(path, completion(1, "    return 2 * x"), completion(1, "    return x"))
+    with open_ledger(None, {}) as book, pytest.raises(InputError, match=r"c\.jsonl: was changed while"):
+        run_job(Job(problems, path, census), book, JAILS.open)
 
 
 def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path):

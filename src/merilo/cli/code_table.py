@@ -90,7 +90,7 @@ def show(report: Report, *, per_problem: bool) -> None:
         table.add_row(score.name, _shown(score))
     tally = report.tally
     table.add_row("generations", f"{tally.generations}  of {len(tally.problems)} problems")
-    table.add_row("programs", f"{tally.programs}  distinct, {report.rate:.0f} judged a second")
+    table.add_row("programs", f"{tally.programs}  distinct, {_judged(report)}")
     for result, count in tally.results.most_common():
         # A name that a program or a file gave is no markup.
         table.add_row(f"  {result.words}", Text(_with_exceptions(count, result, tally.exceptions)))
@@ -106,6 +106,14 @@ def show(report: Report, *, per_problem: bool) -> None:
     console.print(table)
     if per_problem:
         console.print(_problems(report))
+
+
+def _judged(report: Report) -> str:
+    if not report.resumed:
+        return f"{report.rate:.0f} judged a second"
+    if report.resumed >= report.tally.programs:
+        return "all judged before"
+    return f"{report.resumed} judged before, the others {report.rate:.0f} a second"
 
 
 def _problems(report: Report) -> object:

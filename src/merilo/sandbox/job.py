@@ -13,6 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Protocol
 
+from merilo.errors import InputError
+from merilo.files import sha256 as hash_of
 from merilo.sandbox.completions import Census, Generation, read_completions
 from merilo.sandbox.ledger import Ledger, Standing
 from merilo.sandbox.problems import Problem
@@ -188,6 +190,7 @@ def run_job(
         The generations, in the order of the file; their verdicts stand in the ledger.
 
     Raises:
+        InputError: the file was changed after its census: the verdicts would not be those of what is named.
         MeriloError: what reading, running and writing raise.
     """
     run = _Run(job, ledger, tell)
@@ -198,4 +201,6 @@ def run_job(
         with open_executor(job.workers, quiet=True) as pool:
             run.take(pool.run(run.due_programs(due)), len(due), quiet=True)
         ledger.sync()
+    if hash_of(job.completions) != job.census.sha256:
+        raise InputError("was changed while it was scored; score it when it is whole", file=job.completions)
     return run.entries
