@@ -208,9 +208,10 @@ PROCESSES = [
     ),
     Attack(
         "become another program that stays",
-        "import os, sys\ndef attack():\n    code = 'import ctypes, time; ctypes.CDLL(None).prctl(15, b\"@NAME@\", 0, 0, 0); time.sleep(30)'\n"
-        "    os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, '-S', '-c', 'import os; os.setsid(); ' + code])\n"
-        "    __import__('time').sleep(0.5)",
+        "import os, sys\ndef attack():\n    ready, done = os.pipe()\n    os.set_inheritable(done, True)\n"
+        '    code = \'import ctypes, os, time; os.setsid(); ctypes.CDLL(None).prctl(15, b"@NAME@", 0, 0, 0); os.write(%d, b"x"); time.sleep(30)\'\n'
+        "    os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, '-S', '-c', code % done])\n"
+        "    os.close(done)\n    os.read(ready, 1)",
         leaves_processes,
     ),
     Attack(

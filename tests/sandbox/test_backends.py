@@ -60,7 +60,7 @@ def verdicts(pool: Pool) -> dict[str, tuple[Outcome, tuple[str | None, ...], str
 
 @pytest.fixture(scope="module")
 def expected() -> dict[str, tuple[Outcome, tuple[str | None, ...], str]]:
-    with jailed(Limits(wall_seconds=1)) as pool:
+    with jailed(Limits(wall_seconds=2)) as pool:
         return verdicts(pool)
 
 
@@ -83,7 +83,7 @@ def test_outcomes_are_what_they_should_be(
 def test_verdicts_are_the_same_on_every_python(
     python: str, expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]]
 ) -> None:
-    with jailed(Limits(wall_seconds=1), python=python) as pool:
+    with jailed(Limits(wall_seconds=2), python=python) as pool:
         got = verdicts(pool)
         assert pool.python == python
     assert got == expected
@@ -92,7 +92,7 @@ def test_verdicts_are_the_same_on_every_python(
 RUNNER = """
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Program
-with Pool.open(1, python={python!r}, limits=Limits(wall_seconds=1)) as pool:
+with Pool.open(1, python={python!r}, limits=Limits(wall_seconds=2)) as pool:
     print(ascii({{one.id: (one.outcome.value, one.texts, one.error) for one in pool.run({programs!r})}}))
 """
 
@@ -146,7 +146,7 @@ def test_a_worker_without_rights_makes_its_own_namespaces(
     expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]],
 ) -> None:
     jail_or_skip()
-    with Pool(1, backend=Container(interpreter()), limits=Limits(wall_seconds=1)) as pool:
+    with Pool(1, backend=Container(interpreter()), limits=Limits(wall_seconds=2)) as pool:
         assert verdicts(pool) == expected
         # Neither the worker nor its keeper can be looked into by way of /proc, although all have one user.
         source = (
@@ -237,6 +237,25 @@ def test_an_ordinary_users_jail_forbids_user_namespaces_even_without_the_filter(
         "    print([e.texts for e in pool.run([Program('1', source, 'f', ({},))])])\n"
     )
     assert ast.literal_eval(said_to_nobody(code)) == [("(-1, [])",)]
+
+
+def test_bounds_that_are_lower_already_are_kept() -> None:
+    """Who scores may have little himself: nobody gives his programs more than he has."""
+    jail_or_skip()
+    code = (
+        "from merilo.sandbox.pool import Pool\nfrom merilo.sandbox.program import Limits, Program\n"
+        "source = 'import resource\\ndef f():\\n    return [resource.getrlimit(n) for n in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)]'\n"
+        "with Pool.open(1, limits=Limits(open_files=64, file_bytes=2 ** 20)) as pool:\n"
+        "    print(*[e.texts[0] for e in pool.run([Program('1', source, 'f', ({},))])])"
+    )
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'ulimit -n 40; exec "$0" -c "$1"', sys.executable, code],
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{[(40, 40), (2**20, 2**20)]}\n"
 
 
 def test_no_group_of_roots_is_a_programs() -> None:

@@ -81,7 +81,7 @@ def test_any_text_is_a_program_with_one_outcome_and_a_healthy_pool(source: str, 
 
 @pytest.fixture(scope="module")
 def any_pool():
-    with jailed(Limits(wall_seconds=1)) as pool:
+    with jailed(Limits(wall_seconds=2)) as pool:
         yield pool
 
 
@@ -165,8 +165,8 @@ def test_too_little_memory_even_to_read_the_program_is_called_so() -> None:
 @pytest.mark.parametrize("which", [2, 3], ids=["worker", "nursery"])
 def test_a_worker_that_is_stuck_is_replaced(which: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker ends late programs; the pool ends late workers."""
-    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.1)
-    with jailed(Limits(wall_seconds=0.5)) as pool:
+    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 1.0)
+    with jailed(Limits(wall_seconds=1)) as pool:
         processes = everything_of(pool)
         os.kill(processes[which], signal.SIGSTOP)
         assert is_healthy(pool)
@@ -188,13 +188,13 @@ class Slow(NoJail):
 
     def start(self, number: int, limits: Limits) -> Start:
         start = super().start(number, limits)
-        code = f"import time; time.sleep(1.5); {start.command[-1]}"
+        code = f"import time; time.sleep(3); {start.command[-1]}"
         return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
 
 
 def test_the_start_of_a_worker_is_not_a_programs_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.1)
-    with Pool(1, backend=Slow(interpreter()), limits=Limits(wall_seconds=0.5)) as pool:
+    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 1.0)
+    with Pool(1, backend=Slow(interpreter()), limits=Limits(wall_seconds=1)) as pool:
         (execution,) = pool.run([asked("1")])
     assert (execution.texts, execution.attempts) == (("1",), 1)
 

@@ -221,7 +221,7 @@ def is_heard(arena: Arena, execution: Execution) -> bool:
 
 def kills_the_victim(arena: Arena, execution: Execution) -> bool:
     with contextlib.suppress(subprocess.TimeoutExpired):
-        arena.victim.wait(0.2)
+        arena.victim.wait(1)
     return arena.victim.returncode is not None
 
 
