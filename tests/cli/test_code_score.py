@@ -441,6 +441,17 @@ def test_programs_are_not_given_the_folder_of_the_right_answers(tmp_path, data):
         assert "which programs must not see; choose another folder" in done.complaint
 
 
+@pytest.mark.parametrize("option", ["--out", "--outputs", "--json"])
+def test_programs_are_not_given_what_others_answered(tmp_path, data, option):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    done = score(path, data, "--packages", packages, option, packages / "here")
+    assert done.status == 2
+    assert "which programs must not see; choose another folder" in done.complaint
+    assert list(packages.iterdir()) == []
+
+
 def test_file_names_need_not_be_utf8(tmp_path, data):
     def odd(name: str) -> Path:
         return tmp_path / os.fsdecode(name.encode() + b"\xff")

@@ -151,8 +151,8 @@ def _refuse_places(
         raise UsageError("must be a file; only --json prints on standard output", field="--outputs")
     kept = [out / name for name in KEPT] if out else []
     refuse_json(json_to, read)
-    for written in [*([outputs] if outputs else []), *kept]:
-        refuse_existing(written, force=True, needed=read)
+    for path in [*([outputs] if outputs else []), *kept]:
+        refuse_existing(path, force=True, needed=read)
     if out and not (out / VERDICTS).exists():
         for path in kept:
             if path.exists():
@@ -164,9 +164,11 @@ def _refuse_places(
     # The score may be asked for by both of its names.
     _refuse_same(json_file, [path for path in kept if path.name != SCORE])
     _refuse_same(outputs, [*kept, *([json_file] if json_file else [])])
-    for path in [*kept, *([outputs] if outputs else []), *([json_file] if json_file else [])]:
+    written = [*kept, *([outputs] if outputs else []), *([json_file] if json_file else [])]
+    for path in written:
         refuse_unwritable(path)
-    for one in read if packages and packages.is_dir() else []:
+    # What right programs answered tells as much as the gold.
+    for one in [*read, *written] if packages and packages.is_dir() else []:
         if Path(os.path.realpath(one)).is_relative_to(os.path.realpath(str(packages))):
             raise UsageError(
                 f"'{packages}' holds {one}, which programs must not see; choose another folder",
