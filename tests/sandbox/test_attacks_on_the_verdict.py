@@ -346,6 +346,23 @@ def test_a_failure_told_at_length_costs_the_judge_nothing(pool: Pool) -> None:
     assert is_healthy(pool)
 
 
+def test_what_one_program_answered_takes_no_memory_from_the_next_ones_check() -> None:
+    """Ranges are small until a check makes lists of them; then an exception keeps the check's frame."""
+    greedy = "def attack(x):\n    if x == 9:\n        raise ValueError\n    return range(2 * 10 ** 6)"
+    checks = {
+        greedy: "got = [list(candidate(n)) for n in range(3)]\n    assert candidate(9) == 3",
+        "def attack(x):\n    return x": f"assert len(bytearray({240 * 2**20})) and candidate(1) == 1",
+    }
+    programs = [
+        Program(str(number), source, "attack", Check(f"def check(candidate):\n    {body}"))
+        for number, (source, body) in enumerate(checks.items())
+    ]
+    with jailed(Limits(wall_seconds=10, memory_bytes=450 * 2**20)) as pool:
+        found = {execution.id: execution for execution in pool.run(programs)}
+    assert found["0"].outcome is Outcome.EXCEPTION
+    assert found["1"].outcome is Outcome.COMPLETED, found["1"]
+
+
 def test_a_check_that_is_broken_refuses_and_says_so(pool: Pool) -> None:
     execution = only(pool, "def attack():\n    return 1", Check("def check(candidate) nonsense"))
     assert execution.outcome is Outcome.REFUSED

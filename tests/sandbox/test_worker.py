@@ -221,3 +221,9 @@ def test_all_threads_that_a_program_may_have_fit_into_its_memory(pool: Pool) -> 
         "    for thread in threads:\n        thread.start()\n    for thread in threads:\n        thread.join()\n    return len(found)"
     )
     assert only(pool, source).texts == (str(threads),)
+
+
+def test_no_core_of_a_program_is_kept_or_collected(pool: Pool) -> None:
+    """A limit of one byte: of none, a kernel that passes cores to a program takes no notice."""
+    source = "import resource\ndef attack():\n    return resource.getrlimit(resource.RLIMIT_CORE)"
+    assert only(pool, source).texts == ("(1, 1)",)

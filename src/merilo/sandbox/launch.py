@@ -95,7 +95,7 @@ def kernel_limits(limits: Limits) -> dict[str, int | None]:
         "files": limits.open_files,
         "file_size": limits.file_bytes,
         "tasks": tasks(limits),
-        "core": 0,
+        "core": 1,  # bytes: with 0, the kernel may still pass the memory to a program that collects cores
     }
 
 

@@ -11,6 +11,7 @@ module. A verdict is a record as the harness writes them, with these words besid
 from __future__ import annotations
 
 import builtins
+import gc
 import json
 import os
 from _socket import socket  # `socket` loads much, and every fork would pay
@@ -174,6 +175,7 @@ class Referee:
     @staticmethod
     def judge_for_ever(worker: socket, longest: int) -> None:
         """The process's life: a check, a verdict, and again, until the worker hangs up."""
+        gc.freeze()
         while True:
             handed = frames.take_over(worker)
             job = frames.read(worker.fileno())
@@ -183,6 +185,9 @@ class Referee:
             verdict = judge(json.loads(job), link, longest)
             os.close(link)
             frames.write(worker.fileno(), json.dumps(verdict).encode("ascii"))
+            # A check and its failure refer to themselves, and would keep what this program answered until the next has
+            # no memory left.
+            gc.collect()
 
 
 def _verdict(candidate: Candidate, error: BaseException) -> Record:
