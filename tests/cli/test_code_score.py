@@ -86,6 +86,16 @@ def test_people_get_a_table(tmp_path, data):
     assert "0.5000" in done.out
     assert "wrong answer 1" in done.out
     assert "pass@5" not in done.out
+    assert "without code" not in done.out
+
+
+def test_answers_without_code_are_counted_for_people(tmp_path, data):
+    rows = [completion(1, "I cannot do that."), completion(1, RIGHT), completion(2, "")]
+    done = score(write_lines(tmp_path / "c.jsonl", *rows), data)
+    assert (
+        " ".join(done.out.replace("│", "").split("without code")[1].split()[:8])
+        == "2, of which the stub alone was run"
+    )
 
 
 @pytest.mark.parametrize("name", ["[/red]", "[bold]x", "\x1b[31mx\x07", ":smile:", "x\ny"])

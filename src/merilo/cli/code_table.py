@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from merilo.cli import tame
 from merilo.metrics.score import Score
+from merilo.sandbox.extraction import NOTHING
 from merilo.sandbox.job import Step
 from merilo.sandbox.tally import ProblemTally, Tally
 from merilo.sandbox.verdicts import Result
@@ -94,6 +95,8 @@ def show(report: Report, *, per_problem: bool) -> None:
     for result, count in tally.results.most_common():
         # A name that a program or a file gave is no markup.
         table.add_row(f"  {result.words}", Text(_with_exceptions(count, result, tally.exceptions)))
+    if empty := sum(count for rule, count in tally.rules.items() if rule.endswith(f": {NOTHING}")):
+        table.add_row("without code", f"{empty}, of which the stub alone was run")
     retries = tally.retries
     if retries.timeouts:
         table.add_row(

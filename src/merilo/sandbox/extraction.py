@@ -23,6 +23,9 @@ Place = Literal["bare", "fenced", "unclosed fence", "before a fence", "between p
 #: What the code was.
 Form = Literal["body", "body, shifted", "function", "module", "nothing"]
 
+#: The form of an answer in which no code was found.
+NOTHING: Final = "nothing"
+
 #: What ends a model's answer when its client has not taken it away.
 _END_MARK: Final = re.compile(
     r"<\|(?:endoftext|im_end|eot_id|eom_id|end|return|file_sep|fim_\w+|end_of_text)\|>|<end_of_turn>"
@@ -268,7 +271,7 @@ def _definition(segment: list[Statement], name: str) -> int | None:
 def _complete(layout: Layout, stub: Stub, code: _Code) -> Extraction:
     """Make a program of the code that was found, perhaps with prose around."""
     if not layout.segments:
-        return _program(stub.prompt, code.place, "nothing")
+        return _program(stub.prompt, code.place, NOTHING)
     defining = [part for part in layout.segments if _definition(part, stub.entry_point) is not None]
     if defining:
         first = layout.begins_with_code() and defining[0] is layout.segments[0]
