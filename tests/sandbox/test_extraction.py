@@ -208,6 +208,16 @@ def test_the_last_block_that_defines_the_function_is_the_models_last_word():
     )
 
 
+@pytest.mark.parametrize("hollow", ["", "    ...\n", "    pass\n", "    # your code here\n"])
+def test_a_stub_that_is_shown_again_is_no_last_word(hollow):
+    stub = PROMPT + hollow
+    assert answers(f"```python\n{WHOLE}```\nWhat was asked:\n```python\n{stub}```") == 6
+    assert answers(f"```python\n{stub}```\nThe answer:\n```python\n{WHOLE}```") == 6
+    assert answers(f"{stub}\nThat was asked.\n\n{WHOLE}") == 6
+    assert answers(f"{stub}\n{WHOLE}") == 6
+    assert answers(f"```python\n{stub}\n{WHOLE}```") == 6
+
+
 def test_imports_and_helpers_in_blocks_of_their_own_are_found():
     helper = "```python\nimport functools as f, os.path\n```\nThen:\n```\n@f.lru_cache\ndef one(x):\n    return START + x\n\nSTART = 0\none('no number')\n```"
     main = "```python\ndef total(numbers):\n    return sum(map(one, numbers))\n```"
@@ -295,7 +305,7 @@ def test_helpers_between_prose_are_found_above_as_below():
 
 
 @pytest.mark.parametrize(
-    "word", ["Готово", "готово", "Да, конечно", "Sure, here:", "\\begin{code}", "\\boxed{"]
+    "word", ["Готово", "готово", "Да, конечно", "Sure, here:", "\\begin{code}", "\\boxed{", "* * *", "- - -"]
 )
 def test_words_alone_are_no_code(word):
     assert answers(f"{word}\n{WHOLE}") == 6

@@ -15,7 +15,8 @@ from typing import Final, Literal
 
 from merilo.sandbox.definitions import Definition, end_of_block, needed, read_definitions
 from merilo.sandbox.fences import Block, read_fences
-from merilo.sandbox.layout import KEYWORDS, Layout, Statement, read_layout
+from merilo.sandbox.layout import Layout, Statement, read_layout
+from merilo.sandbox.spoken import spoken, with_plain_line_ends
 
 #: Where in the answer the code stood.
 Place = Literal["bare", "fenced", "unclosed fence", "before a fence", "between prose"]
@@ -26,26 +27,8 @@ Form = Literal["body", "body, shifted", "function", "module", "nothing"]
 #: The form of an answer in which no code was found.
 NOTHING: Final = "nothing"
 
-#: What ends a model's answer when its client has not taken it away.
-_END_MARK: Final = re.compile(
-    r"<\|(?:endoftext|im_end|eot_id|eom_id|end|return|file_sep|fim_\w+|end_of_text)\|>|<end_of_turn>"
-    r"|<｜end▁of▁sentence｜>"
-)
-#: The same, where programs may well hold it elsewhere.
-_LAST_MARKS: Final = ("</s>", "<eos>", "<pad>", "<EOT>")
-#: What begins the answer where a model thinks in a channel of its own.
-_FINAL: Final = "<|channel|>final<|message|>"
-#: What stands around the part of an answer in which a model thinks aloud.
-_THOUGHTS: Final = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-)
-#: "Answer: return x": a label on the line where the code begins.
-_LABELLED: Final = re.compile(r"\s*(?P<word>[^\W\d]\w*):[ \t]*(?=(?:async|def|from|import|return)\b)")
-#: The whole answer as code in a sentence.
-_QUOTED: Final = re.compile(r"\s*(?P<mark>``?)(?!`)(?P<code>[^`]+)(?P=mark)\s*")
+#: What a stub's body holds: its docstring, and what stands for what is missing.
+_HOLLOW: Final = re.compile(r"[rRuU]?[\"']|\.\.\.|pass\b|raise NotImplementedError\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +90,7 @@ class Stub:
             >>> Stub.read("import math\n\ndef area(r):\n  ", "area")
             Stub(prompt='import math\n\ndef area(r):\n', entry_point='area', preamble='import math\n\n', indent='    ')
         """
-        prompt = _lines(prompt).rstrip() + "\n"
+        prompt = with_plain_line_ends(prompt).rstrip() + "\n"
         found = re.search(
             rf"^(?:async[ \t]+)?def[ \t]+{re.escape(entry_point)}[ \t]*[(\[]", prompt, re.MULTILINE
         )
@@ -138,7 +121,7 @@ def extract(completion: str, stub: Stub) -> Extraction:
         >>> extract("return 2 * x", stub).source
         'def double(x):\n    return 2 * x\n'
     """
-    text = _answer(completion)
+    text = spoken(completion)
     if _is_plain_body(text, stub):
         return _program(stub.prompt + text.lstrip("\n"), "bare", "body")
     marked = read_fences(text)
@@ -169,49 +152,6 @@ def extract(completion: str, stub: Stub) -> Extraction:
     return _complete(layout, stub, _Code("bare" if alone else "between prose"))
 
 
-def _answer(completion: str) -> str:
-    """The completion without what the model thought aloud, without its end mark, and without a label before code."""
-    text = _lines(completion)
-    for opening, closing in _THOUGHTS:
-        text = _spoken(text, opening, closing)
-    text = _without_last_marks(_END_MARK.split(text.rpartition(_FINAL)[2], maxsplit=1)[0])
-    if quoted := _QUOTED.fullmatch(text):
-        return quoted["code"]
-    label = _LABELLED.match(text)
-    return text[label.end() :] if label and label["word"] not in KEYWORDS else text
-
-
-def _without_last_marks(text: str) -> str:
-    end = len(text)
-    while (bare := _end_without_blanks(text, end)) and text.endswith(_LAST_MARKS, 0, bare):
-        end = text.rindex("<", 0, bare)
-    return text[:end]
-
-
-def _end_without_blanks(text: str, end: int) -> int:
-    while end and text[end - 1].isspace():
-        end -= 1
-    return end
-
-
-def _spoken(text: str, opening: str, closing: str) -> str:
-    """What stands behind the last thought; where no code does, what stands around the thoughts."""
-    before, mark, after = text.rpartition(closing)
-    if not mark or opening not in before or read_layout(after).segments:
-        return after
-    kept = []
-    position = 0
-    while (start := text.find(opening, position)) >= 0 and (end := text.find(closing, start)) >= 0:
-        kept.append(text[position:start])
-        position = end + len(closing)
-    return "".join(kept) + text[position:].rpartition(closing)[2]
-
-
-def _lines(text: str) -> str:
-    """The text with the line ends that Python sees."""
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-
-
 def _is_plain_body(text: str, stub: Stub) -> bool:
     """Whether every line is indented as the stub's body is: what a base model writes, told without reading it."""
     first = text.lstrip("\n")
@@ -236,9 +176,9 @@ def _definitions(blocks: list[Block]) -> list[Definition]:
 
 def _choose(blocks: list[Block], stub: Stub) -> Block | None:
     """The last block that defines the entry point; else one with a body: of Python, of no language, of any."""
-    defining = [block for block in blocks if _defines(block, stub)]
-    if defining:
-        return defining[-1]
+    read = [(block, read_layout(block.code).segments) for block in blocks]
+    if defining := _solid([part for _, segments in read for part in segments], stub.entry_point):
+        return next(block for block, segments in read if any(part is defining[-1] for part in segments))
 
     def rank(block: Block) -> tuple[bool, int]:
         segments = read_layout(block.code).segments
@@ -261,18 +201,34 @@ def _answers(layout: Layout, stub: Stub) -> bool:
 
 
 def _definition(segment: list[Statement], name: str) -> int | None:
-    """Which statement of the outermost level binds this name."""
-    for number, statement in enumerate(segment):
-        if statement.indent == segment[0].indent and statement.bound == name:
-            return number
-    return None
+    """Which statement of the outermost level binds this name, to more than a stub where there is a choice."""
+    found = [
+        number
+        for number, statement in enumerate(segment)
+        if statement.indent == segment[0].indent and statement.bound == name
+    ]
+    return next((number for number in found if not _is_hollow(segment, number)), found[0] if found else None)
+
+
+def _is_hollow(segment: list[Statement], number: int) -> bool:
+    """Whether a definition is the stub again: a docstring, an ellipsis, nothing."""
+    body = segment[number + 1 : end_of_block(segment, number)]
+    return segment[number].opens_block and all(_HOLLOW.match(statement.text) for statement in body)
+
+
+def _solid(segments: Sequence[list[Statement]], name: str) -> list[list[Statement]]:
+    """Those that define the name to more than a stub; where none does, those that define it at all."""
+    defining = [(part, number) for part in segments if (number := _definition(part, name)) is not None]
+    return [part for part, number in defining if not _is_hollow(part, number)] or [
+        part for part, _ in defining
+    ]
 
 
 def _complete(layout: Layout, stub: Stub, code: _Code) -> Extraction:
     """Make a program of the code that was found, perhaps with prose around."""
     if not layout.segments:
         return _program(stub.prompt, code.place, NOTHING)
-    defining = [part for part in layout.segments if _definition(part, stub.entry_point) is not None]
+    defining = _solid(layout.segments, stub.entry_point)
     if defining:
         first = layout.begins_with_code() and defining[0] is layout.segments[0]
         segment = defining[0] if first or code.whole else defining[-1]

@@ -41,7 +41,7 @@ _BOUND: Final = re.compile(r"(?:async\s+)?(?:def|class)\s+(\w+)|([^\W\d]\w*)\s*(
 _FOREIGN: Final = re.compile(r"[^\w\s()\[\]{}:;,.+\-*/%@&|^~<>=!\\]|!(?!=)")
 #: Bullets, numbers of a list, rules, headings in bold, quotations, tables, tags, commands: no statement begins so.
 _MARKUP: Final = re.compile(
-    r"[-*+]\s+[^\W\d]|\d+[.)]\s|[-=*_]{3,}\s*$|\*\*|[<>|%/&^=!,;:?]|\\\w|\.(?!\.\.|\d)"
+    r"[-*+]\s+[^\W\d]|\d+[.)]\s|(?:[-=*_][ \t]*){3,}$|\*\*|[<>|%/&^=!,;:?]|\\\w|\.(?!\.\.|\d)"
 )
 _LABEL: Final = re.compile(r"(?!else\b|try\b|finally\b|except\b)[^\W\d]\w*:\s*$|[A-Z]\w*:(?!.*=)")
 #: "Done", "готово", "Yes, sure:", "python": no statement that does anything.
