@@ -216,6 +216,9 @@ def test_a_stub_that_is_shown_again_is_no_last_word(hollow):
     assert answers(f"{stub}\nThat was asked.\n\n{WHOLE}") == 6
     assert answers(f"{stub}\n{WHOLE}") == 6
     assert answers(f"```python\n{stub}\n{WHOLE}```") == 6
+    assert answers(f"```python\n{stub}```\nThe body:\n\n    return sum(numbers)\n") == 6
+    assert answers(f"{stub}```python\n    return sum(numbers)\n```") == 6
+    assert answers(f"{stub}```\n    return sum(numbers)\n```") == 6
 
 
 def test_imports_and_helpers_in_blocks_of_their_own_are_found():

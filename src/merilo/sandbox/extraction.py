@@ -127,19 +127,16 @@ def extract(completion: str, stub: Stub) -> Extraction:
     marked = read_fences(text)
     if marked is not None:
         before = read_layout(marked.before)
-        if marked.bare and before.begins_with_code():
+        begun = before.begins_with_code() and not _is_stub(before, stub)
+        if marked.bare and begun:
             return _complete(before, stub, _Code("before a fence"))
         block = _choose(marked.blocks, stub)
-        if (
-            block is not None
-            and not before.begins_with_code()
-            and not _answers(read_layout(block.code), stub)
-        ):
+        if block is not None and not begun and not _answers(read_layout(block.code), stub):
             # Only an example or what a call prints stands in fences: the answer may stand beside them.
             outside = read_layout(marked.outside)
             if _answers(outside, stub):
                 return _complete(outside, stub, _Code("between prose"))
-        if block is not None and not (before.begins_with_code() and not _defines(block, stub)):
+        if block is not None and not (begun and not _defines(block, stub)):
             place: Place = "fenced" if block.closed else "unclosed fence"
             others = [
                 other for other in marked.blocks if other is not block and not _is_other_language(other)
@@ -194,10 +191,17 @@ def _defines(block: Block, stub: Stub) -> bool:
 
 
 def _answers(layout: Layout, stub: Stub) -> bool:
-    """Whether code can be told to be an answer: it defines the entry point, or it returns."""
-    return any(
-        _definition(segment, stub.entry_point) is not None or _returns(segment) for segment in layout.segments
-    )
+    """Whether code can be told to be an answer: it defines the entry point to more than a stub, or it returns."""
+    for segment in layout.segments:
+        number = _definition(segment, stub.entry_point)
+        if _returns(segment) or (number is not None and not _is_hollow(segment, number)):
+            return True
+    return False
+
+
+def _is_stub(layout: Layout, stub: Stub) -> bool:
+    """Whether code is what was asked and nothing else."""
+    return bool(_solid(layout.segments, stub.entry_point)) and not _answers(layout, stub)
 
 
 def _definition(segment: list[Statement], name: str) -> int | None:
