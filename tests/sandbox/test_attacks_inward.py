@@ -62,6 +62,17 @@ def attack():
     return 'took it'
 """
 
+#: The kernel's memory, which no limit of a process's own counts.
+TIMERS = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def attack():
+    timer = ctypes.c_void_p()
+    for _ in range(20_000):
+        if libc.timer_create(1, None, ctypes.byref(timer)):
+            raise OSError(ctypes.get_errno(), 'no more')
+"""
+
 MEMORY = [
     Bomb("one large block", "def attack():\n    return len(bytearray(10 ** 10))", {Outcome.MEMORY}),
     Bomb("a list that grows", "def attack():\n    a = [0]\n    while True:\n        a += a", {Outcome.MEMORY}),
@@ -71,6 +82,8 @@ MEMORY = [
     Bomb("memory that nobody names", "def attack():\n    try:\n        while True:\n            attack.kept = getattr(attack, 'kept', []) + [bytearray(2 ** 24)]\n    except MemoryError:\n        del attack.kept\n        raise", {Outcome.MEMORY}),
     Bomb("shared memory that stays whole while one page of it is mapped", UNMAPPED.format(flags="0x21", descriptor="-1"), {Outcome.FORBIDDEN}),
     Bomb("the same by way of a device", UNMAPPED.format(flags="1", descriptor="os.open('/dev/zero', 2)"), {Outcome.EXCEPTION}),
+    Bomb("timers without end", TIMERS, {Outcome.FORBIDDEN, Outcome.EXCEPTION}),
+    Bomb("large pipes", "import fcntl, os\ndef attack():\n    return [fcntl.fcntl(os.pipe()[1], 1031, 2 ** 20) for _ in range(20)]", {Outcome.FORBIDDEN}),
     Bomb("a file in memory", "import os\ndef attack():\n    return os.memfd_create('x')", {Outcome.FORBIDDEN}),
     Bomb("shared memory that stays", "import ctypes\ndef attack():\n    key = ctypes.CDLL(None, use_errno=True).shmget(77, 4096, 0o1666)\n    if key < 0:\n        raise OSError(ctypes.get_errno(), 'no')\n    return key", {Outcome.FORBIDDEN}),
 ]  # fmt: skip

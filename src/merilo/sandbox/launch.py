@@ -17,6 +17,8 @@ PACKAGES: Final = "/packages"
 SCRATCH: Final = ("/tmp", "/dev/shm")  # noqa: S108 - inside the jail, and only there
 _START: Final = "from merilo.sandbox.inside.start import main; main()"
 ARGUMENTS: Final = ("-S", "-s", "-c", _START)
+#: Signals that may wait at a time, and timers that may be set: the kernel keeps memory for each, by the hundred thousand.
+SIGNALS: Final = 1024
 ENVIRONMENT: Final = {
     "HOME": SCRATCH[0],
     "LANG": "C.UTF-8",
@@ -95,6 +97,7 @@ def kernel_limits(limits: Limits) -> dict[str, int | None]:
         "files": limits.open_files,
         "file_size": limits.file_bytes,
         "tasks": tasks(limits),
+        "signals": SIGNALS,
         "core": 1,  # bytes: with 0, the kernel may still pass the memory to a program that collects cores
     }
 

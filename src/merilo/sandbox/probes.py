@@ -75,6 +75,12 @@ def probe():
 def probe():
     open("@FOLDER@/new", "w").close()
 """, Sign.FOLDER),
+    Probe("files", "no file of this machine can be locked for others", """
+import fcntl, random
+def probe():
+    fcntl.flock(open(random.__file__), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return "a lock"
+""", Sign.ANSWER),
     Probe("files", "accounts, settings and homes are not there", """
 import os, sys
 def probe():
@@ -208,6 +214,12 @@ _LIMITS: Final = (
 def probe():
     kept = [bytes(2 ** 26) for _ in range(32)]
 """, _ends(Outcome.MEMORY)),
+    Probe("limits", "no memory is had that outlives its addresses", """
+import mmap
+def probe():
+    mmap.mmap(-1, 4096)
+    return "shared memory"
+""", Sign.ANSWER),
     Probe("limits", "time is bounded", """
 import time
 def probe():

@@ -101,9 +101,10 @@ _CLONE_ANY_NAMESPACE: Final = 0x7E02_0000
 _CLONE_OF_THE_WORKER: Final = 0x2000_0000 | 17
 _PR_NAMES: Final = (15, 16)
 _TERMINAL_AND_DESCRIPTOR: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-#: Copies, flags, sizes of pipes, and a process's own locks, as SQLite takes them; no lease, and no lock that belongs to an
-#: open file, any more than `flock`: they would hold up whoever opens or locks the file on the machine.
-_DESCRIPTOR_COMMANDS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1031, 1032)
+#: Copies, flags, and a process's own locks, as SQLite takes them; no lease, and no lock that belongs to an open file, any more
+#: than `flock`: they would hold up whoever opens or locks the file on the machine; and no larger pipes, of which the kernel
+#: grants a user so many, on the machine as well.
+_DESCRIPTOR_COMMANDS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1032)
 _AF_UNIX: Final = 1
 _MAP_SHARED: Final = 0x01
 _MAP_ANONYMOUS: Final = 0x20

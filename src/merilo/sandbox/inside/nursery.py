@@ -50,7 +50,7 @@ class Birth:
     def __init__(self, kernel: Kernel | None, user: int | None, limits: dict[str, int | None]) -> None:
         self._kernel = kernel
         self._user = user
-        self._inherited = _bounds(limits, ("file_size", "tasks", "core"))
+        self._inherited = _bounds(limits, ("file_size", "tasks", "core", "signals"))
         self._own = _bounds(limits, ("memory", "files", "cpu"))
 
     def prepare(self) -> None:
@@ -96,6 +96,7 @@ _LIMITS = {
     "file_size": resource.RLIMIT_FSIZE,
     "tasks": resource.RLIMIT_NPROC,
     "core": resource.RLIMIT_CORE,
+    "signals": resource.RLIMIT_SIGPENDING,
 }
 
 
