@@ -363,6 +363,15 @@ def test_what_one_program_answered_takes_no_memory_from_the_next_ones_check() ->
     assert found["1"].outcome is Outcome.COMPLETED, found["1"]
 
 
+def test_a_check_may_ask_from_several_threads(pool: Pool) -> None:
+    check = Check(
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def check(candidate):\n    with ThreadPoolExecutor(4) as pool:\n"
+        "        assert list(pool.map(candidate, range(200))) == list(range(200))"
+    )
+    assert only(pool, "def attack(x):\n    return x", check).outcome is Outcome.COMPLETED
+
+
 def test_a_check_that_is_broken_refuses_and_says_so(pool: Pool) -> None:
     execution = only(pool, "def attack():\n    return 1", Check("def check(candidate) nonsense"))
     assert execution.outcome is Outcome.REFUSED

@@ -15,6 +15,7 @@ import gc
 import json
 import os
 from _socket import socket  # `socket` loads much, and every fork would pay
+from _thread import allocate_lock
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -53,6 +54,7 @@ class Candidate:
         self.__name__ = name
         self._link = frames.Stream(link)
         self._longest = longest
+        self._turn = allocate_lock()
         self.failure: tuple[Exception, Record] | None = None
         self.gone = False
 
@@ -68,9 +70,10 @@ class Candidate:
     def receive(self, request: bytes | None = None) -> Record:
         """Send a request, if any, and read one record, whoever wrote it."""
         try:
-            if request is not None:
-                frames.write(self._link.descriptor, request)
-            answer = self._link.read(4 * self._longest + 8 * 1024)
+            with self._turn:  # a check may ask from several threads
+                if request is not None:
+                    frames.write(self._link.descriptor, request)
+                answer = self._link.read(4 * self._longest + 8 * 1024)
             record = None if answer is None else _record(answer)
         except (OSError, ValueError, RecursionError, frames.BrokenFrameError):
             record = None
