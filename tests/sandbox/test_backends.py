@@ -450,3 +450,14 @@ def test_who_lacks_a_python_is_not_told_to_install_what_is_here(monkeypatch: pyt
     with pytest.raises(MissingPartError, match=r"no Python 3\.12 here") as refused:
         backend(python="3.12")
     assert "install bubblewrap" not in str(refused.value)
+
+
+def test_where_only_the_python_is_missing_nothing_is_said_about_jails(tmp_path, monkeypatch) -> None:
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        pytest.skip("bubblewrap is not installed")
+    (tmp_path / "bwrap").symlink_to(bwrap)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingPartError, match=r"--python: there is no Python 3\.12\.99 here") as caught:
+        backend("auto", python="3.12.99")
+    assert "jail" not in str(caught.value)

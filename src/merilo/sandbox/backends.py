@@ -193,16 +193,18 @@ def backend(
         return Docker(image_of(python), folder)
     if name != "auto":
         raise UsageError(f"there is no backend '{name}': bubblewrap, docker or auto", field="--backend")
-    reasons = []
+    reasons: list[MissingPartError] = []
     for make in (lambda: Bubblewrap(interpreter(python), folder), lambda: Docker(image_of(python), folder)):
         try:
             return make()
         except MissingPartError as error:
-            reasons.append(error.message)
+            reasons.append(error)
+    if reasons[0].place.field == "--python" and shutil.which("bwrap"):
+        # The jail is here, and only the Python that was asked for is not.
+        raise reasons[0]
     advice = "" if shutil.which("bwrap") else ": install bubblewrap, or Docker"
-    raise MissingPartError(
-        f"generated programs run only in a jail, and there is none here ({'; '.join(reasons)}){advice}"
-    )
+    why = "; ".join(reason.message for reason in reasons)
+    raise MissingPartError(f"generated programs run only in a jail, and there is none here ({why}){advice}")
 
 
 def _read_only(path: Path, target: str | None = None) -> list[str]:
