@@ -127,7 +127,8 @@ def test_the_kernel_holds_a_program_to_its_limits_for_good() -> None:
         resource.RLIMIT_CPU: LIMITS.cpu_limit,
         resource.RLIMIT_NOFILE: LIMITS.open_files,
         resource.RLIMIT_FSIZE: LIMITS.file_bytes,
-        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CORE: 1,
+        resource.RLIMIT_SIGPENDING: 1024,
     }
     with running() as (_, (program,)):
         for limit, bound in expected.items():
