@@ -138,6 +138,7 @@ TIME = [
     Bomb("setting the clock", "import time\ndef attack():\n    time.clock_settime(time.CLOCK_REALTIME, 0)", {Outcome.FORBIDDEN}),
     Bomb("closing its way out and going on", "import os\ndef attack():\n    os.closerange(3, 100)\n    while True:\n        pass", {Outcome.EXITED}),
     Bomb("more time for itself", "import resource\ndef attack():\n    resource.setrlimit(resource.RLIMIT_CPU, (10 ** 6, 10 ** 6))", {Outcome.EXCEPTION}),
+    Bomb("an answer that drips", "import os, time\ndef attack():\n    while True:\n        for d in range(3, 60):\n            try:\n                os.write(d, b'x')\n            except OSError:\n                pass\n        time.sleep(0.001)", {Outcome.TIMEOUT}),
     Bomb("an answer, and then a loop at the end", "import atexit\ndef loop():\n    while True:\n        pass\natexit.register(loop)\ndef attack():\n    return 1", {Outcome.COMPLETED}),
 ]  # fmt: skip
 

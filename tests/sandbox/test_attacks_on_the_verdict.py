@@ -372,6 +372,35 @@ def test_a_check_may_ask_from_several_threads(pool: Pool) -> None:
     assert only(pool, "def attack(x):\n    return x", check).outcome is Outcome.COMPLETED
 
 
+def test_what_a_check_finds_wrong_is_not_the_failure_that_it_expected_before(pool: Pool) -> None:
+    check = Check(
+        "def check(candidate):\n    try:\n        candidate('x')\n    except ValueError:\n        pass\n    assert candidate('1') == 2\n"
+    )
+    execution = only(pool, "def attack(text):\n    return int(text)", check)
+    assert (execution.outcome, execution.error) == (Outcome.REFUSED, "AssertionError")
+    again = Check("def check(candidate):\n    assert candidate('1') == 1\n    candidate('x')")
+    execution = only(pool, "def attack(text):\n    return int(text)", again)
+    assert (execution.outcome, execution.error) == (Outcome.EXCEPTION, "ValueError")
+
+
+def test_a_check_may_call_the_program_by_its_name(pool: Pool) -> None:
+    """As some of HumanEval's do; the stub of the same name, in the prompt, is not what they mean."""
+    check = Check(
+        "def check(candidate):\n    assert attack(2) == twice(2) == candidate(2)",
+        context="def twice(x):\n    return 2 * x\ndef attack(x):\n    pass\n",
+    )
+    assert only(pool, "def attack(x):\n    return x + x", check).outcome is Outcome.COMPLETED
+    assert only(pool, "def attack(x):\n    return x", check).outcome is Outcome.REFUSED
+
+
+@pytest.mark.parametrize(
+    "answer", ["'x' * 10 ** 7", "['x' * 10 ** 7]", "list(range(10 ** 6))", "1 << 10 ** 8"]
+)
+def test_more_than_may_leave_the_jail_does_not_reach_a_check_either(answer: str, pool: Pool) -> None:
+    check = Check("def check(candidate):\n    candidate()")
+    assert only(pool, f"def attack():\n    return {answer}", check).outcome is Outcome.OUTPUT
+
+
 def test_a_check_that_is_broken_refuses_and_says_so(pool: Pool) -> None:
     execution = only(pool, "def attack():\n    return 1", Check("def check(candidate) nonsense"))
     assert execution.outcome is Outcome.REFUSED

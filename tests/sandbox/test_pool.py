@@ -279,10 +279,12 @@ from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Program
 from merilo.sandbox.doctor import descendants
 check = Check("def check(c):\\n    assert c() == 1")
+stuck = Check("def check(c):\\n    while True:\\n        pass")
 loop = "def f():\\n    open('left', 'w').write('x' * 10000)\\n    while True:\\n        pass"
 programs = [Program("quick", "def f():\\n    return 1", "f", check)] * 8
-with Pool(2, backend=backend(unsafe_no_sandbox={unsafe}), limits=Limits(wall_seconds=600, cpu_seconds=600)) as pool:
-    run = pool.run(programs + [Program("long", loop, "f", check), Program("long", loop, "f", ({{}},))] * 2)
+with Pool(3, backend=backend(unsafe_no_sandbox={unsafe}), limits=Limits(wall_seconds=600, cpu_seconds=600)) as pool:
+    long = [Program("long", loop, "f", test) for test in (check, ({{}},), stuck)]
+    run = pool.run(programs + long * 2)
     for _ in range(8):
         next(run)
     print(*[pid for worker in pool.pids for pid in (worker, *descendants(worker))], flush=True)

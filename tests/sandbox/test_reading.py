@@ -3,7 +3,7 @@
 import json
 import signal
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from merilo.sandbox.inside.frames import frame
@@ -50,6 +50,8 @@ def report(cause: int, status: int, text: bytes, cpu_seconds: float = 0.0) -> by
 
 
 @given(st.sampled_from([ENDED, TIMED_OUT, OVERFLOWED]), statuses, said)
+@example(ENDED, 0, frame(json.dumps(["exception", "Red\x1b[31m", "a\nb\0"]).encode()))
+@example(ENDED, 0, frame(json.dumps(["exception", "E" * 600, "m" * 600]).encode()))
 def test_whatever_a_program_writes_every_call_has_one_answer(cause: int, status: int, text: bytes) -> None:
     execution = execution_of(report_of(report(cause, status, text)), CALLS, LIMITS, 1)
     assert len(execution.answers) == 3
