@@ -548,7 +548,9 @@ class Started:
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with suppress(OSError):
-                    parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                    parent = int(
+                        (entry / "stat").read_bytes().rpartition(b")")[2].split()[1]
+                    )  # any bytes may be a name
                     children.setdefault(parent, []).append(int(entry.name))
         found = [self.process.pid]
         for pid in found:

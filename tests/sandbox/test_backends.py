@@ -75,6 +75,7 @@ def test_outcomes_are_what_they_should_be(
     }  # fmt: skip
     assert expected["right"][1] == ("4", "abab", "[1.5, None, 1.5, None]")
     assert expected["raises"][1] == ("0", None)
+    assert expected["quit"][2] == "SystemExit"
     assert len(str(expected["big"][1][0])) == 5071  # more digits than Python turns into text by itself
     assert expected["surrogate"][1] == ("ё\ud800",)
 

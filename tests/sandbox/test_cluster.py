@@ -1,5 +1,8 @@
 """The jails of two machines: the same executions, whatever machine is lost on the way."""
 
+import contextlib
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +11,7 @@ from programming import completion, item, need_a_jail, write_items, write_lines
 
 from merilo.errors import UsageError
 from merilo.sandbox.completions import count_completions
+from merilo.sandbox.doctor import descendants
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.job import Job, Step, run_job
 from merilo.sandbox.ledger import open_ledger
@@ -97,3 +101,28 @@ def test_each_program_is_run_exactly_once_though_a_machine_is_lost(cluster):
                 cluster.remove_node(lost, allow_graceful=False)
     assert lost is not None
     assert sorted(seen, key=int) == [str(number) for number in range(200)]
+
+
+def actors(cluster) -> list[int]:
+    """The processes that hold workers, on all machines."""
+    found = []
+    for machine in cluster.list_all_nodes():
+        for raylet in machine.all_processes["raylet"]:
+            for pid in descendants(raylet.process.pid):
+                with contextlib.suppress(OSError):
+                    if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::Node"):
+                        found.append(pid)
+    return found
+
+
+def test_each_program_is_run_exactly_once_though_every_worker_is_lost_with_the_last_of_them(cluster):
+    seen = []
+    with JAILS.open() as executor:
+        for execution in executor.run(programs(20)):
+            seen.append(execution.id)
+            if len(seen) == 4:
+                lost = actors(cluster)
+                for pid in lost:
+                    os.kill(pid, signal.SIGKILL)
+    assert lost
+    assert sorted(seen, key=int) == [str(number) for number in range(20)]

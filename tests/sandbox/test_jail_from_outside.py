@@ -58,7 +58,7 @@ def running(workers: int = 1) -> Iterator[tuple[Pool, list[int]]]:
 
 def is_busy(pid: int) -> bool:
     with suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/comm").read_text() == "busy\n"
+        return Path(f"/proc/{pid}/comm").read_bytes() == b"busy\n"
     return False
 
 

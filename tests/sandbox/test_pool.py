@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
@@ -279,11 +280,11 @@ from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Program
 from merilo.sandbox.doctor import descendants
 check = Check("def check(c):\\n    assert c() == 1")
-stuck = Check("def check(c):\\n    while True:\\n        pass")
+stuck = Check("import ctypes\\nctypes.CDLL(None).prctl(15, b'stuck', 0, 0, 0)\\ndef check(c):\\n    while True:\\n        pass")
 loop = "def f():\\n    open('left', 'w').write('x' * 10000)\\n    while True:\\n        pass"
 programs = [Program("quick", "def f():\\n    return 1", "f", check)] * 8
 with Pool(3, backend=backend(unsafe_no_sandbox={unsafe}), limits=Limits(wall_seconds=600, cpu_seconds=600)) as pool:
-    long = [Program("long", loop, "f", test) for test in (check, ({{}},), stuck)]
+    long = [Program("long", loop, "f", test) for test in (stuck, check, ({{}},))]
     run = pool.run(programs + long * 2)
     for _ in range(8):
         next(run)
@@ -303,6 +304,9 @@ def test_a_killed_parent_leaves_no_process_and_no_file(unsafe: bool, tmp_path: P
     assert holder.stdout is not None
     processes = watched([int(pid) for pid in holder.stdout.readline().split()])
     assert len(processes) >= 4
+    end = time.monotonic() + PATIENCE
+    while not any(Path(f"/proc/{pid}/comm").read_bytes() == b"stuck\n" for pid in processes):
+        assert time.monotonic() < end
     holder.kill()
     holder.communicate()
     assert outlives(processes) == []

@@ -99,6 +99,14 @@ def test_random_is_seeded_by_the_program_alone_and_anew_in_what_it_forks(
     assert ours != childs
 
 
+@pytest.mark.parametrize("jail", [True, False], ids=["jailed", "without a jail"])
+def test_a_program_imports_from_the_standard_library_alone(jail: bool) -> None:
+    """Not from the worker's own folder, and not from the folder where a program before it may have written."""
+    source = "import os, sys\ndef attack():\n    known = sys.base_prefix, os.path.dirname(os.__file__)\n    return [path for path in sys.path if not path.startswith(known)]"
+    with jailed() if jail else unjailed() as pool:
+        assert only(pool, source).texts == ("[]",)
+
+
 def test_sets_have_one_order_whatever_worker_shows_them() -> None:
     answers = set()
     for _ in range(3):

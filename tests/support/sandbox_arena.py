@@ -129,6 +129,8 @@ class Arena:
                     connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + self.secret.encode())
 
     def close(self) -> None:
+        self.victim.kill()
+        self.victim.communicate()
         for listener in self._listeners:
             if listener.type == socket.SOCK_DGRAM:
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
@@ -142,15 +144,14 @@ class Arena:
         for pid in self.strangers():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self.victim.kill()
-        self.victim.communicate()
 
     def strangers(self) -> list[int]:
         """Processes on this machine that bear the arena's name."""
         found = []
         for process in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if process.name.isdigit() and (process / "comm").read_text().strip() == self.name:
+                # A process may have any bytes for a name, and the kernel cuts a long one within a letter.
+                if process.name.isdigit() and (process / "comm").read_bytes().strip() == self.name.encode():
                     found.append(int(process.name))
         return found
 
