@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import select
 import shutil
 import signal
@@ -298,7 +299,7 @@ def test_without_a_jail_programs_run_only_when_the_danger_is_spelt_out(tmp_path,
     assert "generated programs run only in a jail" in done.complaint
     done = score(path, data, "--unsafe-no-sandbox", "--json", "-")
     assert (done.status, done.json["outcomes"]) == (0, {"passed": 2})
-    assert done.json["provenance"]["parameters"]["jail"]["jailed"] is False
+    assert done.json["provenance"]["parameters"]["jail"]["jail"] == "none"
     assert score(path, data, "--unsafe", "--json", "-").status == 2
 
 
@@ -326,9 +327,9 @@ def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data
     ("wall_seconds", ["--timeout", 2]),
     ("memory_bytes", ["--memory", 300]),
     ("retries", ["--retries", 1]),
-    ("python", ["--python", interpreter().executable]),
+    ("python", []),
     ("packages", ["--packages", "@PACKAGES@"]),
-    ("jailed", ["--unsafe-no-sandbox"]),
+    ("jail", ["--unsafe-no-sandbox"]),
 ])  # fmt: skip
 def test_a_folder_of_another_job_is_refused(tmp_path, data, change, words):
     path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
@@ -337,6 +338,10 @@ def test_a_folder_of_another_job_is_refused(tmp_path, data, change, words):
         write_lines(path, *generations(0, 1, 1))
     if change == "data":
         write_items(data, item(1), item(2, outputs=("3", "ab")))
+    if change == "python":
+        verdicts = tmp_path / "out" / "verdicts.jsonl"
+        ours, older = f'"{platform.python_version()}"', '"3.9.1"'
+        verdicts.write_text(verdicts.read_text().replace(ours, older, 1))
     packages = tmp_path / "packages"
     packages.mkdir()
     before = (tmp_path / "out" / "verdicts.jsonl").read_bytes()
@@ -431,12 +436,23 @@ def test_a_python_may_be_named_as_it_stands_on_the_path(tmp_path, data):
     assert done.json["metrics"]["pass@1"]["value"] == 1.0
 
 
+def test_a_result_names_the_jail_and_the_python_that_were_found_for_what_was_asked(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    out = tmp_path / "out"
+    asked = [[], ["--python", interpreter().executable], ["--backend", "bubblewrap"]]
+    for words in asked:
+        done = score(path, data, *words, "--out", out, "--json", "-")
+        found = done.json["provenance"]["parameters"]["jail"]
+        assert (found["jail"], found["python"]) == ("bubblewrap", platform.python_version())
+    assert "going on: 2 programs" in done.complaint  # other words for the same are the same job
+
+
 def test_a_run_without_a_jail_says_so(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
     done = score(path, data, "--unsafe-no-sandbox", "--json", "-")
     assert "ran without a jail" in done.complaint
     assert done.json["remarks"] == ["the programs ran without a jail, and could do anything that you can"]
-    assert done.json["provenance"]["parameters"]["jail"]["jailed"] is False
+    assert done.json["provenance"]["parameters"]["jail"]["jail"] == "none"
 
 
 def test_programs_are_not_given_the_folder_of_the_right_answers(tmp_path, data):

@@ -16,6 +16,7 @@ from merilo.errors import MissingPartError, UsageError
 from merilo.sandbox.backends import backend
 from merilo.sandbox.docker import Docker
 from merilo.sandbox.doctor import examine
+from merilo.sandbox.executors import Jails
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 
@@ -146,3 +147,11 @@ def test_an_image_that_is_not_to_be_had_is_named() -> None:
         Pool(1, backend=backend("docker", python="3.13" if "3.13" not in IMAGE else "3.12")) as pool,
     ):
         list(pool.run([asked("1")]))
+
+
+def test_a_result_names_the_python_of_the_image_not_the_machines() -> None:
+    asked = ".".join(map(str, sys.version_info[:2]))
+    described = Jails(Limits(), backend="docker", python=asked).described()
+    assert (described["jail"], f"python:{described['python']}") == ("docker", IMAGE)
+    described = Jails(Limits(), backend="docker").described()
+    assert described["python"] == "3.12-slim"

@@ -90,10 +90,11 @@ def score(
     census = count_completions(completions, problems)
     _refuse_gaps(problems, census, completions, data, partial=partial, outputs=outputs)
     job = Job(problems, completions, census, retries, workers)
+    jail = jails.described()
     header: dict[str, Json] = {
         "completions": census.sha256,
         "data": sha256(data),
-        **jails.described(),
+        **jail,
         "retries": retries,
     }
     begun = time.monotonic()
@@ -114,7 +115,7 @@ def score(
             "provenance": provenance(
                 _command(completions, options),
                 [completions, data],
-                options | {"jail": dict(jails.described())},
+                options | {"jail": jail},
             ).to_json()
         }
         _write(out, outputs, content, problems, entries, ledger)

@@ -58,6 +58,7 @@ class Bubblewrap:
         if fakes := [device for device in DEVICES if not Path(device).is_char_device()]:
             # A jail that hands it out would let programs write to it.
             raise MissingPartError(f"{fakes[0]} is not the device that it should be on this machine")
+        self.python = python.version
         self._python = python
         self._packages = packages
         self._can_forbid_user_namespaces = "--disable-userns" in output_of([self._bwrap, "--help"])
@@ -129,6 +130,7 @@ class NoJail:
     jailed = False
 
     def __init__(self, python: Interpreter, packages: Path | None = None) -> None:
+        self.python = python.version
         self._python = python
         self._packages = packages
 

@@ -64,6 +64,7 @@ class Docker:
                 f"'{packages}' must be readable by everybody: in a container, programs run as nobody",
                 field="--packages",
             )
+        self.python = image.rpartition("/")[2].removeprefix("python:")
         self._docker = docker
         self._image = image
         self._packages = packages

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.errors import UsageError
 from merilo.files import shown
+from merilo.sandbox.backends import NoJail, backend
 from merilo.sandbox.job import Executor
+from merilo.sandbox.launch import Backend
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Limits
 from merilo.strict_json import Json
@@ -50,21 +52,36 @@ class Jails:
             )
 
     def described(self) -> dict[str, Json]:
-        """All that may change a verdict."""
+        """All that may change a verdict.
+
+        The jail and the Python are those that this machine has found for what was asked; of a cluster, whose machines
+        find their own, what was asked.
+
+        Raises:
+            MissingPartError: no jail works here.
+            UsageError: options that do not go together.
+        """
+        if self.ray is None:
+            with closing(self._backend()) as found:
+                jail, python = found.name, found.python
+        else:
+            jail = NoJail.name if self.unsafe_no_sandbox else self.backend
+            python = self.python or platform.python_version()
         return {
             "wall_seconds": self.limits.wall_seconds,
             "memory_bytes": self.limits.memory_bytes,
-            "python": shown(self.python) if self.python else platform.python_version(),
+            "jail": jail,
+            "python": shown(python),
             "packages": None if self.packages is None else shown(self.packages.resolve()),
-            "jailed": not self.unsafe_no_sandbox,
         }
 
     def pool(self, workers: int) -> Pool:
         """A pool on this machine."""
-        return Pool.open(
-            workers,
-            limits=self.limits,
-            name=self.backend,
+        return Pool(workers, backend=self._backend(), limits=self.limits)
+
+    def _backend(self) -> Backend:
+        return backend(
+            self.backend,
             python=self.python,
             packages=self.packages,
             unsafe_no_sandbox=self.unsafe_no_sandbox,

@@ -48,10 +48,17 @@ class Start:
 
 
 class Backend(Protocol):
-    """A way to start workers."""
+    """A way to start workers.
+
+    Attributes:
+        name: of the kind of jail.
+        jailed: whether it is one.
+        python: the version of the Python that programs get, as far as it is known before a worker is up.
+    """
 
     name: str
     jailed: bool
+    python: str
 
     def start(self, number: int, limits: Limits) -> Start:
         """What starts the worker of this number; workers that run at the same time have different numbers."""
