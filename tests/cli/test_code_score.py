@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -166,6 +167,17 @@ def test_problems_that_nobody_answered_are_left_out_only_when_asked(tmp_path, da
     assert done.complaint == "merilo: there are no completions for 1 of 2 problems (2); they are left out"
 
 
+def test_the_recorded_command_gives_the_same_score_again(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *[completion(1, RIGHT), completion(1, WRONG)] * 3)
+    words = ["--partial", "-k", "2", "--retries", 1, "--timeout", 7, "--memory", 300, "--workers", 1]
+    first = score(path, data, *words, "--json", "-")
+    program, *command = shlex.split(first.json["provenance"]["command"])
+    assert program == "merilo"
+    again = merilo(*command, "--json", "-")
+    assert again.json | {"seconds": 0} == first.json | {"seconds": 0}
+    assert again.json["metrics"]["pass@2"]["value"] == pytest.approx(0.8)
+
+
 def test_closed_problems_are_run_for_their_outputs_alone(tmp_path):
     data = write_items(tmp_path / "problems.json", item(1, outputs=()))
     path = write_lines(tmp_path / "c.jsonl", completion(1, RIGHT))
@@ -308,7 +320,7 @@ def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data
     first = score(path, data, "--out", tmp_path / "out", "--json", "-")
     verdicts = (tmp_path / "out" / "verdicts.jsonl").read_bytes()
     again = score(path, data, "--out", tmp_path / "out", "-k", "3", "--json", "-")
-    assert again.complaint == "merilo: going on: 20 programs have their verdicts already"
+    assert again.complaint == "merilo: going on; programs that have their verdicts already: 20"
     assert (tmp_path / "out" / "verdicts.jsonl").read_bytes() == verdicts
     assert again.json["per_problem"][0]["outcomes"] == first.json["per_problem"][0]["outcomes"]
     assert json.loads((tmp_path / "out" / "score.json").read_text())["metrics"] == again.json["metrics"]
@@ -444,7 +456,7 @@ def test_a_result_names_the_jail_and_the_python_that_were_found_for_what_was_ask
         done = score(path, data, *words, "--out", out, "--json", "-")
         found = done.json["provenance"]["parameters"]["jail"]
         assert (found["jail"], found["python"]) == ("bubblewrap", platform.python_version())
-    assert "going on: 2 programs" in done.complaint  # other words for the same are the same job
+    assert "verdicts already: 2" in done.complaint  # other words for the same are the same job
 
 
 def test_a_run_without_a_jail_says_so(tmp_path, data):

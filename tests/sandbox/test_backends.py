@@ -1,6 +1,7 @@
 """Ways to jail: what is asked of them, when they refuse, and that verdicts do not depend on them."""
 
 import ast
+import json
 import os
 import pwd
 import shutil
@@ -410,6 +411,19 @@ def test_a_version_finds_its_python_and_a_path_is_taken(tmp_path: Path) -> None:
         interpreter(str(tmp_path / "python"))
     with pytest.raises(UsageError, match="does not answer"):
         interpreter("/bin/true")
+
+
+def test_a_version_means_itself_and_no_other_that_begins_with_the_same_letters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for patch in ("2", "20"):
+        folder = tmp_path / "versions" / f"3.9.{patch}" / "bin"
+        folder.mkdir(parents=True)
+        facts = {"version": [3, 9, int(patch)], "executable": str(folder), "path": [], "libraries": []}
+        on_path(folder, "python3.9", f"echo '{json.dumps(facts)}'")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    for version in ("3.9.2", "3.9.20"):
+        assert interpreter(version).version == version
 
 
 def test_what_is_loaded_into_every_process_here_opens_no_folder_to_programs(

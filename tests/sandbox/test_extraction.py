@@ -291,6 +291,12 @@ def test_an_answer_that_stands_in_a_fence_as_a_whole_is_read_inside():
     assert answers(f"```md\n{inner}\n```") == 6
 
 
+def test_a_fence_of_one_kind_may_hold_marks_of_the_other():
+    marked = WHOLE.replace("\n", "  # ```python\n", 1)
+    assert answers(f"~~~python\n{marked}~~~\nThat is all.") == 6
+    assert answers(f"```python\n{marked.replace('```', '~~~')}```\nThat is all.") == 6
+
+
 def test_a_session_is_read_as_what_was_typed():
     typed = WHOLE.replace("\n    ", "\n...     ")
     assert answers(f"```pycon\n>>> {typed}...\n>>> total([1, 2])\n3\n```") == 6

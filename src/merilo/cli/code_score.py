@@ -100,7 +100,7 @@ def score(
     begun = time.monotonic()
     with open_ledger(out / VERDICTS if out else None, header) as ledger:
         if ledger.resumed:
-            say(f"going on: {ledger.resumed} programs have their verdicts already")
+            say(f"going on; programs that have their verdicts already: {ledger.resumed}")
         with _hint(out), _progress(census) as tell:
             entries = run_job(job, ledger, jails.open, tell)
         seconds = time.monotonic() - begun
