@@ -1,6 +1,7 @@
 """Imports point downward only, as the design says."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,10 @@ def test_imports_point_downward_only(path: Path) -> None:
         other = part_of(name)
         assert other in LEVELS, f"{name} is not a part of the house"
         assert other == own or LEVELS[other] < LEVELS[own], f"{own} must not import {other}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_pattern_repeats_a_group_possessively(path: Path) -> None:
+    """Python before 3.11.5 matches such groups wrongly, and nothing says so."""
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"\)(?:[*+?]|\{[\d,]+\})\+|\(\?>", text)

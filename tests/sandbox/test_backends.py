@@ -445,6 +445,12 @@ def test_a_version_that_is_not_here_is_an_error_that_says_what_to_do() -> None:
         interpreter("3.12.99")
 
 
+def test_a_place_for_pythons_that_cannot_be_looked_into_holds_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYENV_ROOT", "/" + "x" * 5000)
+    with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 here"):
+        interpreter("3.12.99")
+
+
 def test_a_virtual_environment_stands_for_the_python_below_it() -> None:
     own = interpreter()
     assert own.executable == own.executable.resolve()

@@ -112,8 +112,8 @@ GOOD = b'{"id": 1, "completion": "a"}\n'
     (b"[\n" + GOOD.strip() + b"]\n", "row 1: is not a row of JSON (Expecting value); JSON Lines hold a whole object in every row"),
     (b"\x28\xb5\x2f\xfdpacked", "is packed by Zstandard, and only gzip is read: unpack it first"),
     (b"PK\x03\x04packed", "is a ZIP archive"),
-    (gzip.compress(gzip.compress(GOOD)), "is packed twice"),
-    (gzip.compress(GOOD.decode().encode("utf-16")), "is UTF-16 text"),
+    (gzip.compress(gzip.compress(GOOD, mtime=0), mtime=0), "is packed twice"),
+    (gzip.compress(GOOD.decode().encode("utf-16"), mtime=0), "is UTF-16 text"),
 ])  # fmt: skip
 def test_a_file_that_is_no_json_lines_is_refused(tmp_path, data, message):
     path = tmp_path / "completions.jsonl"

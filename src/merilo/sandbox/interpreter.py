@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -118,9 +119,10 @@ def _candidates(version: str) -> Iterator[Path]:
         Path.home() / ".local/share/uv/python",
     )
     for root in roots:
-        for folder in sorted(root.glob(f"*{minor}*"), reverse=True):
-            if (binary := folder / "bin" / f"python{minor}").exists():
-                yield binary
+        with suppress(OSError):  # another user's, which tells nothing
+            for folder in sorted(root.glob(f"*{minor}*"), reverse=True):
+                if (binary := folder / "bin" / f"python{minor}").exists():
+                    yield binary
 
 
 @lru_cache(maxsize=32)
