@@ -182,7 +182,9 @@ def test_a_jail_that_hands_files_on_is_found_out() -> None:
     with Pool(1, backend=Untidy(interpreter()), limits=LIMITS) as pool:
         found = broken(list(examine(pool)))
     assert "of files, a program leaves the next nothing" in found
-    assert "of the environment, a program leaves the next nothing" not in found
+    if os.geteuid() == 0:
+        # An ordinary user's worker is kept out of a folder whose mode a program changed, for good.
+        assert "of the environment, a program leaves the next nothing" not in found
 
 
 class Outliving(Bubblewrap):
