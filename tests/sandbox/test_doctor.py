@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from command import merilo
-from sandbox_arena import jail_or_skip, jailed, unjailed
+from sandbox_arena import jail_or_skip, jailed, preceded, unjailed
 
 from merilo.errors import UsageError
 from merilo.sandbox.backends import Bubblewrap
@@ -169,12 +169,8 @@ class Untidy(Bubblewrap):
     """A jail whose worker does not clear away what a program has written."""
 
     def start(self, number: int, limits: Limits) -> Start:
-        start = super().start(number, limits)
-        start.command[-1] = (
-            "from merilo.sandbox.inside.scratch import Scratch; Scratch.sweep = lambda self: None; "
-            + start.command[-1]
-        )
-        return start
+        code = "from merilo.sandbox.inside.scratch import Scratch; Scratch.sweep = lambda self: None"
+        return preceded(super().start(number, limits), code)
 
 
 def test_a_jail_that_hands_files_on_is_found_out() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sandbox_arena import asked, is_healthy, jail_or_skip, jailed, only, unjailed
+from sandbox_arena import asked, is_healthy, jail_or_skip, jailed, only, preceded, unjailed
 
 import merilo
 from merilo.errors import MissingPartError, UsageError
@@ -188,9 +188,7 @@ class Slow(NoJail):
     """Workers that take longer to come up than any program may run."""
 
     def start(self, number: int, limits: Limits) -> Start:
-        start = super().start(number, limits)
-        code = f"import time; time.sleep(3); {start.command[-1]}"
-        return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
+        return preceded(super().start(number, limits), "import time; time.sleep(3)")
 
 
 def test_the_start_of_a_worker_is_not_a_programs_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,15 +315,13 @@ class Doomed(NoJail):
     """Workers that greet, and die at the first program."""
 
     def start(self, number: int, limits: Limits) -> Start:
-        start = super().start(number, limits)
         code = (
             "from merilo.sandbox.inside.server import Server\n"
-            "from merilo.sandbox.inside.start import main\n"
             "import os\n"
             "def die(*_): os._exit(1)\n"
-            "Server._run_calls = die\nmain()"
+            "Server._run_calls = die"
         )
-        return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
+        return preceded(super().start(number, limits), code)
 
 
 def test_a_program_that_takes_every_worker_with_it_is_given_up(
@@ -346,16 +342,13 @@ class Fragile(NoJail):
     """Workers that die at some programs."""
 
     def start(self, number: int, limits: Limits) -> Start:
-        start = super().start(number, limits)
         code = (
             "from merilo.sandbox.inside.server import Server\n"
-            "from merilo.sandbox.inside.start import main\n"
             "import os\n"
             "run = Server._run_calls\n"
-            "Server._run_calls = lambda self, program, end: os._exit(1) if b'deadly' in program else run(self, program, end)\n"
-            "main()"
+            "Server._run_calls = lambda self, program, end: os._exit(1) if b'deadly' in program else run(self, program, end)"
         )
-        return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
+        return preceded(super().start(number, limits), code)
 
 
 def test_a_program_that_takes_its_worker_with_it_costs_none_that_waits_behind_it() -> None:
@@ -400,18 +393,16 @@ class Dripping(NoJail):
     """Workers whose reports come byte by byte."""
 
     def start(self, number: int, limits: Limits) -> Start:
-        start = super().start(number, limits)
         code = (
-            "from merilo.sandbox.inside import frames, server\n"
-            "from merilo.sandbox.inside.start import main\n"
+            "from merilo.sandbox.inside import frames\n"
             "import os\n"
             "def drip(descriptor, *parts):\n"
             "    for byte in frames.frame(b''.join(parts)):\n"
             "        os.write(descriptor, bytes([byte]))\n"
             "        os.sched_yield()\n"
-            "frames.write = drip\nmain()"
+            "frames.write = drip"
         )
-        return Start([*start.command[:-1], code], start.environment, start.descriptors, start.settings)
+        return preceded(super().start(number, limits), code)
 
 
 def test_reports_are_taken_whole_however_they_arrive() -> None:

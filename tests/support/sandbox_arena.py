@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pytest
 
 from merilo.sandbox.backends import Bubblewrap, NoJail
 from merilo.sandbox.interpreter import interpreter
+from merilo.sandbox.launch import Start
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Execution, Limits, Outcome, Program
 
@@ -48,6 +49,11 @@ def jailed(limits: Limits | None = None, workers: int = 1, python: str | None = 
 
 def unjailed(limits: Limits | None = None) -> Pool:
     return Pool(1, backend=NoJail(interpreter()), limits=limits or Limits(wall_seconds=5, processes=8))
+
+
+def preceded(start: Start, code: str) -> Start:
+    """The same start of a worker, but that this code runs before the worker's own."""
+    return replace(start, command=[*start.command[:-1], f"{code}\n{start.command[-1]}"])
 
 
 def asked(answer: str, name: str = "asked") -> Program:
