@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.metrics.intervals import wilson
-from merilo.people.uncertainty import two_way
+from merilo.people.uncertainty.two_way import two_way
 from merilo.people.votes import Votes
+from merilo.statistics.intervals import wilson
 
 FloatArray = NDArray[np.float64]
 

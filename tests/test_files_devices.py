@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from merilo.writing import write_text
+from merilo.atomic_write import write_text
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
+from merilo.atomic_write import write_text
 from merilo.errors import InputError, OutputError, UsageError
 from merilo.files import read_parquet
 from merilo.strict_json import Json, dumped, json_lines, read_json
-from merilo.writing import write_text
 
 #: What identifies an item inside its dataset.
 ItemId: TypeAlias = int | str

@@ -176,9 +176,9 @@ def test_golds_that_a_solver_computed_are_not_suspected(
 def test_a_gold_broken_on_purpose_in_a_real_pool_is_found(
     pools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from merilo.baselines.pipeline import test_items as items_of
     from merilo.datasets.solvers import solver
     from merilo.people import platforms
-    from merilo.people.baseline import test_items as items_of
 
     files = sorted((pools / "bps").glob("*.tsv"))
     items = items_of(platforms.read(files))

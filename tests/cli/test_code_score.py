@@ -74,7 +74,7 @@ def test_json_holds_how_every_generation_ended_and_how_the_score_was_made(tmp_pa
     assert done.json["exceptions"] == {"ValueError": 2, "NameError": 2}
     assert done.json["rules"]["fenced: function"] == 2
     assert done.json["retries"] == {"timeouts": 2, "timeouts_passed": 0, "failures": 0, "failures_passed": 0}
-    assert done.json["remarks"] == [
+    assert done.json["warnings"] == [
         "completions longer than 1000000 characters count as failed: 2 (row 29, 30)"
     ]
     assert done.json["provenance"]["parameters"]["timeout"] == 1.0
@@ -254,7 +254,7 @@ def test_a_check_that_seems_broken_is_named(tmp_path):
     done = score(write_lines(tmp_path / "c.jsonl", *rows), data, "--json", "-")
     assert done.status == 0
     sentence = "the check of problem HumanEval/1 raised NameError at every answer; it may be broken itself"
-    assert done.json["remarks"] == [sentence]
+    assert done.json["warnings"] == [sentence]
 
 
 @pytest.mark.parametrize(("rows", "status", "sentence"), [
@@ -463,7 +463,7 @@ def test_a_run_without_a_jail_says_so(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
     done = score(path, data, "--unsafe-no-sandbox", "--json", "-")
     assert "ran without a jail" in done.complaint
-    assert done.json["remarks"] == ["the programs ran without a jail, and could do anything that you can"]
+    assert done.json["warnings"] == ["the programs ran without a jail, and could do anything that you can"]
     assert done.json["provenance"]["parameters"]["jail"]["jail"] == "none"
 
 

@@ -19,7 +19,7 @@ from merilo.sandbox.job import Job, Step, run_job
 from merilo.sandbox.ledger import open_ledger
 from merilo.sandbox.problems import read_problems
 from merilo.sandbox.program import Limits
-from merilo.sandbox.tally import tally_job
+from merilo.sandbox.results import tally_job
 from merilo.sandbox.verdicts import Result
 
 EXAMPLES = Path(examples.__path__[0])

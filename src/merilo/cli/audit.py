@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from merilo.baselines.pipeline import Settings, baseline
+from merilo.baselines.provenance import provenance
 from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.cli.study_options import (
@@ -31,12 +33,10 @@ from merilo.datasets import dataset
 from merilo.people import platforms
 from merilo.people.audit.revision import read_revisions, revise
 from merilo.people.audit.study import audit_study
-from merilo.people.baseline import Settings, baseline
 from merilo.people.controls import read_skills
 from merilo.people.decision import Resolve
+from merilo.people.duplicates import Repeats
 from merilo.people.platforms import Columns
-from merilo.people.provenance import provenance
-from merilo.people.repeats import Repeats
 from merilo.reports.audit import audit_summary, findings_table
 from merilo.reports.summary import as_text
 from merilo.strict_json import Json

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from merilo.baselines.pipeline import Baseline
 from merilo.files import shortened
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import VERDICTS
-from merilo.people.audit.slips import SLIPS
 from merilo.people.audit.study import StudyAudit
-from merilo.people.baseline import Baseline
+from merilo.people.audit.typos import SLIPS
 from merilo.reports.audit import tally
 
 _COLOURS = {"gold": "red", "slip": "cyan", "annotator": "yellow", "disagreement": "magenta"}

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from merilo.baselines.pipeline import Settings, baseline
+from merilo.baselines.provenance import provenance
+from merilo.baselines.quality import study_quality
 from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.cli.study_options import (
@@ -32,13 +35,10 @@ from merilo.datasets import dataset
 from merilo.errors import UsageError
 from merilo.people import platforms
 from merilo.people.agreement import Level
-from merilo.people.baseline import Settings, baseline
 from merilo.people.controls import read_skills
 from merilo.people.decision import Aggregator, Resolve
+from merilo.people.duplicates import Repeats
 from merilo.people.platforms import Columns
-from merilo.people.provenance import provenance
-from merilo.people.quality.study import study_quality
-from merilo.people.repeats import Repeats
 from merilo.reports.summary import summary
 from merilo.strict_json import Json
 
@@ -155,8 +155,8 @@ def make(
             content = write_folder(
                 Path(place), result, content, quality, models=model or (), common_items=common_items
             )
-    for remark in (*result.remarks, *result.reasons):
-        say(remark.en)
+    for warning in (*result.warnings, *result.reasons):
+        say(warning.en)
     if json_to:
         emit_json(content, json_to)
     if json_to != "-":

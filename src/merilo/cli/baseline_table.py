@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from merilo.baselines.pipeline import Baseline
 from merilo.files import shortened
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.baseline import Baseline
-from merilo.reports.figures import lines
+from merilo.reports.estimates import lines
 
 _WAYS = {
     Resolution.UNANIMOUS: "all agree",

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from merilo.atomic_write import refuse_existing, refuse_unwritable
+from merilo.baselines.provenance import provenance
 from merilo.cli.output import emit_json, named, refuse_json, say
 from merilo.errors import DataError, OutputError, UsageError
 from merilo.files import listed, sha256, shortened, shown
-from merilo.people.provenance import provenance
 from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_completions
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.export import write_generations, write_outputs
@@ -25,9 +26,8 @@ from merilo.sandbox.job import Entry, Job, Step, run_job
 from merilo.sandbox.ledger import Ledger, open_ledger
 from merilo.sandbox.problems import Problem, read_problems
 from merilo.sandbox.program import Check, Limits
-from merilo.sandbox.tally import Tally, tally_job, unanswered
+from merilo.sandbox.results import Tally, tally_job, unanswered
 from merilo.strict_json import Json
-from merilo.writing import refuse_existing, refuse_unwritable
 
 if TYPE_CHECKING:
     from merilo.cli.code_table import Report
@@ -119,7 +119,7 @@ def score(
             ).to_json()
         }
         _write(out, outputs, content, problems, entries, ledger)
-    for sentence in report.remarks:
+    for sentence in report.warnings:
         say(sentence)
     if json_to:
         emit_json(content, json_to)
@@ -220,26 +220,26 @@ def _report(
     from merilo.cli.code_table import Report  # noqa: PLC0415 - see TYPE_CHECKING
 
     fewest = tally.fewest().generations
-    remarks = [] if jailed else ["the programs ran without a jail, and could do anything that you can"]
+    warnings = [] if jailed else ["the programs ran without a jail, and could do anything that you can"]
     if census.too_long:
         rows = listed([str(row) for row in census.too_long], 5)
-        remarks.append(
+        warnings.append(
             f"completions longer than {LONGEST_COMPLETION} characters count as failed: {len(census.too_long)} (row {rows})"
         )
     if gaps := unanswered(census.counts):
-        remarks.append(f"{gaps}; they are left out")
-    remarks += [
+        warnings.append(f"{gaps}; they are left out")
+    warnings += [
         f"the check of problem {one.problem.id} raised {one.suspect} at every answer; it may be broken itself"
         for one in tally.problems
         if one.suspect
     ]
     closed = any(one.problem.is_closed for one in tally.problems)
     if closed:
-        remarks.append("some problems have no outputs to compare with, so that there is no pass@k")
+        warnings.append("some problems have no outputs to compare with, so that there is no pass@k")
     ks = () if closed else asked or tuple(k for k in USUAL_KS if k <= fewest)
     refused = {k: sentence for k in ks if (sentence := tally.refusal(k))}
     scores = [tally.score(k) for k in ks if k not in refused]
-    return Report(tally, scores, refused, [*refused.values(), *remarks], seconds, ledger.resumed)
+    return Report(tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed)
 
 
 def _write(

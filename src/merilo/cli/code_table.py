@@ -11,7 +11,7 @@ from merilo.cli import tame
 from merilo.metrics.score import Score
 from merilo.sandbox.extraction import NOTHING
 from merilo.sandbox.job import Step
-from merilo.sandbox.tally import ProblemTally, Tally
+from merilo.sandbox.results import ProblemTally, Tally
 from merilo.sandbox.verdicts import Result
 from merilo.strict_json import Json
 
@@ -24,7 +24,7 @@ class Report:
         tally: how the generations ended.
         scores: pass@k, each with its interval.
         refused: the k that have no answer, each with its sentence.
-        remarks: what the person should know.
+        warnings: what the person should know.
         seconds: how long the programs took.
         resumed: how many programs had their verdicts from an earlier run.
     """
@@ -32,7 +32,7 @@ class Report:
     tally: Tally
     scores: Sequence[Score]
     refused: Mapping[int, str]
-    remarks: Sequence[str]
+    warnings: Sequence[str]
     seconds: float
     resumed: int
 
@@ -60,7 +60,7 @@ class Report:
                 "failures": tally.retries.failures,
                 "failures_passed": tally.retries.failures_passed,
             },
-            "remarks": list(self.remarks),
+            "warnings": list(self.warnings),
             "resumed": self.resumed,
             "seconds": round(self.seconds, 3),
             "per_problem": [self._problem(one) for one in tally.problems],

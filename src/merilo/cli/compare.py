@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from merilo.baselines.baseline_reader import read_crowd, read_samples
+from merilo.baselines.model_comparison import EXACT, OF_LABELS, compare
 from merilo.cli.output import emit_json, refuse_json, say
 from merilo.errors import UsageError
-from merilo.people.crowd import read_crowd, read_samples
-from merilo.people.rivals import EXACT, OF_LABELS, compare
 from merilo.reports.comparison import comparison_summary, sentences
 
 app = typer.Typer(add_completion=False)
@@ -37,19 +37,19 @@ def people_against_models(
     refuse_json(json_to, [baseline / "baseline.json", *responses, *([data] if data else [])])
     crowd = read_crowd(baseline, data=data)
     models = [read_samples(path, crowd) for path in responses]
-    rivalries = compare(crowd, models, metric=metric, force=force, seed=seed, min_answers=min_answers)
+    comparisons = compare(crowd, models, metric=metric, force=force, seed=seed, min_answers=min_answers)
     if json_to:
         emit_json(
             comparison_summary(
-                crowd, rivalries, metric=metric or crowd.settings.metric, seed=seed, forced=force
+                crowd, comparisons, metric=metric or crowd.settings.metric, seed=seed, forced=force
             ),
             json_to,
         )
     if json_to != "-":
         from merilo.cli.compare_table import show  # noqa: PLC0415 - the JSON needs no tables
 
-        show(rivalries, metric or crowd.settings.metric)
-    for rivalry in rivalries:
-        for sentence in sentences(rivalry):
-            say(f"{rivalry.model}: {sentence}")
+        show(comparisons, metric or crowd.settings.metric)
+    for comparison in comparisons:
+        for sentence in sentences(comparison):
+            say(f"{comparison.model}: {sentence}")
     return 0

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from merilo.metrics.score import Interval
-from merilo.people.rivals import Match, Rivalry
+from merilo.baselines.model_comparison import Match, ModelComparison
+from merilo.statistics.intervals import Interval
 
 _HEADS: Final = {
     "consensus": "consensus beside answers",
@@ -19,20 +19,20 @@ _HEADS: Final = {
 }
 
 
-def show(rivalries: Sequence[Rivalry], metric: str) -> None:
+def show(comparisons: Sequence[ModelComparison], metric: str) -> None:
     """Print the comparisons on standard output."""
     console = Console(highlight=False)
-    for rivalry in rivalries:
-        title = f"People and {escape(rivalry.model)}: {metric}"
+    for comparison in comparisons:
+        title = f"People and {escape(comparison.model)}: {metric}"
         table = Table(title=title, title_justify="left", title_style="bold")
         table.add_column("")
-        columns = [_column(match) for match in rivalry.matches]
-        for match in rivalry.matches:
+        columns = [_column(match) for match in comparison.matches]
+        for match in comparison.matches:
             table.add_column(_HEADS[match.kind], justify="right")
         for name, *cells in zip(_ROWS, *columns, strict=True):
             table.add_row(name, *cells)
         console.print(table)
-        console.print("\n".join(_lines(rivalry)), markup=False)
+        console.print("\n".join(_lines(comparison)), markup=False)
 
 
 _ROWS: Final = (
@@ -63,16 +63,16 @@ def _column(match: Match) -> tuple[str, ...]:
     )
 
 
-def _lines(rivalry: Rivalry) -> list[str]:
+def _lines(comparison: ModelComparison) -> list[str]:
     lines = [
         f"{_HEADS[match.kind]}: {match.difference.test.method}; the model is better on {match.difference.better} "
         f"items, worse on {match.difference.worse}"
-        for match in rivalry.matches
+        for match in comparison.matches
     ]
-    if rivalry.standing:
-        share, interval = rivalry.standing
+    if comparison.standing:
+        share, interval = comparison.standing
         lines.append(
-            f"the model stands above {share:.0%} [{interval.low:.0%}, {interval.high:.0%}] of {rivalry.people} people, "
+            f"the model stands above {share:.0%} [{interval.low:.0%}, {interval.high:.0%}] of {comparison.people} people, "
             "each on the items they answered"
         )
     return lines

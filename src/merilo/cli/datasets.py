@@ -154,7 +154,7 @@ def _write(place: Path, splits: list[Split]) -> None:
 
 
 def _refuse_existing(place: Path, *, force: bool) -> None:
-    from merilo.writing import refuse_existing  # noqa: PLC0415 - brings Polars along, which 'list' and 'show' do not need
+    from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - brings Polars along, which 'list' and 'show' do not need
 
     refuse_existing(place, force=force)
 

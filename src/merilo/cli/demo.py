@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from merilo import cli
+from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli.output import say
 from merilo.datasets import dataset
 from merilo.datasets.generators import generate
@@ -19,7 +20,6 @@ from merilo.datasets.rules import RULES
 from merilo.errors import DataError
 from merilo.items import Item, Split, write_splits
 from merilo.people.simulation import Question, toloka_export
-from merilo.writing import refuse_existing, write_text
 
 app = typer.Typer(add_completion=False)
 

@@ -8,16 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say
-from merilo.cli.study import command_line, gold_of, reading
-from merilo.datasets import dataset
-from merilo.items import Split, read_split, write_splits
-from merilo.people import platforms
-from merilo.people.baseline import baseline
-from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
-from merilo.people.experts.planning import QUESTIONS_AN_HOUR, plan
-from merilo.people.experts.sampling import sample_questions
-from merilo.people.experts.study import (
+from merilo.atomic_write import guarded, refuse_existing
+from merilo.baselines.experts import (
     Marks,
     beside_people,
     decided_right,
@@ -25,14 +17,22 @@ from merilo.people.experts.study import (
     gold_by_item,
     read_marks,
 )
+from merilo.baselines.pipeline import baseline
+from merilo.baselines.provenance import provenance
+from merilo.baselines.settings import Settings
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say
+from merilo.cli.study import command_line, gold_of, reading
+from merilo.datasets import dataset
+from merilo.items import Split, read_split, write_splits
+from merilo.people import platforms
+from merilo.people.duplicates import Repeats, settle
+from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.people.experts.planning import QUESTIONS_AN_HOUR, plan
+from merilo.people.experts.sampling import sample_questions
 from merilo.people.platforms import Columns, Platform
-from merilo.people.provenance import provenance
-from merilo.people.repeats import Repeats, settle
-from merilo.people.settings import Settings
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
 from merilo.reports.summary import as_text
 from merilo.strict_json import Json
-from merilo.writing import guarded, refuse_existing
 
 app = typer.Typer(
     no_args_is_help=True,

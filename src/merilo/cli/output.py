@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from merilo.atomic_write import new_folder, refuse_existing, write_text
 from merilo.cli import say
 from merilo.files import Progress, shown
 from merilo.strict_json import Json
-from merilo.writing import new_folder, refuse_existing, write_text
 
 __all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked"]
 

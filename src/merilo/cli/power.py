@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from merilo.baselines.settings import EXACT
 from merilo.cli.output import emit_json
 from merilo.errors import DataError, UsageError
-from merilo.people.power import (
+from merilo.statistics.power import (
     ControlPlan,
     Crowd,
     controls,
@@ -21,7 +22,6 @@ from merilo.people.power import (
     people_needed,
     precision,
 )
-from merilo.people.settings import EXACT
 from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)

@@ -9,17 +9,17 @@ from typing import Annotated
 
 import typer
 
+from merilo.atomic_write import guarded
+from merilo.baselines.provenance import provenance
+from merilo.baselines.recipes.declaration import Recipe, names, recipe, text_of
+from merilo.baselines.recipes.running import RecipeResult, run_recipe
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.errors import UsageError
-from merilo.people.provenance import provenance
-from merilo.people.recipes.declaration import Recipe, names, recipe, text_of
-from merilo.people.recipes.running import RecipeResult, run_recipe
-from merilo.people.repeats import Repeats
+from merilo.people.duplicates import Repeats
 from merilo.reports.recipes import recipe_summary
 from merilo.reports.summary import as_text
 from merilo.strict_json import Json
-from merilo.writing import guarded
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from merilo.baselines.pipeline import test_items
 from merilo.cli.output import tracked
 from merilo.datasets import Dataset
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import UsageError
 from merilo.files import Progress, shown
-from merilo.people.baseline import test_items
 from merilo.people.gold import Gold, read_gold, solved_gold
 from merilo.responses import Responses
 from merilo.strict_json import Json

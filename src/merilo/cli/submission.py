@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from merilo.atomic_write import refuse_existing
 from merilo.cli.output import emit_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.strict_json import Json
@@ -17,7 +18,6 @@ from merilo.submissions.archive import ArchiveError
 from merilo.submissions.faults import Language
 from merilo.submissions.scoring import content_of, read_gold, refused, score_submission
 from merilo.submissions.writing import examples, pack, sample
-from merilo.writing import refuse_existing
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Pack and score submissions to the benchmark."

@@ -35,7 +35,7 @@ def dataset(name: str) -> Dataset:
         return declared
     path = Path(name)
     if path.suffix in {".yaml", ".yml"} or (path / "dataset.yaml").is_file():
-        from merilo.datasets.own import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
+        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
 
         return read_declaration(path / "dataset.yaml" if path.is_dir() else path)
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped name pays for it

@@ -1,7 +1,7 @@
 """What is known of a dataset before any of its items is read: one declaration a dataset.
 
 The built-in datasets are declared in `merilo.datasets.catalogue`, a dataset of one's own in a YAML file with the same
-names (`merilo.datasets.own`). Both give a `Dataset`.
+names (`merilo.datasets.custom`). Both give a `Dataset`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ import numpy as np
 
 from merilo.errors import InputError
 from merilo.metrics.detox import PARTS
-from merilo.metrics.intervals import FloatArray
+from merilo.statistics.intervals import FloatArray
 
 FORMAT: Final = "merilo-calibration/1"
 IDENTITY: Final = Path(__file__).parent / "curves" / "identity.json"

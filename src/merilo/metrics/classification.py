@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.items import ItemId
-from merilo.metrics.intervals import (
+from merilo.metrics.judgement import Judgement
+from merilo.metrics.score import Score
+from merilo.statistics.intervals import (
     ALIKE,
     DRAWS_AT_ONCE,
     RESAMPLES,
     FloatArray,
+    Interval,
     cluster_codes,
     mean_interval,
     percentile_interval,
     wilson,
 )
-from merilo.metrics.judgement import Judgement
-from merilo.metrics.score import Interval, Score
 
 IntArray = NDArray[np.int64]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from merilo.items import ItemId
-from merilo.metrics.intervals import FloatArray, mean_interval
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
+from merilo.statistics.intervals import FloatArray, mean_interval
 
 #: The parts of J in the order of its formula.
 PARTS: Final = ("sta", "sim", "fl")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from merilo.items import ItemId
-from merilo.metrics.intervals import mean_interval
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
+from merilo.statistics.intervals import mean_interval
 
 #: A complete variant: part 1 of the exam of 2019.
 VARIANT_ITEMS: Final = 30

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.metrics.classification import label_figures
-from merilo.metrics.comparison import PERMUTATIONS, SAME, Difference, Verdict, detectable_difference
-from merilo.metrics.intervals import DRAWS_AT_ONCE, RESAMPLES
-from merilo.metrics.score import Interval
+from merilo.statistics.comparison import PERMUTATIONS, SAME, Difference, Verdict, detectable_difference
+from merilo.statistics.intervals import DRAWS_AT_ONCE, RESAMPLES, Interval
 
 FloatArray = NDArray[np.float64]
 

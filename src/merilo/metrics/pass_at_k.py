@@ -7,9 +7,9 @@ from functools import lru_cache
 from math import comb
 
 from merilo.items import ItemId
-from merilo.metrics.intervals import mean_interval
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
+from merilo.statistics.intervals import mean_interval
 
 
 @lru_cache(maxsize=4096)

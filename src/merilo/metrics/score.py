@@ -6,23 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from merilo.items import ItemId
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An interval estimate.
-
-    Attributes:
-        low: the lower bound.
-        high: the upper bound.
-        level: the nominal coverage, 0.95 unless said otherwise.
-        method: how it was made, in words: "Wilson score", "bootstrap over items (percentile, 2000 resamples)".
-    """
-
-    low: float
-    high: float
-    level: float = 0.95
-    method: str = ""
+from merilo.statistics.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from merilo.items import ItemId
-from merilo.metrics.intervals import mean_interval
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
+from merilo.statistics.intervals import mean_interval
 
 #: What stands between the alternatives of a gold answer.
 ALTERNATIVES: Final = ";"

@@ -9,15 +9,15 @@ from typing import Final
 
 import polars as pl
 
+from merilo.atomic_write import guarded
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.provenance import Provenance
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import VERDICTS, Finding, GivenAnswer
 from merilo.people.audit.revision import COLUMN
 from merilo.people.audit.study import StudyAudit
-from merilo.people.baseline import Baseline
-from merilo.people.provenance import Provenance
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
-from merilo.writing import guarded
 
 #: Stands before the names of input fields, as platforms write it, so that no field is taken for another column.
 _INPUT: Final = "INPUT:"

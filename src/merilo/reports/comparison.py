@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Final
 
-from merilo.people.crowd import Crowd
-from merilo.people.rivals import Match, Rivalry
-from merilo.reports.figures import interval_json
+from merilo.baselines.baseline_reader import Crowd
+from merilo.baselines.model_comparison import Match, ModelComparison
+from merilo.reports.estimates import interval_json
 from merilo.strict_json import Json
 
 #: What each comparison sets side by side.
@@ -20,13 +20,13 @@ KINDS: Final = {
 
 
 def comparison_summary(
-    crowd: Crowd, rivalries: Sequence[Rivalry], *, metric: str, seed: int, forced: bool
+    crowd: Crowd, comparisons: Sequence[ModelComparison], *, metric: str, seed: int, forced: bool
 ) -> dict[str, Json]:
     """Everything that stands behind a comparison.
 
     Args:
         crowd: the people.
-        rivalries: the comparisons, one a model.
+        comparisons: the comparisons, one a model.
         metric: the metric's name.
         seed: of all draws.
         forced: whether items were left out on demand.
@@ -37,56 +37,58 @@ def comparison_summary(
         "items": len(crowd.names),
         "annotators": len(crowd.annotators),
         "forced": forced,
-        "correction": f"Holm over {len(rivalries)} models, each kind of comparison by itself",
+        "correction": f"Holm over {len(comparisons)} models, each kind of comparison by itself",
         "seed": seed,
-        "models": [_rivalry(rivalry) for rivalry in rivalries],
+        "models": [_comparison(comparison) for comparison in comparisons],
     }
 
 
-def sentences(rivalry: Rivalry) -> list[str]:
+def sentences(comparison: ModelComparison) -> list[str]:
     """What a reader must know of a comparison besides its figures."""
     found = []
-    if rivalry.people_only:
+    if comparison.people_only:
         found.append(
-            f"{len(rivalry.people_only)} items of the baseline have no answer of {rivalry.model}: left out"
+            f"{len(comparison.people_only)} items of the baseline have no answer of {comparison.model}: left out"
         )
-    if rivalry.model_only:
-        found.append(f"{len(rivalry.model_only)} answers of {rivalry.model} are to other items: left out")
-    if rivalry.undecided:
+    if comparison.model_only:
         found.append(
-            f"{rivalry.undecided} items on which the people reached no consensus are left out of that comparison"
+            f"{len(comparison.model_only)} answers of {comparison.model} are to other items: left out"
+        )
+    if comparison.undecided:
+        found.append(
+            f"{comparison.undecided} items on which the people reached no consensus are left out of that comparison"
         )
     found += [
         f"{KINDS[kind][0]} and {KINDS[kind][1]} are not compared: {why}"
-        for kind, why in rivalry.missing.items()
+        for kind, why in comparison.missing.items()
     ]
-    if any(match.kind == "consensus" and not match.like for match in rivalry.matches):
+    if any(match.kind == "consensus" and not match.like for match in comparison.matches):
         found.append("a consensus of several people beside single answers is not like beside like")
     return found
 
 
-def _rivalry(rivalry: Rivalry) -> dict[str, Json]:
-    share, interval = rivalry.standing or (None, None)
+def _comparison(comparison: ModelComparison) -> dict[str, Json]:
+    share, interval = comparison.standing or (None, None)
     return {
-        "model": rivalry.model,
-        "n": rivalry.n,
-        "samples": {"fewest": rivalry.samples[0], "most": rivalry.samples[1]},
+        "model": comparison.model,
+        "n": comparison.n,
+        "samples": {"fewest": comparison.samples[0], "most": comparison.samples[1]},
         "left_out": {
-            "without_consensus": rivalry.undecided,
-            "without_answer_of_the_model": [*rivalry.people_only],
-            "not_in_the_baseline": [*rivalry.model_only],
+            "without_consensus": comparison.undecided,
+            "without_answer_of_the_model": [*comparison.people_only],
+            "not_in_the_baseline": [*comparison.model_only],
         },
-        "comparisons": {match.kind: _match(match) for match in rivalry.matches},
-        "not_compared": {str(kind): why for kind, why in rivalry.missing.items()},
+        "comparisons": {match.kind: _match(match) for match in comparison.matches},
+        "not_compared": {str(kind): why for kind, why in comparison.missing.items()},
         "standing": None
         if share is None
         else {
             "share_of_people_below": number(share),
             "ci95": interval_json(interval),
             "interval": interval.method if interval else None,
-            "people": rivalry.people,
+            "people": comparison.people,
         },
-        "remarks": [*sentences(rivalry)],
+        "warnings": [*sentences(comparison)],
     }
 
 

@@ -6,13 +6,13 @@ from math import isfinite
 
 import polars as pl
 
-from merilo.metrics.comparison import Difference
+from merilo.baselines.experts import Marks
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.provenance import Provenance
 from merilo.metrics.score import Score
-from merilo.people.baseline import Baseline
 from merilo.people.experts.out_of_bag import OutOfBag
-from merilo.people.experts.study import Marks
-from merilo.people.provenance import Provenance
 from merilo.responses import INPUT_MARK, Responses
+from merilo.statistics.comparison import Difference
 from merilo.strict_json import Json
 
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import polars as pl
 
-from merilo.people.baseline import Baseline
-from merilo.people.crowd import read_crowd, read_samples
-from merilo.people.model_tables import confusion_table, posterior_table
-from merilo.people.quality.study import StudyQuality
-from merilo.people.rivals import Rivalry, compare
+from merilo.atomic_write import guarded
+from merilo.baselines.baseline_reader import read_crowd, read_samples
+from merilo.baselines.model_comparison import ModelComparison, compare
+from merilo.baselines.model_tables import confusion_table, posterior_table
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.quality import StudyQuality
 from merilo.reports.comparison import comparison_summary
 from merilo.reports.page import page
 from merilo.reports.quality import quality_table
 from merilo.reports.summary import as_text
 from merilo.strict_json import Json
-from merilo.writing import guarded
 
 
 def write_folder(
@@ -68,17 +68,17 @@ def write_folder(
         guarded(table).write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
     _write_summary(folder, content)
-    rivalries: list[Rivalry] = []
+    comparisons: list[ModelComparison] = []
     if models:
         # The folder has a hidden name until it is whole.
         crowd = replace(read_crowd(folder), folder="this baseline")
-        rivalries = compare(crowd, [read_samples(path, crowd) for path in models], force=common_items)
+        comparisons = compare(crowd, [read_samples(path, crowd) for path in models], force=common_items)
         found = comparison_summary(
-            crowd, rivalries, metric=baseline.settings.metric, seed=0, forced=common_items
+            crowd, comparisons, metric=baseline.settings.metric, seed=0, forced=common_items
         )
         content = {**content, "models": {name: value for name, value in found.items() if name != "baseline"}}
         _write_summary(folder, content)
-    (folder / "report.html").write_text(page(baseline, content, quality, rivalries), encoding="utf-8")
+    (folder / "report.html").write_text(page(baseline, content, quality, comparisons), encoding="utf-8")
     return content
 
 

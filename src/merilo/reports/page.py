@@ -11,17 +11,16 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from merilo.metrics.intervals import wilson
-from merilo.metrics.score import Interval
+from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.quality import StudyQuality
+from merilo.baselines.warnings import form
 from merilo.people.aggregation import Resolution
-from merilo.people.baseline import Baseline
-from merilo.people.quality.study import StudyQuality
-from merilo.people.remarks import form
-from merilo.people.rivals import Rivalry
 from merilo.reports import charts
 from merilo.reports.audit import doubtful_golds
 from merilo.reports.charts import Dot, Part
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
+from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
 
 #: How many rows of a table a page shows; the files beside it hold all.
@@ -62,7 +61,7 @@ def page(
     baseline: Baseline,
     content: dict[str, Json],
     quality: StudyQuality | None = None,
-    rivalries: Sequence[Rivalry] = (),
+    comparisons: Sequence[ModelComparison] = (),
 ) -> str:
     """Render the report; where annotators are simulated it says so at its head and beside its figures.
 
@@ -70,7 +69,7 @@ def page(
         baseline: the baseline.
         content: its summary as JSON, which the page quotes for how it was made.
         quality: the quality of its people; left out when not given.
-        rivalries: the models that are set beside the people.
+        comparisons: the models that are set beside the people.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -111,8 +110,8 @@ def page(
         grid=sensitivity_grid(quality.sensitivity) if quality else None,
         test_names=TESTS,
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
-        rivalries=rivalries,
-        standing_chart=_standing_chart(baseline, rivalries),
+        comparisons=comparisons,
+        standing_chart=_standing_chart(baseline, comparisons),
     )
 
 
@@ -155,13 +154,13 @@ def _figures(baseline: Baseline) -> list[tuple[str, object, Markup]]:
     ]
 
 
-def _standing_chart(baseline: Baseline, rivalries: Sequence[Rivalry]) -> Markup | None:
+def _standing_chart(baseline: Baseline, comparisons: Sequence[ModelComparison]) -> Markup | None:
     """Single people, the crowd and the models on one axis."""
-    if not rivalries or not baseline.figures:
+    if not comparisons or not baseline.figures:
         return None
     people = [person.value for person in baseline.figures.single.people]
     crowd = [score.value for score in baseline.scores.values()][:1]
-    models = [(one.model, one.matches[0].difference.second) for one in rivalries if one.matches]
+    models = [(one.model, one.matches[0].difference.second) for one in comparisons if one.matches]
     return charts.standing_chart(people, crowd[0] if crowd else None, models)
 
 

@@ -9,9 +9,9 @@ from typing import Final
 
 import polars as pl
 
+from merilo.baselines.quality import StudyQuality
+from merilo.baselines.sensitivity import SensitivityRow
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
-from merilo.people.quality.sensitivity import SensitivityRow
-from merilo.people.quality.study import StudyQuality
 from merilo.strict_json import Json
 
 #: What flags say in Russian; in English, `FLAGS` does.

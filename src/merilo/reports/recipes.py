@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import isfinite
 
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.provenance import Provenance
+from merilo.baselines.recipes.running import RecipeResult
 from merilo.metrics.score import Score
-from merilo.people.baseline import Baseline
-from merilo.people.provenance import Provenance
-from merilo.people.recipes.running import RecipeResult
 from merilo.reports.experts import difference_summary
 from merilo.reports.summary import resolved_by
 from merilo.strict_json import Json

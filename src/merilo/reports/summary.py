@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from math import isfinite
 
-from merilo.metrics.score import Interval, Score
+from merilo.baselines.groups import Group
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.provenance import Provenance
+from merilo.baselines.quality import StudyQuality
+from merilo.metrics.score import Score
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.baseline import Baseline
 from merilo.people.gold import Gold
-from merilo.people.groups import Group
-from merilo.people.provenance import Provenance
-from merilo.people.quality.study import StudyQuality
 from merilo.reports.audit import audit_in_short
-from merilo.reports.figures import crowd_summary, published_summary, single_summary
+from merilo.reports.estimates import crowd_summary, published_summary, single_summary
 from merilo.reports.quality import quality_summary, sensitivity_summary
+from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
 
 
@@ -43,7 +44,7 @@ def summary(
         "simulated": baseline.simulated,
         "status": baseline.status,
         "reasons": [reason.en for reason in baseline.reasons],
-        "warnings": [remark.en for remark in baseline.remarks],
+        "warnings": [warning.en for warning in baseline.warnings],
         "responses": _responses(baseline),
         "annotators": _annotators(baseline),
         "items": _items(baseline),

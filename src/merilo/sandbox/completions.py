@@ -14,7 +14,7 @@ from typing import Final
 from merilo.errors import DataError, InputError
 from merilo.files import sha256, shortened
 from merilo.sandbox.extraction import Extraction, extract
-from merilo.sandbox.packed import unpacked
+from merilo.sandbox.gzip_files import unpacked
 from merilo.sandbox.problems import Problem
 
 #: The longest completion that is run, in characters; a longer one counts as a program that failed.

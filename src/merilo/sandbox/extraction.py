@@ -16,7 +16,7 @@ from typing import Final, Literal
 from merilo.sandbox.definitions import Definition, end_of_block, needed, read_definitions
 from merilo.sandbox.fences import Block, read_fences
 from merilo.sandbox.layout import Layout, Statement, read_layout
-from merilo.sandbox.spoken import spoken, with_plain_line_ends
+from merilo.sandbox.response_text import spoken, with_plain_line_ends
 
 #: Where in the answer the code stood.
 Place = Literal["bare", "fenced", "unclosed fence", "before a fence", "between prose"]

@@ -18,11 +18,11 @@ from typing import Final, Self
 
 from merilo.errors import MissingPartError, UsageError
 from merilo.sandbox.backends import backend
-from merilo.sandbox.inside.plain import NotPlainError
-from merilo.sandbox.lane import Job, Lane, message_of
+from merilo.sandbox.inside.codec import NotPlainError
 from merilo.sandbox.launch import Backend
 from merilo.sandbox.program import Answer, Check, Execution, Limits, Outcome, Program
-from merilo.sandbox.reading import execution_of, lost_its_judge, report_of
+from merilo.sandbox.worker_process import Job, Lane, message_of
+from merilo.sandbox.worker_report import execution_of, lost_its_judge, report_of
 
 #: How often a program is tried when workers are lost under it; then it is to blame.
 ATTEMPTS: Final = 3

@@ -19,7 +19,7 @@ from merilo.errors import DataError, InputError
 from merilo.files import shortened
 from merilo.items import Item, ItemId, read_split
 from merilo.sandbox.extraction import Stub
-from merilo.sandbox.packed import is_packed, unpacked
+from merilo.sandbox.gzip_files import is_packed, unpacked
 from merilo.sandbox.program import Call, Check, Program
 from merilo.strict_json import Json, parse_json
 

@@ -15,7 +15,7 @@ from merilo.errors import UsageError
 MEBIBYTE = 2**20
 
 #: A value that may cross between two processes: `None`, `bool`, `int`, `float`, `complex`, `str`, `bytes`, `range`,
-#: and lists, tuples, dictionaries, sets and frozen sets of such values. See `merilo.sandbox.inside.plain` for the encoding.
+#: and lists, tuples, dictionaries, sets and frozen sets of such values. See `merilo.sandbox.inside.codec` for the encoding.
 Plain = object
 
 #: The keyword arguments of one test call.

@@ -16,7 +16,7 @@ from merilo.people.audit.gold_model import (
     _Parameters,
     fit_gold_model,
 )
-from merilo.people.audit.incidence import Ones
+from merilo.people.audit.indicator_matrix import Ones
 from merilo.people.votes import Votes
 
 

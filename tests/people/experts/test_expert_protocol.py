@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from merilo.baselines.expert_comparison import compare
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
-from merilo.people.experts.comparison import compare
 from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.experts.planning import plan
 from merilo.people.experts.sampling import even_shares, sample_questions

@@ -10,7 +10,7 @@ from scipy import stats
 
 from merilo.people.quality.chance import holm_of_tested
 from merilo.people.quality.drift import _doubled_ranks, _exact
-from merilo.people.quality.repetition import longest_run, run_probability
+from merilo.people.quality.straightlining import longest_run, run_probability
 
 
 def test_people_who_could_not_be_tested_do_not_count_into_holms_family() -> None:

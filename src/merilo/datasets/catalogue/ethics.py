@@ -60,7 +60,7 @@ RUETHICS: Final = Dataset(
 RUHATESPEECH: Final = Dataset(
     name="ruhatespeech",
     title="ruHateSpeech",
-    about="The more appropriate of two replies to an offensive remark",
+    about="The more appropriate of two replies to an offensive warning",
     fields=("target_group", "replica", "reply_1", "reply_2"),
     answer=Answer(kind="choice", labels=("1", "2")),
     metrics=("acc",),

@@ -54,7 +54,7 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
 def _known(path: Path, contents: Contents, report: Report) -> Dataset | None:
     own = contents.root / OWN
     if own.is_file():
-        from merilo.datasets.own import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
+        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
 
         report.files.append(OWN)
         try:

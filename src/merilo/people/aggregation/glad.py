@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.anchors import anchor_labels
 from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, FloatArray, Resolution
+from merilo.people.aggregation.known_labels import anchor_labels
 from merilo.people.aggregation.quasi_newton import Minimum, minimise
 from merilo.people.votes import IntArray, Votes, sorting_order
 

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.metrics.intervals import percentile_interval
-from merilo.metrics.score import Interval
 from merilo.people.agreement.alpha import Level
 from merilo.people.votes import Votes
+from merilo.statistics.intervals import Interval, percentile_interval
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

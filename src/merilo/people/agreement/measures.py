@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from merilo.errors import UsageError
-from merilo.metrics.score import Interval
 from merilo.people.agreement.alpha import Level, krippendorff_alpha
 from merilo.people.agreement.bootstrap import bootstrap
 from merilo.people.agreement.kappa import fleiss_kappa, gwet_ac1
 from merilo.people.votes import Votes
+from merilo.statistics.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)

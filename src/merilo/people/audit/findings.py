@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from merilo.people.audit.gold_model import GoldModel, fit_gold_model
-from merilo.people.audit.slips import slip
+from merilo.people.audit.typos import slip
 from merilo.people.quality.peers import sharing
 from merilo.people.quality.work import FloatArray, Work, work_of
 from merilo.people.votes import IntArray, Votes

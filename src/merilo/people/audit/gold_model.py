@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.people.audit.incidence import Incidence, incidence
+from merilo.people.audit.indicator_matrix import Incidence, incidence
 from merilo.people.votes import IntArray, Votes
 
 FloatArray = NDArray[np.float64]

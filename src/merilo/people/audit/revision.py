@@ -9,12 +9,12 @@ from typing import Final
 
 import polars as pl
 
+from merilo.atomic_write import unguarded
 from merilo.errors import DataError, InputError
 from merilo.files import listed
 from merilo.people.gold import Gold, records
 from merilo.people.labels import unify
 from merilo.responses import INPUT_MARK, Responses
-from merilo.writing import unguarded
 
 #: The column that an audit's list leaves empty for the person who goes through it.
 COLUMN: Final = "revised_gold"

@@ -15,9 +15,9 @@ import polars as pl
 
 from merilo.errors import DataError, UsageError
 from merilo.items import ItemId
-from merilo.metrics.intervals import wilson
 from merilo.metrics.score import Score
 from merilo.responses import Responses
+from merilo.statistics.intervals import wilson
 
 #: What becomes of an answer after the time limit: it does not count; it counts; it counts and is wrong.
 Late: TypeAlias = Literal["drop", "keep", "wrong"]

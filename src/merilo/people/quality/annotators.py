@@ -11,9 +11,9 @@ import numpy as np
 from merilo.people.quality.chance import holm_of_tested
 from merilo.people.quality.controls import ControlAccuracy, control_accuracy
 from merilo.people.quality.drift import Drift, PooledDrift, drift
-from merilo.people.quality.pace import Pace, pace
 from merilo.people.quality.peers import PeerAgreement, peer_agreement
-from merilo.people.quality.repetition import Repetition, repetition
+from merilo.people.quality.response_time import Pace, pace
+from merilo.people.quality.straightlining import Repetition, repetition
 from merilo.people.quality.work import FloatArray, Work
 
 #: The level at which the tests of people are read, after Holm's correction over all people tested.

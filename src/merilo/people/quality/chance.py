@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.metrics.comparison import holm
+from merilo.statistics.comparison import holm
 
 FloatArray = NDArray[np.float64]
 

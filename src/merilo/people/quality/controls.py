@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from merilo.metrics.distributions import at_least, at_most
-from merilo.metrics.intervals import wilson
-from merilo.metrics.score import Interval
 from merilo.people.quality.work import Work
+from merilo.statistics.distributions import at_least, at_most
+from merilo.statistics.intervals import Interval, wilson
 
 
 @dataclass(frozen=True, slots=True)

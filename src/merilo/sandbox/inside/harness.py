@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from merilo.sandbox.inside import frames, plain
+from merilo.sandbox.inside import codec, frames
 
 Record = Sequence[str]
 
@@ -85,7 +85,7 @@ def load(job: Job) -> Callable[..., object]:
 
 def answer_calls(job: Job, link: frames.Stream, longest: int) -> None:
     """Make every test call and write one record for each: the same for all, if the program does not load."""
-    arguments = [plain.unpacked(call) for call in job[3]]
+    arguments = [codec.unpacked(call) for call in job[3]]
     try:
         function = load(job)
     except FailedToLoadError as error:
@@ -124,11 +124,11 @@ def _outcome_of_request(function: Callable[..., object], request: bytes, longest
     try:
         positional: Any
         keywords: Any
-        positional, keywords = plain.unpacked(request)  # type: ignore[misc]  # the pair that the judge sends
+        positional, keywords = codec.unpacked(request)  # type: ignore[misc]  # the pair that the judge sends
         result = function(*positional, **keywords)
         if isinstance(result, (str, bytes)) and len(result) > longest:
             return ["output"]  # before it takes time to write it out
-        text = plain.dumps(result, opaque=True)
+        text = codec.dumps(result, opaque=True)
         return ["completed", text] if len(text) <= longest else ["output"]
     except BaseException as error:
         return described(error)
@@ -164,7 +164,7 @@ def rehearse() -> None:
     arguments = {"number": 3, "texts": ["a"], "table": {"b": (1.5, None)}}
     function = load((_REHEARSED, "rehearsed", 0, []))
     _packed(_outcome_of_call(function, arguments, 1000))
-    _packed(_outcome_of_request(function, plain.packed(((), arguments)), 1000))
+    _packed(_outcome_of_request(function, codec.packed(((), arguments)), 1000))
     _packed(_outcome_of_call(function, {}, 1000))
     del sys.modules["program"]
 

@@ -20,7 +20,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from merilo.sandbox.inside import frames, plain
+from merilo.sandbox.inside import codec, frames
 from merilo.sandbox.inside.harness import LONGEST_MESSAGE
 
 Record = list[str]
@@ -60,9 +60,9 @@ class Candidate:
 
     def __call__(self, *positional: object, **keywords: object) -> object:
         """Ask the program."""
-        record = self.receive(plain.packed((positional, keywords)))
+        record = self.receive(codec.packed((positional, keywords)))
         if record[0] == "completed":
-            return plain.loads(record[1])
+            return codec.loads(record[1])
         error = _raised(record)
         self.failure = (error, record)
         raise error

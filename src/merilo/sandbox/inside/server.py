@@ -21,7 +21,7 @@ import time
 from _socket import socket, socketpair  # `socket` loads much
 from typing import Any, NoReturn
 
-from merilo.sandbox.inside import frames, nursery
+from merilo.sandbox.inside import fork_server, frames
 from merilo.sandbox.inside.judge import Referee
 from merilo.sandbox.inside.scratch import Scratch, remove
 
@@ -54,14 +54,19 @@ class Server:
     """
 
     def __init__(
-        self, settings: dict[str, Any], jobs: int, reports: int, birth: nursery.Birth, scratch: Scratch
+        self,
+        settings: dict[str, Any],
+        jobs: int,
+        reports: int,
+        birth: fork_server.ChildSetup,
+        scratch: Scratch,
     ) -> None:
         self._settings = settings
         self._jobs = jobs
         self._reports = reports
         self._birth = birth
         self._scratch = scratch
-        self._nursery = nursery.Nursery(birth, settings, (jobs, reports))
+        self._nursery = fork_server.Nursery(birth, settings, (jobs, reports))
         self._referee: Referee | None = None
 
     def serve(self) -> NoReturn:
@@ -79,11 +84,11 @@ class Server:
             else:
                 cause, said, end = self._run_calls(program, started + self._settings["wall"])
             self._scratch.sweep()
-            frames.write(self._reports, REPORT.pack(cause, *nursery.END.unpack(end)), said)
+            frames.write(self._reports, REPORT.pack(cause, *fork_server.END.unpack(end)), said)
 
     def _run_calls(self, program: bytes, deadline: float) -> tuple[int, bytes, bytes]:
         """The cause of the end, the program's answers, and how its process ended."""
-        link = self._nursery.start(nursery.CALLS)
+        link = self._nursery.start(fork_server.CALLS)
         _hand_over(program, link)
         cause, said = self._read_answers(link.fileno(), deadline)
         end = self._nursery.end()
@@ -96,7 +101,7 @@ class Server:
             self._dismiss_referee()
         if self._referee is None:
             self._referee = self._appoint_referee()
-        link = self._nursery.start(nursery.REQUESTS)
+        link = self._nursery.start(fork_server.REQUESTS)
         cause, verdict, end = ENDED, b"", None
         try:
             _hand_over(program, link)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from merilo.sandbox.inside import frames, harness, kernel, nursery
+from merilo.sandbox.inside import fork_server, frames, harness, kernel
 from merilo.sandbox.inside.scratch import Scratch
 from merilo.sandbox.inside.server import Server
 
@@ -49,7 +49,7 @@ def main() -> None:
     os.close(nowhere)
     sys.path[:] = [path for path in sys.path if path not in ("", settings["home"])]
     server = Server(
-        settings, jobs, reports, nursery.Birth(calls, settings["user"], settings["limits"]), scratch
+        settings, jobs, reports, fork_server.ChildSetup(calls, settings["user"], settings["limits"]), scratch
     )
     frames.write(reports, json.dumps(facts).encode("ascii"))
     server.serve()

@@ -1,0 +1,1 @@
+"""The main job: from responses to a baseline, its groups and warnings, comparison with models, recipes."""

@@ -1,0 +1,288 @@
+"""Reading again what a baseline wrote: its people's answers, their consensus, the gold; and a model's answers beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from merilo.baselines.estimates import vote_weights
+from merilo.baselines.settings import Settings
+from merilo.errors import DataError, InputError
+from merilo.files import listed, read_parquet
+from merilo.people.decision import Aggregator, Resolve
+from merilo.people.gold import read_gold, records
+from merilo.people.labels import unify
+from merilo.people.normalisation import canonical, rules_of
+from merilo.people.votes import Votes, encode
+from merilo.strict_json import Json, parse_json, read_json
+
+FloatArray = NDArray[np.float64]
+
+_ID_COLUMNS: Final = ("id", "item_id", "meta.id", "item")
+_ANSWER_COLUMNS: Final = ("answer", "outputs", "output", "response")
+_OWN: Final = frozenset({
+    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
+})  # fmt: skip
+
+#: What is read of each table of the folder.
+_COLUMNS: Final = {
+    "consensus": ("item", "id", "label", "gold"),
+    "responses": ("item", "respondent", "answer", "became"),
+    "annotators": ("annotator", "skill", "control_accuracy", "ability", "expected_accuracy"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The people of a baseline, on the items that have gold.
+
+    Attributes:
+        folder: the baseline's folder, as it was named.
+        names: shape (items,), the items' ids as text.
+        gold: shape (items,), the right answers.
+        consensus: shape (items,), the people's answers, `None` where they reached none.
+        votes: the answers that counted; items are coded by their place in `names`.
+        labels: the labels by code.
+        annotators: the annotators' ids by code.
+        weight: shape (n,), what each answer weighs where labels tie; `None` where a majority of `settings.min_votes` decides.
+        settings: how the baseline was made.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    gold: tuple[str, ...]
+    consensus: tuple[str | None, ...]
+    votes: Votes
+    labels: tuple[str, ...]
+    annotators: tuple[str, ...]
+    weight: FloatArray | None
+    settings: Settings
+
+    def on(self, chosen: Sequence[int]) -> Crowd:
+        """The same people on some of the items, given by their places."""
+        place = np.full(len(self.names), -1, dtype=np.int32)
+        place[list(chosen)] = np.arange(len(chosen), dtype=np.int32)
+        kept = place[self.votes.item] >= 0
+        votes = self.votes.where(kept)
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in chosen),
+            gold=tuple(self.gold[i] for i in chosen),
+            consensus=tuple(self.consensus[i] for i in chosen),
+            votes=replace(votes, item=place[votes.item], items=len(chosen)),
+            weight=None if self.weight is None else self.weight[kept],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """A model's answers.
+
+    Attributes:
+        model: its name.
+        file: the file, as it was named.
+        answers: item id -> its answers, in the order of the samples.
+    """
+
+    model: str
+    file: str
+    answers: dict[str, tuple[str, ...]]
+
+
+def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
+    """Read the people of a baseline from the folder that `merilo baseline --out` wrote.
+
+    Args:
+        folder: the folder: `baseline.json`, and `consensus`, `responses` and `annotators` as Parquet.
+        data: the items with their ids and right answers, where the baseline was made without.
+
+    Raises:
+        InputError: it is no such folder.
+        DataError: no item has a right answer, or no answer to such an item counted.
+    """
+    content = _summary(folder)
+    tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
+    settings = _settings(content, folder)
+    consensus = _with_data(tables["consensus"], data) if data else tables["consensus"]
+    known = consensus.filter(pl.col("gold").is_not_null())
+    if not known.height:
+        raise DataError("no item of this baseline has a right answer; --data FILE gives them", file=folder)
+    used = tables["responses"].filter(pl.col("became") == "used", pl.col("answer").is_not_null())
+    used = used.join(known.select("item"), on="item", how="semi", maintain_order="left")
+    if not used.height:
+        raise DataError("nobody's answer to an item with a right answer counted", file=folder)
+    place = pl.DataFrame({"item": known["item"], "place": np.arange(known.height)})
+    coded = used.join(place, on="item", how="left", maintain_order="left")
+    encoding = encode(coded["place"], coded["respondent"], coded["answer"])
+    # Items that nobody's answer counted on keep their place.
+    item = encoding.items.to_numpy().astype(np.int32)[encoding.votes.item]
+    votes = replace(encoding.votes, item=item, items=known.height)
+    by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
+    return Crowd(
+        str(folder),
+        _names(known, folder),
+        tuple(known["gold"].cast(pl.String)),
+        tuple(known["label"].cast(pl.String)),
+        votes,
+        tuple(encoding.labels.cast(pl.String)),
+        tuple(encoding.annotators.cast(pl.String)),
+        None if by_majority else vote_weights(votes, encoding.annotators, tables["annotators"], settings),
+        settings,
+    )
+
+
+def _names(known: pl.DataFrame, folder: Path) -> tuple[str, ...]:
+    """The items' ids; their numbers where the right answers came without ids."""
+    ids, numbers = known["id"].cast(pl.String), known["item"].cast(pl.String)
+    if ids.null_count() == known.height:
+        return tuple(numbers)
+    names = tuple(ids.fill_null("item " + numbers))
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise DataError(
+            f"{len(twice)} ids stand for several items ({listed(twice, 5)}): models cannot be matched",
+            file=folder,
+        )
+    return names
+
+
+def read_samples(path: Path, crowd: Crowd) -> Samples:
+    """Read a model's answers, and bring them to the spelling that the people's answers were brought to.
+
+    Args:
+        path: CSV, TSV, JSON or JSONL with `id`, `answer` and, where a model was asked more than once, `sample`; in JSON the
+            answer may also be the list of all samples; or a submission's file of one dataset.
+        crowd: the people whom the model is compared with.
+
+    Raises:
+        InputError: the file has no ids or answers, or answers an item twice without saying which sample it is.
+    """
+    table = records(path)
+    name_of = {name.lower(): name for name in table.columns}
+    columns = [
+        next((name_of[name] for name in wanted if name in name_of), None)
+        for wanted in (_ID_COLUMNS, _ANSWER_COLUMNS)
+    ]
+    if columns[0] is None or columns[1] is None:
+        raise InputError(f"needs 'id' and 'answer'; it has {', '.join(table.columns)[:200]}", file=path)
+    sampled = "sample" in table.columns
+    found: dict[str, dict[str, str]] = {}
+    wanted = table.select("row", columns[0], columns[1], "sample" if sampled else pl.lit("1").alias("sample"))
+    for row, item, answer, sample in wanted.iter_rows():
+        if item is None:
+            raise InputError("an answer without an id", file=path, row=row)
+        answers = found.setdefault(item, {})
+        for name, text in _samples(path, row, sample, answer or ""):
+            if name in answers:
+                hint = (
+                    ""
+                    if sampled
+                    else "; where a model was asked more than once, 'sample' tells the answers apart"
+                )
+                raise InputError(f"item {item[:60]!r} is answered twice{hint}", file=path, row=row)
+            answers[name] = text
+    spelling = _spelling({answer for answers in found.values() for answer in answers.values()}, crowd)
+    return Samples(
+        path.stem,
+        str(path),
+        {
+            item: tuple(spelling[answer] for _, answer in _by_sample(answers))
+            for item, answers in found.items()
+        },
+    )
+
+
+def _samples(path: Path, row: int, sample: str | None, answer: str) -> Iterator[tuple[str, str]]:
+    """The samples that a row holds: one, or in JSON a list of them."""
+    if path.suffix.lower() not in {".json", ".jsonl", ".ndjson"} or not answer.startswith("["):
+        yield sample or "1", answer
+        return
+    try:
+        given = parse_json(answer, file=path, row=row)
+    except InputError:
+        # A text that only begins like a list.
+        yield sample or "1", answer
+        return
+    if not isinstance(given, list) or not all(isinstance(one, str | int | float | None) for one in given):
+        raise InputError("the answer is neither a text nor a list of texts", file=path, row=row)
+    if not given:
+        raise InputError("the list of answers is empty", file=path, row=row)
+    for number, one in enumerate(given, start=1):
+        yield str(number), "" if one is None else str(one)
+
+
+def _by_sample(answers: dict[str, str]) -> list[tuple[str, str]]:
+    """Samples in the order of their numbers; names that are no numbers keep the file's order after them."""
+    return sorted(
+        answers.items(), key=lambda pair: int(pair[0]) if pair[0].isdecimal() else len(answers) + 10**9
+    )
+
+
+def _spelling(written: set[str], crowd: Crowd) -> dict[str, str]:
+    """As typed -> as the people's answers are spelt."""
+    rules = rules_of(crowd.settings.normalise)
+    known = (
+        {canonical(label, rules): label for label in reversed((*crowd.labels, *crowd.gold))} if rules else {}
+    )
+    unified = unify(sorted(written), sorted(set(crowd.gold)))
+    spelt = {}
+    for answer, label in unified.items():
+        plain = canonical(label, rules) if rules else label
+        spelt[answer] = known.get(plain, plain)
+    return spelt
+
+
+def _summary(folder: Path) -> dict[str, Json]:
+    path = folder / "baseline.json"
+    if not path.is_file():
+        raise InputError("is no folder of merilo baseline: it has no baseline.json", file=folder)
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError("is no summary of a baseline", file=path)
+    return content
+
+
+def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
+    try:
+        table = read_parquet(path, own=True)
+    except InputError as error:
+        raise InputError(f"{error.message}: is this a folder of merilo baseline?", file=path) from error
+    if missing := [name for name in columns if name not in table.columns]:
+        raise InputError(f"has no column {', '.join(missing)}: was it made by another version?", file=path)
+    return table
+
+
+def _settings(content: dict[str, Json], folder: Path) -> Settings:
+    """The settings that the baseline was made with."""
+    made = content.get("provenance")
+    given = made.get("parameters") if isinstance(made, dict) else None
+    if not isinstance(given, dict):
+        raise InputError(
+            "does not say how the baseline was made",
+            file=folder / "baseline.json",
+            field="provenance.parameters",
+        )
+    metric, votes, rules = given.get("metric"), given.get("min_votes"), given.get("normalise")
+    aggregator = next((name for name in get_args(Aggregator) if name == given.get("aggregator")), None)
+    resolve = next((name for name in get_args(Resolve) if name == given.get("resolve")), None)
+    if not isinstance(metric, str) or not isinstance(votes, int) or aggregator is None or resolve is None:
+        raise InputError(
+            "does not say its metric, min_votes, aggregator and resolve",
+            file=folder / "baseline.json",
+            field="provenance.parameters",
+        )
+    names = tuple(str(rule) for rule in rules) if isinstance(rules, list) else ()
+    return Settings(metric=metric, min_votes=votes, aggregator=aggregator, resolve=resolve, normalise=names)
+
+
+def _with_data(consensus: pl.DataFrame, data: Path) -> pl.DataFrame:
+    """The consensus with ids and right answers from a file of items."""
+    fields = [name for name in consensus.columns if name not in _OWN]
+    found = read_gold(data, consensus.select("item", *fields)).answers
+    return consensus.drop("id", "gold").join(found, on="item", how="left", maintain_order="left")

@@ -1,0 +1,108 @@
+"""The parts of a study: agreement and the figure within each domain, or any other field of its items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from merilo.errors import UsageError
+from merilo.files import listed
+from merilo.metrics.score import Score
+from merilo.people.agreement import Agreement, Level, agreement_by
+from merilo.people.decision import PoolVotes
+from merilo.people.gold import Gold
+from merilo.people.scales import on_scale
+from merilo.statistics.intervals import wilson
+
+#: A field with more values than this tells items apart, not groups of them.
+MOST_GROUPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The items that share the value of a field.
+
+    Attributes:
+        items: how many items of the study there are in it.
+        agreement: how far people agree on them; `None` where nobody's answers count.
+        score: the metric on those that have a label and gold; `None` without such.
+    """
+
+    items: int
+    agreement: Agreement | None
+    score: Score | None
+
+
+def groups_by(
+    fields: Sequence[str],
+    *,
+    items: pl.DataFrame,
+    gold: Gold | None,
+    pool: PoolVotes,
+    consensus: pl.DataFrame,
+    metric: str,
+    level: Level = "nominal",
+    order: Sequence[str] = (),
+    resamples: int = 2000,
+) -> dict[str, dict[str, Group]]:
+    """The groups of each field.
+
+    Args:
+        fields: names of input fields, or of fields of the gold file (`domain` finds `meta.domain` too).
+        items: the study's items: `item` and the input fields.
+        gold: the right answers, with the other fields of their file.
+        pool: the votes.
+        consensus: a row an item with `item`, `label`, `gold`, `correct`.
+        metric: the metric's name.
+        level: the level of measurement of alpha.
+        order: the dataset's labels, in their order.
+        resamples: of the intervals of agreement.
+
+    Returns:
+        field -> value -> group, values sorted; items without a value are in no group.
+
+    Raises:
+        UsageError: there is no such field, or it has more than a thousand values.
+    """
+    votes, values = on_scale(pool.votes, pool.everyone.labels.cast(pl.String).to_list(), level, order)
+    codes = pool.everyone.items.cast(pl.UInt32).to_frame("item")
+    found: dict[str, dict[str, Group]] = {}
+    for name in fields:
+        column = _column(name, items, gold)
+        if column["value"].n_unique() > MOST_GROUPS:
+            raise UsageError(
+                f"--by {name}: {column['value'].n_unique()} different values make no groups", field=name
+            )
+        per_code = codes.join(column, on="item", how="left", maintain_order="left")["value"].to_list()
+        agreement = agreement_by(votes, per_code, level=level, values=values, resamples=resamples)
+        rows = column.join(consensus.select("item", "label", "gold", "correct"), on="item")
+        found[name] = {
+            str(value): Group(within.height, agreement.get(str(value)), _score(within, metric))
+            for (value,), within in rows.drop_nulls("value")
+            .sort("value")
+            .group_by("value", maintain_order=True)
+        }
+    return found
+
+
+def _column(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:
+    """The items and the field's value."""
+    for table in (items, *((gold.fields,) if gold and gold.fields is not None else ())):
+        for column in (name, f"meta.{name}"):
+            if column in table.columns and column != "item":
+                values: pl.DataFrame = table.select("item", pl.col(column).alias("value"))
+                return values.join(items.select("item"), on="item", how="semi")
+    known = [column for column in items.columns if column != "item"]
+    if gold and gold.fields is not None:
+        known += [column for column in gold.fields.columns if column != "item"]
+    raise UsageError(f"--by: there is no field '{name}' (there are: {listed(known)})")
+
+
+def _score(rows: pl.DataFrame, metric: str) -> Score | None:
+    scored = rows.filter(pl.col("gold").is_not_null() & pl.col("label").is_not_null())
+    if not scored.height:
+        return None
+    right = int(scored["correct"].sum())
+    return Score(metric, right / scored.height, scored.height, wilson(right, scored.height))

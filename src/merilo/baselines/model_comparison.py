@@ -1,0 +1,347 @@
+"""People against models on the same items, like beside like.
+
+One answer of a person stands beside one answer of the model; the majority of five people beside the majority of five of
+the model's answers; the consensus of the baseline beside the model's answers is what is usually published, and is said
+to be unlike where the model answered once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb, sqrt
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.baselines.baseline_reader import Crowd, Samples
+from merilo.errors import DataError, UsageError
+from merilo.files import listed
+from merilo.metrics.label_comparison import compare_labels
+from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, components, standings
+from merilo.people.uncertainty.two_way import influences, two_way
+from merilo.people.votes import Votes
+from merilo.statistics.comparison import Difference, compare_scores, holm
+from merilo.statistics.distributions import student_quantile
+from merilo.statistics.intervals import Interval
+
+FloatArray = NDArray[np.float64]
+
+Kind: TypeAlias = Literal["consensus", "single", "majority"]
+
+#: Metrics that are the mean of right and wrong answers, and those that are not.
+EXACT: Final = ("acc", "em")
+OF_LABELS: Final = ("f1_macro", "mcc")
+
+#: So many ways to choose a committee from a model's samples are gone through; more are drawn.
+_COMMITTEES: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """People and a model compared in one way.
+
+    Attributes:
+        kind: consensus beside the model's answers, single person beside single answer, majority beside majority.
+        like: whether both sides answered alike: as often, decided in the same way.
+        difference: model less people, paired by item.
+        both: the interval of the difference over items and annotators together; `None` where the metric is no mean.
+        corrected: the p-value after Holm's correction over all models compared in this way.
+    """
+
+    kind: Kind
+    like: bool
+    difference: Difference
+    both: Interval | None
+    corrected: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelComparison:
+    """People against one model.
+
+    Attributes:
+        model: the model's name.
+        n: how many items both answered and the people agreed on.
+        undecided: how many items were left out because the people reached no consensus.
+        people_only: items of the baseline that the model did not answer; left out, on demand only.
+        model_only: items that the model answered and the baseline does not have; left out, on demand only.
+        samples: the fewest and the most answers of the model to an item.
+        matches: the comparisons that could be made.
+        missing: kind -> why it could not be compared.
+        standing: the share of people whom the model beats on their own items, ties as half, with its interval; `None` where
+            nobody answered enough of them.
+        people: how many people that share is of.
+    """
+
+    model: str
+    n: int
+    undecided: int
+    people_only: tuple[str, ...]
+    model_only: tuple[str, ...]
+    samples: tuple[int, int]
+    matches: tuple[Match, ...]
+    missing: dict[Kind, str]
+    standing: tuple[float, Interval] | None
+    people: int
+
+
+def compare(
+    crowd: Crowd,
+    models: Sequence[Samples],
+    *,
+    metric: str | None = None,
+    force: bool = False,
+    seed: int = 0,
+    min_answers: int = MIN_ANSWERS,
+) -> list[ModelComparison]:
+    """Compare the people of a baseline with models on the same items.
+
+    Args:
+        crowd: the people.
+        models: the models' answers.
+        metric: acc, em, f1_macro or mcc; the baseline's own when not given.
+        force: compare on the items that both answered where these are not all.
+        seed: of all draws.
+        min_answers: with fewer answers a person is not counted in the model's standing.
+
+    Returns:
+        One comparison a model, in their order.
+
+    Raises:
+        UsageError: a file stands for two models.
+        DataError: the items differ and `force` is not given, or there is none in common.
+    """
+    files = [model.file for model in models]
+    if twice := next((file for file in files if files.count(file) > 1), None):
+        raise UsageError(f"{twice} is given twice: a model is compared once")
+    name = metric or crowd.settings.metric
+    comparisons = [
+        _comparison(crowd, model, name, force=force, seed=seed, min_answers=min_answers) for model in models
+    ]
+    for kind in ("consensus", "single", "majority"):
+        found = [
+            (place, match)
+            for place, comparison in enumerate(comparisons)
+            for match in comparison.matches
+            if match.kind == kind
+        ]
+        for (place, match), p in zip(
+            found, holm([match.difference.test.p for _, match in found]), strict=True
+        ):
+            comparison = comparisons[place]
+            matches = tuple(replace(one, corrected=p) if one is match else one for one in comparison.matches)
+            comparisons[place] = replace(comparison, matches=matches)
+    return comparisons
+
+
+def _comparison(
+    crowd: Crowd, model: Samples, metric: str, *, force: bool, seed: int, min_answers: int
+) -> ModelComparison:
+    own = set(crowd.names)
+    people_only = tuple(name for name in crowd.names if name not in model.answers)
+    model_only = tuple(name for name in model.answers if name not in own)
+    if (people_only or model_only) and not force:
+        raise DataError(_subsets(crowd, model, people_only, model_only), file=model.file)
+    answered = [place for place, name in enumerate(crowd.names) if name in model.answers]
+    if not answered:
+        raise DataError(f"answers none of the {len(crowd.names)} items of {crowd.folder}", file=model.file)
+    decided = [place for place in answered if crowd.consensus[place] is not None]
+    if not decided:
+        raise DataError(f"the people agreed on none of the {len(answered)} items", file=crowd.folder)
+    everybody, agreed = crowd.on(answered), crowd.on(decided)
+    given = [model.answers[name] for name in everybody.names]
+    scores = _Scores.of(everybody, given)
+    missing: dict[Kind, str] = {}
+    matches = [_consensus(agreed, [model.answers[name] for name in agreed.names], metric, seed)]
+    if metric in EXACT:
+        matches.append(_single(everybody, scores, seed))
+        committee = _majority(everybody, given, seed)
+        if isinstance(committee, Match):
+            matches.append(committee)
+        else:
+            missing["majority"] = committee
+    else:
+        missing = dict.fromkeys(("single", "majority"), f"{metric} is no mean over items")
+    standing, people = _standing(everybody.votes, scores, min_answers)
+    return ModelComparison(
+        model.model,
+        len(decided),
+        len(answered) - len(decided),
+        people_only,
+        model_only,
+        (min(map(len, given)), max(map(len, given))),
+        tuple(matches),
+        missing,
+        standing,
+        people,
+    )
+
+
+def _subsets(crowd: Crowd, model: Samples, people_only: Sequence[str], model_only: Sequence[str]) -> str:
+    parts = []
+    if people_only:
+        parts.append(
+            f"{len(people_only)} of the {len(crowd.names)} items of {crowd.folder} have no answer here "
+            f"({listed([name[:40] for name in people_only], 5)})"
+        )
+    if model_only:
+        parts.append(
+            f"{len(model_only)} answers are to items that it does not have "
+            f"({listed([name[:40] for name in model_only], 5)})"
+        )
+    return (
+        f"{' and '.join(parts)}: figures on different items are not compared; --force (in merilo baseline: --common-items) compares on the "
+        f"{len(crowd.names) - len(people_only)} items that both answered"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """What each answer scores, of people by row of the votes, of the model by item."""
+
+    people: FloatArray
+    model: FloatArray
+
+    @staticmethod
+    def of(crowd: Crowd, given: Sequence[Sequence[str]]) -> _Scores:
+        code = {label: place for place, label in enumerate(crowd.labels)}
+        gold = np.array([code.get(label, -1) for label in crowd.gold], dtype=np.int32)
+        people = (crowd.votes.label == gold[crowd.votes.item]).astype(np.float64)
+        model = np.array(
+            [
+                sum(answer == right for answer in answers) / len(answers)
+                for answers, right in zip(given, crowd.gold, strict=True)
+            ]
+        )
+        return _Scores(people, model)
+
+
+def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], metric: str, seed: int) -> Match:
+    """The baseline's consensus beside the model's answers: beside the mean of all, or the first where no mean will do."""
+    people = [str(label) for label in crowd.consensus]
+    if metric in OF_LABELS:
+        difference = compare_labels(metric, people, [answers[0] for answers in given], crowd.gold, seed=seed)
+        return Match("consensus", False, difference, None, difference.test.p)
+    scores = _Scores.of(crowd, given)
+    right = np.array([float(label == gold) for label, gold in zip(people, crowd.gold, strict=True)])
+    difference = compare_scores(right, scores.model, seed=seed)
+    both = two_way(
+        crowd.votes,
+        scores.model[crowd.votes.item] - scores.people,
+        min_votes=crowd.settings.min_votes if crowd.weight is None else 0,
+        weight=crowd.weight,
+        unseen=scores.model,
+        value=difference.value,
+        bounds=(-1.0, 1.0),
+        seed=seed,
+    )
+    overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
+    return Match("consensus", bool((overlap == 1).all()), difference, both.interval, difference.test.p)
+
+
+def _single(crowd: Crowd, scores: _Scores, seed: int) -> Match:
+    """One person's answer beside one of the model's: on each item, the mean of people beside the mean of samples."""
+    votes = crowd.votes
+    overlap = np.bincount(votes.item, minlength=len(crowd.names))
+    asked = overlap > 0
+    people = (
+        np.bincount(votes.item, weights=scores.people, minlength=len(crowd.names))[asked] / overlap[asked]
+    )
+    difference = compare_scores(people, scores.model[asked], seed=seed)
+    apart = scores.model[votes.item] - scores.people
+    each = (1 / (overlap * asked.sum()))[votes.item]
+    parts = components(votes, apart)
+    of_person = np.bincount(votes.annotator, weights=each, minlength=votes.annotators)
+    of_item = np.bincount(votes.item, weights=each, minlength=len(crowd.names))
+    by_person = parts.person * float(of_person @ of_person)
+    variance = by_person + parts.item * float(of_item @ of_item) + parts.rest * float(each @ each)
+    # As many people as carry the weight decide how well their differences are known.
+    carrying = 1 / float(of_person @ of_person)
+    freedom = (
+        variance**2
+        / (by_person**2 / max(carrying - 1, 1) + (variance - by_person) ** 2 / max(asked.sum() - 1, 1))
+        if variance > 0
+        else 1e6
+    )
+    reach = student_quantile(0.975, max(freedom, 1.0)) * sqrt(variance)
+    both = Interval(
+        max(-1.0, difference.value - reach),
+        min(1.0, difference.value + reach),
+        0.95,
+        "variance components of people and items (Student)",
+    )
+    return Match("single", True, difference, both, difference.test.p)
+
+
+def _majority(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match | str:
+    """The majority of an item's people beside the majority of as many of the model's answers; ties share the item."""
+    overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
+    asked = np.flatnonzero(overlap)
+    short = sum(len(given[place]) < overlap[place] for place in asked.tolist())
+    if short:
+        return (
+            f"on {short} of {asked.shape[0]} items the model gave fewer answers than people did "
+            f"(up to {int(overlap.max())}): it was asked too few times for a majority of as many"
+        )
+    crowd = crowd.on(asked.tolist())
+    rng = np.random.default_rng(seed)
+    model = np.array(
+        [
+            committee_score(given[place], crowd.gold[row], int(overlap[place]), rng)
+            for row, place in enumerate(asked.tolist())
+        ]
+    )
+    scores = _Scores.of(crowd, [given[place] for place in asked.tolist()])
+    influence = influences(crowd.votes, scores.people)
+    difference = compare_scores(influence.item + influence.value, model, seed=seed)
+    both = two_way(
+        crowd.votes,
+        model[crowd.votes.item] - scores.people,
+        unseen=model,
+        bounds=(-1.0, 1.0),
+        seed=seed,
+    )
+    return Match("majority", True, difference, both.interval, difference.test.p)
+
+
+def committee_score(answers: Sequence[str], gold: str, size: int, rng: np.random.Generator) -> float:
+    """How often the majority of some of a model's answers is right, over all ways to choose them; ties share.
+
+    Args:
+        answers: the model's answers to one item, at least `size`.
+        gold: the right answer.
+        size: how many answers are chosen.
+        rng: chooses, where there are too many ways to go through.
+
+    Example:
+        >>> committee_score(["A", "A", "B"], "A", 3, np.random.default_rng(0))
+        1.0
+        >>> committee_score(["A", "B"], "A", 2, np.random.default_rng(0))
+        0.5
+    """
+    distinct = {answer: code for code, answer in enumerate(dict.fromkeys([gold, *answers]))}
+    codes = np.array([distinct[answer] for answer in answers])
+    n = len(answers)
+    if comb(n, size) <= _COMMITTEES:
+        chosen = np.array(list(combinations(range(n), size)))
+    else:
+        chosen = np.argsort(rng.random((_COMMITTEES, n)), axis=1)[:, :size]
+    votes = np.zeros((chosen.shape[0], len(distinct)))
+    np.add.at(votes, (np.arange(chosen.shape[0])[:, None], codes[chosen]), 1)
+    leading = votes == votes.max(axis=1, keepdims=True)
+    return float((leading[:, distinct[gold]] / leading.sum(axis=1)).mean())
+
+
+def _standing(votes: Votes, scores: _Scores, min_answers: int) -> tuple[tuple[float, Interval] | None, int]:
+    """Where the model stands among people, each on the items they answered."""
+    answered = np.bincount(votes.annotator, minlength=votes.annotators)
+    own = np.bincount(votes.annotator, weights=scores.people, minlength=votes.annotators)
+    rival = np.bincount(votes.annotator, weights=scores.model[votes.item], minlength=votes.annotators)
+    enough = answered >= max(min_answers, 1)
+    if not enough.any():
+        return None, 0
+    n = answered[enough]
+    return standings((own[enough] / n).tolist(), (rival[enough] / n).tolist()), int(enough.sum())

@@ -1,0 +1,153 @@
+"""The quality of a baseline's people and of its dataset, and how much its figure hangs on who is kept and who decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+import numpy as np
+import polars as pl
+
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.sensitivity import Procedure, SensitivityRow, sensitivity
+from merilo.baselines.settings import Settings
+from merilo.errors import UsageError
+from merilo.metrics.score import Score
+from merilo.people.aggregation import NO_LABEL, Consensus, Fit, cascade, dawid_skene, fit_glad, majority
+from merilo.people.audit.study import StudyAudit, audit_study
+from merilo.people.decision import PoolVotes, decide
+from merilo.people.quality.annotators import PeopleQuality, Rule, people_quality
+from merilo.people.quality.reading import study_work
+from merilo.people.votes import IntArray
+from merilo.statistics.intervals import wilson
+
+#: Beyond so many answers models of people are fitted only where they are asked for, not ten times for a table.
+MOST_ANSWERS: Final = 50_000
+
+MODELS: Final[tuple[Literal["dawid-skene", "glad"], ...]] = ("dawid-skene", "glad")
+
+#: The code of a gold that is nobody's answer.
+NOBODY_GAVE: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class StudyQuality:
+    """The quality of a study's people and the sensitivity of its figure.
+
+    Attributes:
+        people: one row a person, and the tests.
+        sensitivity: the figure under every threshold on controls and every aggregator.
+        left_out: aggregators that could not be run, and why.
+        dataset: the audit of the dataset; `None` without gold, or on too many answers for a table.
+    """
+
+    people: PeopleQuality
+    sensitivity: tuple[SensitivityRow, ...]
+    left_out: Mapping[str, str]
+    dataset: StudyAudit | None = None
+
+
+def study_quality(baseline: Baseline) -> StudyQuality:
+    """Look at the people behind a baseline, and at what becomes of its figure without some of them.
+
+    Abilities are fitted on every answer of the study, controls and excluded people included.
+
+    Args:
+        baseline: the baseline.
+
+    Returns:
+        The quality.
+    """
+    study = study_work(baseline.responses)
+    settings = baseline.settings
+    pool = baseline.pool
+    fits, left_out = _fits(baseline, pool)
+    people = people_quality(
+        study.work,
+        study.annotators,
+        rule=Rule(settings.min_control_accuracy, settings.min_controls),
+        guess=1.0 / len(settings.labels) if settings.labels else None,
+        abilities={model: fit.quality for model, fit in fits.items()},
+    )
+    controls = {one.annotator: one.controls for one in people.annotators}
+    rows = sensitivity(
+        pool,
+        [controls[str(name)] for name in pool.everyone.annotators],
+        _procedures(settings, fits),
+        partial(_score, golds=_golds(baseline, pool), metric=settings.metric),
+        min_controls=settings.min_controls,
+    )
+    few = len(pool.everyone.votes) <= MOST_ANSWERS
+    dataset = audit_study(baseline.responses, baseline.gold) if baseline.gold and few else None
+    return StudyQuality(people, rows, left_out, dataset)
+
+
+def _procedures(settings: Settings, fits: Mapping[str, Fit]) -> dict[str, Procedure]:
+    """The ways of deciding that can be afforded: the published one, the cascade, and the models."""
+    min_votes = settings.min_votes
+
+    def by_majority(pool: PoolVotes) -> Consensus:
+        return majority(pool.votes, min_votes)
+
+    def by_cascade(pool: PoolVotes) -> Consensus:
+        skill = None if np.isnan(pool.skill).all() else pool.skill
+        everyone = pool.everyone.votes
+        return cascade(pool.votes, everyone=everyone, skill=skill, min_votes=min_votes, fit=fits["glad"])
+
+    procedures: dict[str, Procedure] = {"majority": by_majority}
+    if "glad" in fits:
+        procedures["cascade"] = by_cascade
+    for model in MODELS:
+        if model in fits:
+            procedures[model] = partial(
+                decide,
+                aggregator=model,
+                resolve="none",
+                anchor_controls=settings.anchor_controls,
+                min_votes=min_votes,
+            )
+    return procedures
+
+
+def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str, str]]:
+    """Each model fitted to everybody's answers, and the models that could not be."""
+    settings, votes = baseline.settings, pool.everyone.votes
+    fits: dict[str, Fit] = {}
+    left_out: dict[str, str] = {}
+    if len(votes) > MOST_ANSWERS:
+        reason = f"not fitted for a table on more than {MOST_ANSWERS} answers"
+        return fits, {"cascade": reason, **dict.fromkeys(MODELS, reason)}
+    anchors = pool.anchors if settings.anchor_controls else None
+    try:
+        fit = dawid_skene(votes, anchors=anchors).fit
+    except UsageError as error:
+        left_out["dawid-skene"] = error.message
+    else:
+        if fit:
+            fits["dawid-skene"] = fit
+    # The cascade has fitted GLAD to everybody already.
+    made = baseline.model if (settings.aggregator, settings.resolve) == ("majority", "cascade") else None
+    fits["glad"] = made or fit_glad(votes, anchors=anchors)
+    return fits, left_out
+
+
+def _golds(baseline: Baseline, pool: PoolVotes) -> IntArray:
+    """The golds' codes, shape (items,): -1 where there is none, -2 where nobody gave that label."""
+    code = {str(label): place for place, label in enumerate(pool.everyone.labels)}
+    known = baseline.consensus.filter(pl.col("gold").is_not_null()).select("item", "gold")
+    gold = dict(known.iter_rows())
+    return np.array(
+        [code.get(gold[n], NOBODY_GAVE) if n in gold else NO_LABEL for n in pool.everyone.items],
+        dtype=np.int32,
+    )
+
+
+def _score(consensus: Consensus, *, golds: IntArray, metric: str) -> Score | None:
+    scored = (consensus.label != NO_LABEL) & (golds != NO_LABEL)
+    n = int(scored.sum())
+    if not n:
+        return None
+    right = int((consensus.label == golds)[scored].sum())
+    return Score(metric, right / n, n, wilson(right, n))

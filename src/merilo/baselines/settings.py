@@ -1,0 +1,65 @@
+"""What is decided before a figure is seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from merilo.errors import UsageError
+from merilo.people.agreement import Level
+from merilo.people.decision import Aggregator, Resolve
+from merilo.people.duplicates import Repeats
+from merilo.people.normalisation import rules_of
+
+#: Metrics that are exact equality of the consensus and the gold answer.
+EXACT: Final = ("acc", "em")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was decided before the figure was seen.
+
+    Attributes:
+        dataset: the dataset's name, where it is one that Merilo knows.
+        metric: the metric's name.
+        labels: the dataset's labels; answers outside them are reported.
+        min_control_accuracy: annotators below it on control items are excluded.
+        min_controls: with fewer control answers an annotator cannot be judged.
+        min_votes: how many equal votes make a majority.
+        max_low_agreement: the share of items without a majority above which the baseline is rejected.
+        aggregator: what turns votes into labels.
+        resolve: what happens to items that it leaves open; see `decision.decide`.
+        anchor_controls: whether models know the labels of control items.
+        normalise: names of the rules by which answers are one; see `normalisation.RULES` and `SETS`.
+        by: fields of the items by which agreement and the figure are told apart.
+        level: the level of measurement of Krippendorff's alpha.
+        repeats: what happens to an annotator's second answer to an item.
+        currency: the currency of rewards, where the platform does not say it.
+    """
+
+    dataset: str | None = None
+    metric: str = "acc"
+    labels: tuple[str, ...] = ()
+    min_control_accuracy: float = 0.5
+    min_controls: int = 1
+    min_votes: int = 3
+    max_low_agreement: float = 0.3
+    aggregator: Aggregator = "majority"
+    resolve: Resolve = "cascade"
+    anchor_controls: bool = False
+    normalise: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    level: Level = "nominal"
+    repeats: Repeats = "refuse"
+    currency: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("min_control_accuracy", "max_low_agreement"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"--{name.replace('_', '-')} takes a share from 0 to 1")
+        rules_of(self.normalise)
+        for name in ("min_controls", "min_votes"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name.replace('_', '-')} takes a number from 1 on")
+        if self.metric not in EXACT:
+            raise UsageError(f"--metric takes one of {', '.join(EXACT)}, not '{self.metric}'")

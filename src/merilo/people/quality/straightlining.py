@@ -1,0 +1,135 @@
+"""The same answer again and again: the favourite answer's share and the longest run, each with its probability."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.people.quality.work import Work
+from merilo.statistics.distributions import at_least
+
+#: Up to so many answers in all the longest run's probability is exact; beyond, by Poisson clumping.
+EXACT_ANSWERS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """How much one person repeats one answer (one position, where the options stand in a fixed order).
+
+    Attributes:
+        answers: answers given, controls included.
+        label: code of the favourite answer; -1 without answers.
+        share: its share of the person's answers, NaN without answers.
+        share_p: chance that some answer would come so often if each were drawn from the pool's own distribution
+            (binomial tail times the number of labels).
+        run: length of the longest row of one and the same answer, in order of time.
+        run_p: chance of a run so long under the same draws.
+    """
+
+    answers: int
+    label: int
+    share: float
+    share_p: float
+    run: int
+    run_p: float
+
+
+def repetition(work: Work) -> list[Repetition]:
+    """How much every annotator repeats one answer.
+
+    Args:
+        work: the answers; the pool's distribution is that of all of them.
+
+    Returns:
+        One `Repetition` an annotator, in the order of their codes.
+    """
+    votes = work.votes
+    if len(votes) == 0:
+        return [Repetition(0, -1, float("nan"), float("nan"), 0, float("nan"))] * votes.annotators
+    pool = np.bincount(votes.label, minlength=votes.labels) / len(votes)
+    exact = len(votes) <= EXACT_ANSWERS
+    ranked = np.lexsort((np.arange(len(votes)), work.order, votes.annotator))
+    bounds = np.searchsorted(votes.annotator[ranked], np.arange(votes.annotators + 1))
+    result = []
+    for code in range(votes.annotators):
+        mine = votes.label[ranked[bounds[code] : bounds[code + 1]]]
+        if mine.size == 0:
+            result.append(Repetition(0, -1, float("nan"), float("nan"), 0, float("nan")))
+            continue
+        count = np.bincount(mine, minlength=votes.labels)
+        favourite = int(count.argmax())
+        often = at_least(int(count[favourite]), mine.size, float(pool[favourite]))
+        run = longest_run(mine)
+        chance = run_probability(run, mine.size, pool) if exact else _clumping(run, mine.size, pool)
+        result.append(
+            Repetition(
+                int(mine.size),
+                favourite,
+                float(count[favourite] / mine.size),
+                min(1.0, often * votes.labels),
+                run,
+                chance,
+            )
+        )
+    return result
+
+
+def longest_run(labels: NDArray[np.int32]) -> int:
+    """Length of the longest row of one and the same label.
+
+    Example:
+        >>> longest_run(np.array([1, 1, 0, 0, 0, 1], dtype=np.int32))
+        3
+    """
+    if labels.size == 0:
+        return 0
+    edges = np.concatenate(([0], np.flatnonzero(np.diff(labels)) + 1, [labels.size]))
+    return int(np.diff(edges).max())
+
+
+def run_probability(run: int, n: int, chances: NDArray[np.float64]) -> float:
+    """P(some label comes `run` or more times in a row among `n` independent draws), exact.
+
+    With `alive_t(l)` the chance that no such run was completed by draw t and that draw t is l, and `new_t(l)` the chance
+    that besides a run of l begins at t::
+
+        new_t(l)   = p_l (sum over m of alive_{t-1}(m) - alive_{t-1}(l))
+        alive_t(l) = p_l alive_{t-1}(l) + new_t(l) - new_{t-run+1}(l) p_l^(run-1)
+
+    Args:
+        run: the length of the run, at least 1.
+        n: the number of draws.
+        chances: shape (labels,), the labels' probabilities.
+
+    Returns:
+        The probability.
+
+    Example:
+        >>> run_probability(2, 2, np.array([0.5, 0.5]))
+        0.5
+    """
+    if run > n:
+        return 0.0
+    if run <= 1:
+        return 1.0 if n else 0.0
+    p = chances[chances > 0]
+    closing = p ** (run - 1)
+    begun = np.zeros((n, p.size))
+    begun[0] = alive = p.copy()
+    for t in range(1, n):
+        begun[t] = p * (alive.sum() - alive)
+        alive = p * alive + begun[t]
+        if t >= run - 1:
+            alive = np.maximum(0.0, alive - begun[t - run + 1] * closing)
+    return float(min(1.0, max(0.0, 1.0 - alive.sum())))
+
+
+def _clumping(run: int, n: int, chances: NDArray[np.float64]) -> float:
+    """The same by Poisson clumping: runs begin at a rate so low that they hardly see each other."""
+    if run > n:
+        return 0.0
+    starts = (n - run) * (1 - chances) + 1
+    return -math.expm1(-float((starts * chances**run).sum()))

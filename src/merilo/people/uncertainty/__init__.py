@@ -1,0 +1,1 @@
+"""Uncertainty over items and annotators, and the accuracy of single annotators."""

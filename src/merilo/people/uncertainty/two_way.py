@@ -1,0 +1,341 @@
+"""How sure a human baseline is: an interval over items and annotators together.
+
+The figure of a study moves for two reasons: other items would have been asked, and other people would have answered.
+An interval over items alone knows only the first. Answers of one person stand on many items, so a careless or a
+gifted person moves many items at once; the more items each person answers, the more the second reason weighs.
+
+What is estimated is the figure that another crowd, drawn in the same way, would reach on other items, drawn in the
+same way, with the same overlap. How it is done, and how often it holds, is told in docs/uncertainty.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.errors import DataError
+from merilo.people.votes import Votes
+from merilo.statistics.distributions import student_quantile
+from merilo.statistics.intervals import RESAMPLES, Interval
+from merilo.statistics.resampling import resampled_means
+
+FloatArray = NDArray[np.float64]
+
+#: Totals closer than this are a tie: fractions add up differently in a different order.
+_EQUAL: Final = 1e-9
+#: How many other labels a vote is imagined to have been: the leading ones decide.
+_ALTERNATIVES: Final = 8
+#: Bounds the memory of re-aggregation.
+_CELLS_AT_ONCE: Final = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """What every item and every answer does to the figure, to first order.
+
+    Attributes:
+        value: the figure: the mean worth of the consensus over the scored items.
+        scored: how many items have a consensus that counts.
+        item: shape (items with votes,), how far each item pulls the figure from its mean; they sum to 0.
+        answer: shape (n,), how far each answer pulled its item from what a typical answer in its place would have
+            made of it, the item being decided again without it; they sum to 0.
+        place: shape (n,), the position in `item` of each answer's item.
+    """
+
+    value: float
+    scored: int
+    item: FloatArray
+    answer: FloatArray
+    place: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWay:
+    """A figure with its uncertainty over items and annotators.
+
+    Attributes:
+        value: the figure.
+        n: how many items were scored.
+        annotators: how many people answered.
+        interval: over items and annotators together.
+        item_error: the standard error from items alone.
+        annotator_error: what the sharing of annotators among items adds, as a standard error.
+        design_effect: how many times larger the variance is than if no two items shared an annotator.
+        freedom: the degrees of freedom of the interval's Student quantile.
+        resamples: how many bootstrap samples were drawn.
+        seed: of the draws.
+    """
+
+    value: float
+    n: int
+    annotators: int
+    interval: Interval
+    item_error: float
+    annotator_error: float
+    design_effect: float
+    freedom: float
+    resamples: int
+    seed: int
+
+
+def two_way(
+    votes: Votes,
+    worth: FloatArray,
+    *,
+    min_votes: int = 0,
+    weight: FloatArray | None = None,
+    unseen: FloatArray | None = None,
+    value: float | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> TwoWay:
+    """The interval of a consensus figure over items and annotators together.
+
+    Items and annotators are drawn again with replacement, independently of each other; a sample's figure is the
+    original's plus the influence of the items and of the annotators drawn (`Influence`). The spread of the
+    annotators' influence is first freed of what items alone put there, or a bootstrap would count that twice. The
+    ratio of the bootstrap variances over both and over items is the design effect; the interval is Wilson's with the
+    number of items divided by it and Student's quantile for the normal one, so that it neither leaves `bounds` nor
+    collapses where every item is right.
+
+    Args:
+        votes: the answers that the consensus was made of.
+        worth: shape (n,), what the item would score were the answer of that row its consensus: 1 or 0 for accuracy.
+        min_votes: how many votes a consensus needs; items with fewer on the first label, or with a tie, are left
+            out of the figure. With 0 no item is: where labels tie, the mean of their worth counts.
+        weight: shape (n,), above 0, what each answer weighs; 1 each when not given. With `min_votes` there is none.
+        unseen: shape (items,), what each item would score with a label that nobody gave it; the least worth when not given.
+        value: the published figure, where ties were broken in a way of their own; the figure of the rule otherwise.
+        bounds: between which the metric lies: (0, 1), or (-1, 1) for correlations.
+        level: the nominal coverage, in (0, 1).
+        resamples: how many bootstrap samples to draw.
+        seed: of the draws.
+
+    Returns:
+        The figure with its interval.
+
+    Raises:
+        DataError: no item has a consensus.
+        ValueError: both `min_votes` and `weight` are given.
+
+    References:
+        B. Efron, C. Stein (1981), The jackknife estimate of variance. Annals of Statistics 9, 586-596.
+        A. Owen (2007), The pigeonhole bootstrap. Annals of Applied Statistics 1, 386-411.
+        F. Satterthwaite (1946), An approximate distribution of estimates of variance components. Biometrics 2, 110-114.
+        E. Korn, B. Graubard (1998), Confidence intervals for proportions with small expected number of positive
+        counts estimated from survey data. Survey Methodology 24, 193-201.
+
+    Example:
+        >>> item, annotator = np.divmod(np.arange(500), 5)
+        >>> right = np.random.default_rng(0).random(500) < 0.8
+        >>> votes = Votes(*(a.astype(np.int32) for a in (item, annotator, right)), 100, 5, 2)
+        >>> result = two_way(votes, right.astype(float))
+        >>> result.n, result.annotators, result.interval.low < result.value < result.interval.high
+        (100, 5, True)
+    """
+    influence = influences(votes, worth, min_votes=min_votes, weight=weight, unseen=unseen)
+    shared, spread, freedom_cost = _annotators(votes, influence)
+    rng = np.random.default_rng(seed)
+    low, high = bounds
+    width = high - low
+    figure = influence.value if value is None else value
+    n = influence.scored
+    floor = (width / n) ** 2
+    item_draws = resampled_means(influence.item, rng, resamples)
+    person_draws = resampled_means(spread, rng, resamples) * spread.shape[0]
+    item_variance = max(float(item_draws.var()), floor)
+    effect = max(1.0, float((item_draws + person_draws).var()) / item_variance) if shared > 0 else 1.0
+    total = item_variance + shared
+    freedom = total**2 / (item_variance**2 / max(n - 1, 1) + freedom_cost)
+    p = min(max((figure - low) / width, 0.0), 1.0)
+    effective = _items_worth(influence, p, width) / effect
+    t = student_quantile((1 + level) / 2, max(freedom, 1.0))
+    bottom, top = _wilson(p, effective, t)
+    people = int(np.unique(votes.annotator).shape[0])
+    method = (
+        f"two-way bootstrap over items and annotators (Wilson's form, {resamples} resamples, seed {seed})"
+    )
+    return TwoWay(
+        figure,
+        n,
+        people,
+        Interval(low + width * bottom, low + width * top, level, method),
+        sqrt(item_variance),
+        sqrt(shared),
+        effect,
+        freedom,
+        resamples,
+        seed,
+    )
+
+
+def influences(
+    votes: Votes,
+    worth: FloatArray,
+    *,
+    min_votes: int = 0,
+    weight: FloatArray | None = None,
+    unseen: FloatArray | None = None,
+) -> Influence:
+    """Decide every item again with each of its answers exchanged, and keep what it changes.
+
+    An answer's influence is what its item scored less the middle of what it could have scored with other answers in
+    this place, less the same for a typical answer: the part of the consensus that this person, and nobody else on
+    the item, is answerable for. On an item that four others decided it is 0, whoever the fifth is.
+
+    Args:
+        votes: the answers.
+        worth: shape (n,), what the item would score were this answer its consensus.
+        min_votes: as in `two_way`.
+        weight: as in `two_way`.
+        unseen: as in `two_way`.
+
+    Returns:
+        The influences.
+
+    Raises:
+        DataError: no item has a consensus.
+        ValueError: both `min_votes` and `weight` are given.
+    """
+    if min_votes and weight is not None:
+        raise ValueError("a least number of votes counts votes, and weighs none")
+    nobodys = np.full(votes.items, float(worth.min(initial=0.0))) if unseen is None else unseen
+    ballots = _Ballots.of(votes, worth, np.ones(len(votes)) if weight is None else weight, nobodys)
+    scores, counted = ballots.outcome(ballots.totals, ballots.worth, min_votes)
+    scored = int(counted.sum())
+    if not scored:
+        raise DataError("no item has a consensus: there is no figure to give an interval to")
+    value = float(scores[counted].mean())
+    share = scored / counted.shape[0]
+    item = np.where(counted, scores - value, 0.0) / share
+    middle, reach = np.zeros(len(votes)), np.zeros(len(votes))
+    for rows in ballots.pieces():
+        other, other_counted = ballots.exchanged(rows, min_votes)
+        pulls = np.where(other_counted, other - value, 0.0) / share
+        most, least = pulls.max(axis=1), pulls.min(axis=1)
+        middle[rows], reach[rows] = (most + least) / 2, most - least
+    answer = item[ballots.place] - middle
+    if reach.any():
+        answer -= reach * (answer.sum() / reach.sum())
+    return Influence(value, scored, item, answer, ballots.place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ballots:
+    """Each item's labels in slots of their own, so that items are rows of a matrix.
+
+    The last slot is a label that nobody gave: it has no votes and the worth of `unseen`.
+    """
+
+    place: NDArray[np.intp]
+    slot: NDArray[np.intp]
+    weight: FloatArray
+    totals: FloatArray
+    worth: FloatArray
+
+    @staticmethod
+    def of(votes: Votes, worth: FloatArray, weight: FloatArray, unseen: FloatArray) -> _Ballots:
+        cell = votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label
+        cells, cell_of = np.unique(cell, return_inverse=True)
+        _, first, place_of_cell = np.unique(
+            cells // max(votes.labels, 1), return_index=True, return_inverse=True
+        )
+        slot_of_cell = np.arange(cells.shape[0]) - first[place_of_cell]
+        shape = (first.shape[0], int(slot_of_cell.max(initial=-1)) + 2)
+        place, slot = place_of_cell[cell_of], slot_of_cell[cell_of]
+        totals = np.zeros(shape)
+        np.add.at(totals, (place, slot), weight)
+        answered = cells[first] // max(votes.labels, 1)
+        values = np.repeat(unseen[answered][:, None], shape[1], axis=1)
+        values[place, slot] = worth
+        return _Ballots(place, slot, weight, totals, values)
+
+    @staticmethod
+    def outcome(
+        totals: FloatArray, worth: FloatArray, min_votes: int
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """What items score, and which of them count; labels along the last axis."""
+        top = totals.max(axis=-1, keepdims=True)
+        leading = totals >= top - _EQUAL * np.abs(top)
+        leaders = leading.sum(axis=-1)
+        scores = (leading * worth).sum(axis=-1) / leaders
+        if min_votes:
+            return scores, (leaders == 1) & (top[..., 0] >= min_votes - _EQUAL)
+        return scores, np.ones(scores.shape, dtype=np.bool_)
+
+    def pieces(self) -> list[slice]:
+        """Slices of the answers whose re-aggregation fits in memory."""
+        slots = self.totals.shape[1]
+        step = max(1, _CELLS_AT_ONCE // (slots * min(slots, _ALTERNATIVES + 2)))
+        return [slice(start, start + step) for start in range(0, self.place.shape[0], step)]
+
+    def exchanged(self, rows: slice, min_votes: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Outcomes with each of the answers exchanged for every other label, its own and a new one among them."""
+        place, slot, weight = self.place[rows], self.slot[rows], self.weight[rows]
+        answers, slots = place.shape[0], self.totals.shape[1]
+        if slots > _ALTERNATIVES + 2:
+            leading = np.argsort(-self.totals[place], axis=1, kind="stable")[:, :_ALTERNATIVES]
+            tried = np.column_stack([leading, slot, np.full(answers, slots - 1)])
+        else:
+            tried = np.broadcast_to(np.arange(slots), (answers, slots))
+        row = np.arange(answers)
+        without = self.totals[place]
+        without[row, slot] -= weight
+        without[np.abs(without) < _EQUAL] = 0.0
+        exchanged = np.repeat(without[:, None, :], tried.shape[1], axis=1)
+        exchanged[row[:, None], np.arange(tried.shape[1]), tried] += weight[:, None]
+        scores, counted = self.outcome(exchanged, self.worth[place][:, None, :], min_votes)
+        # Slots that the item does not use stand for the label that nobody gave: the same outcome again.
+        return scores, counted
+
+
+def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, float]:
+    """The variance that sharing annotators adds, each one's part of it, and the term of Satterthwaite's formula.
+
+    The variance of annotators' influence h is estimated by the products of influences of one annotator on different
+    items, less those of different annotators on different items: what an item does to its answers cancels out.
+    """
+    n, items = len(votes), influence.item.shape[0]
+    answer, place = influence.answer, influence.place
+    answered = np.bincount(votes.annotator, minlength=votes.annotators).astype(np.float64)
+    overlap = np.bincount(place, minlength=items).astype(np.float64)
+    of_person = np.bincount(votes.annotator, weights=answer, minlength=votes.annotators)
+    of_item = np.bincount(place, weights=answer, minlength=items)
+    squares, people = float(answer @ answer), int((answered > 0).sum())
+    same = float(answered @ answered) - n
+    different = n * n - float(answered @ answered) - float(overlap @ overlap) + n
+    present = of_person[answered > 0]
+    if same <= 0 or different <= 0 or people < 2:
+        return 0.0, np.zeros(max(people, 1)), 0.0
+    within = (float(of_person @ of_person) - squares) / same
+    between = (
+        answer.sum() ** 2 - float(of_person @ of_person) - float(of_item @ of_item) + squares
+    ) / different
+    ability = max(within - between, 0.0)
+    shared = ability * same / items**2
+    observed = float(of_person @ of_person) * people / (people - 1)
+    noise = max(observed - ability * float(answered @ answered), 0.0) / n
+    variances = (answered**2 * ability + answered * noise) / items**2
+    scale = sqrt(shared / (float(present @ present) / items**2)) if shared > 0 else 0.0
+    return shared, present / items * scale, float(variances @ variances) * people / (people - 1)
+
+
+def _items_worth(influence: Influence, p: float, width: float) -> float:
+    """How many right-or-wrong items the scored ones are worth: their number, or more where scores lie between."""
+    square = float(influence.item @ influence.item) / influence.item.shape[0] ** 2 / width**2
+    return max(float(influence.scored), p * (1 - p) / square) if square > 0 else float(influence.scored)
+
+
+def _wilson(p: float, n: float, t: float) -> tuple[float, float]:
+    """Wilson's interval of a proportion for a number of items that need not be whole."""
+    centre = p + t * t / (2 * n)
+    spread = t * sqrt(p * (1 - p) / n + t * t / (4 * n * n))
+    scale = 1 + t * t / n
+    low = 0.0 if p == 0 else max(0.0, (centre - spread) / scale)
+    return low, 1.0 if p == 1 else min(1.0, (centre + spread) / scale)

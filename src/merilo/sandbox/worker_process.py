@@ -1,0 +1,219 @@
+"""One worker as the pool sees it: a process, jobs that go in, reports that come out. Nothing here blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import marshal
+import os
+import shutil
+import struct
+import subprocess
+import time
+from collections import deque
+from dataclasses import dataclass
+
+from merilo.errors import MissingPartError
+from merilo.sandbox.inside import codec, frames
+from merilo.sandbox.inside.server import JOB
+from merilo.sandbox.launch import Backend, Start
+from merilo.sandbox.program import Check, Limits, Program
+
+_LENGTH = struct.Struct("<I")
+
+#: How Docker's client goes on when it has said what is wrong.
+_ADVICE = ("See 'docker", "Run 'docker")
+
+#: Seconds that a worker gets to end by itself when the pool hangs up.
+_PATIENCE = 5.0
+
+
+@dataclass(slots=True)
+class Job:
+    """A program on its way, and how often it was sent."""
+
+    program: Program
+    message: bytes
+    attempts: int = 0
+
+
+class Lane:
+    """A worker.
+
+    Args:
+        backend: what makes its jail.
+        number: its own, among the workers that run at the same time.
+        limits: what one program may use.
+        processor: the only processor that it runs on; any when not given.
+
+    Attributes:
+        jobs: what was sent and not yet reported, oldest first; the worker is at the first.
+        since: when the worker came to the first job, on the monotonic clock.
+        greeting: what the worker said of itself; `None` until it did.
+    """
+
+    def __init__(self, backend: Backend, number: int, limits: Limits, processor: int | None = None) -> None:
+        self.number = number
+        self.jobs: deque[Job] = deque()
+        self.since = 0.0
+        self.greeting: dict[str, object] | None = None
+        start = backend.start(number, limits)
+        self._left = start.settings.get("remove")
+        self._process = _spawned(start)
+        assert self._process.stdin is not None  # noqa: S101 - all three are pipes
+        assert self._process.stdout is not None  # noqa: S101 - as above
+        self.input = self._process.stdin.fileno()
+        self.output = self._process.stdout.fileno()
+        os.set_blocking(self.input, False)
+        os.set_blocking(self.output, False)
+        self._incoming = bytearray()
+        settings = start.settings | {"answers": answers_limit(limits), "processor": processor}
+        self._outgoing = bytearray(frames.frame(json.dumps(settings).encode()))
+
+    @property
+    def pid(self) -> int:
+        """The process on this machine that holds the jail."""
+        return self._process.pid
+
+    @property
+    def has_to_send(self) -> bool:
+        """Whether something waits for the worker to take it."""
+        return bool(self._outgoing)
+
+    def send(self, job: Job) -> None:
+        """Give the worker one more job."""
+        if not self.jobs:
+            self.since = time.monotonic()
+        job.attempts += 1
+        self.jobs.append(job)
+        self._outgoing += job.message
+        self.flush()
+
+    def flush(self) -> None:
+        """Pass on as much as the worker takes now."""
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            while self._outgoing:
+                del self._outgoing[: os.write(self.input, memoryview(self._outgoing)[: 2**20])]
+
+    def receive(self) -> tuple[list[bytes], bool]:
+        """Read what has come.
+
+        Returns:
+            Whole messages, and whether the worker is still there.
+        """
+        alive = True
+        try:
+            part = os.read(self.output, 2**16)
+            alive = bool(part)
+            self._incoming += part
+        except BlockingIOError:
+            pass
+        messages = []
+        while len(self._incoming) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._incoming)
+            if len(self._incoming) < _LENGTH.size + length:
+                break
+            messages.append(bytes(self._incoming[_LENGTH.size : _LENGTH.size + length]))
+            del self._incoming[: _LENGTH.size + length]
+        if messages and self.greeting is None:
+            self._greet(messages.pop(0))
+        return messages, alive
+
+    def finished(self) -> Job:
+        """Take off the first job, which was reported."""
+        job = self.jobs.popleft()
+        self.since = time.monotonic()
+        return job
+
+    def complaint(self) -> str:
+        """What a worker that is gone left on its standard error: the last line, but for advice."""
+        assert self._process.stderr is not None  # noqa: S101 - a pipe
+        os.set_blocking(self._process.stderr.fileno(), False)
+        with contextlib.suppress(BlockingIOError, OSError):
+            lines = (
+                os.read(self._process.stderr.fileno(), 2**16).decode("utf-8", "replace").strip().splitlines()
+            )
+            return next((line for line in reversed(lines) if line and not line.startswith(_ADVICE)), "")
+        return ""
+
+    def end(self) -> None:
+        """Let the worker go: hang up, and if it is busy or does not go by itself, kill it."""
+        assert self._process.stdin is not None  # noqa: S101 - as above
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._close()
+
+    def kill(self) -> None:
+        """Kill the worker, and wait until nothing of its jail is left."""
+        self._process.kill()
+        self._process.wait()
+        os.set_blocking(self.output, True)
+        with contextlib.suppress(OSError):
+            # The worker inside holds the other end: at its end the jail is gone.
+            while os.read(self.output, 2**16):
+                pass
+        self._close()
+
+    def _close(self) -> None:
+        """Give back what is left; a worker without a jail that was killed could not remove its folder."""
+        if self._left is not None:
+            shutil.rmtree(str(self._left), ignore_errors=True)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+    def _greet(self, message: bytes) -> None:
+        greeting = json.loads(message)
+        if "error" in greeting:
+            raise MissingPartError(f"the jail does not hold on this machine: {greeting['error']}")
+        self.greeting = greeting
+        self.since = time.monotonic()
+
+
+def _spawned(start: Start) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - the backend's command
+            start.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=start.environment,
+            pass_fds=start.descriptors,
+            start_new_session=True,  # the terminal's interrupt is for the pool to answer
+            bufsize=0,
+        )
+    except OSError as error:
+        raise MissingPartError(f"'{start.command[0]}' does not start: {error.strerror}") from error
+
+
+def answers_limit(limits: Limits) -> int:
+    """The most that a program's process may write: its answers, and a little for what frames them."""
+    return limits.output_bytes + 64 * 1024
+
+
+def message_of(program: Program) -> bytes:
+    """The job's message for the worker.
+
+    Raises:
+        codec.NotPlainError: an argument that is no plain value.
+    """
+    calls: list[bytes] = []
+    judges_part = b""
+    if isinstance(program.tests, Check):
+        test = {
+            "source": program.tests.source,
+            "context": program.tests.context,
+            "entry_point": program.entry_point,
+        }
+        judges_part = json.dumps(test).encode("ascii")
+    else:
+        calls = [codec.packed(dict(call)) for call in program.tests]
+    # Version 2 of the format is read and written alike by every Python.
+    programs_part = marshal.dumps((program.source, program.entry_point, program.seed, calls), 2)
+    return JOB.pack(len(programs_part), len(judges_part)) + programs_part + judges_part

@@ -1,0 +1,1 @@
+"""How sure: intervals, resampling, tests, power. Knows nothing of answers, metrics or people."""

@@ -1,0 +1,293 @@
+"""Two respondents on the same items: is one better, by how much, and what could have been seen at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import comb, copysign, inf, sqrt
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.statistics.distributions import at_most, student_quantile
+from merilo.statistics.intervals import Interval
+from merilo.statistics.resampling import random_signs
+
+FloatArray = NDArray[np.float64]
+
+#: Permutations drawn where they cannot all be gone through.
+PERMUTATIONS: Final = 10_000
+#: Up to so many items that differ, all their signs are gone through (65,536 at most).
+EXACT_UP_TO: Final = 16
+#: Differences below it are none: fractions add up differently in a different order.
+SAME: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a test of no difference says.
+
+    Attributes:
+        p: the two-sided probability of a difference at least as large, were there none.
+        method: which test it was.
+    """
+
+    p: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two respondents on the same items.
+
+    Attributes:
+        first: the figure of the first.
+        second: the figure of the second.
+        n: on how many items.
+        value: second less first.
+        interval: of the difference, over items.
+        test: of no difference.
+        better: on how many items the second scores more.
+        worse: on how many items the second scores less.
+        detectable: the smallest true difference that these items would show in four of five such comparisons; `None` where no
+            item tells the two apart.
+    """
+
+    first: float
+    second: float
+    n: int
+    value: float
+    interval: Interval
+    test: Verdict
+    better: int
+    worse: int
+    detectable: float | None
+
+
+def compare_scores(
+    first: FloatArray, second: FloatArray, *, level: float = 0.95, seed: int = 0
+) -> Difference:
+    """Compare item scores that were made on the same items.
+
+    Right and wrong answers are tested by McNemar's exact test, with Tango's score interval of the difference; other
+    scores by the sign-flip permutation test, with Student's interval of the mean difference.
+
+    Args:
+        first: shape (n,), n at least 1.
+        second: shape (n,).
+        level: the nominal coverage, in (0, 1).
+        seed: of the permutations, where they are drawn.
+
+    Raises:
+        ValueError: the arrays are empty or differ in length.
+
+    Example:
+        >>> people, model = np.array([1.0] * 90 + [0.0] * 10), np.array([1.0] * 80 + [0.0] * 20)
+        >>> difference = compare_scores(people, model)
+        >>> round(difference.value, 2), round(difference.test.p, 4), difference.test.method
+        (-0.1, 0.002, "McNemar's exact test")
+    """
+    if first.shape != second.shape or not first.shape[0]:
+        raise ValueError("two equally long arrays of at least one score are compared")
+    n = first.shape[0]
+    apart = second - first
+    apart = np.where(np.abs(apart) < SAME, 0.0, apart)
+    better, worse = int((apart > 0).sum()), int((apart < 0).sum())
+    binary = bool(np.isin(first, (0.0, 1.0)).all() and np.isin(second, (0.0, 1.0)).all())
+    value = float(apart.mean())
+    if binary:
+        test = Verdict(mcnemar(better, worse), "McNemar's exact test")
+        interval = tango(better, worse, n, level)
+    else:
+        test, interval = sign_flip(apart, seed=seed), _student(apart, level)
+    return Difference(
+        float(first.mean()),
+        float(second.mean()),
+        n,
+        value,
+        interval,
+        test,
+        better,
+        worse,
+        detectable_difference(float((apart**2).mean()), n, level=level),
+    )
+
+
+def mcnemar(better: int, worse: int) -> float:
+    """McNemar's exact test: of the items that tell two respondents apart, does one side win more than half?
+
+    Args:
+        better: items on which only the second is right.
+        worse: items on which only the first is right.
+
+    Returns:
+        The two-sided p-value of the binomial distribution with probability one half; 1 where nothing differs.
+
+    References:
+        Q. McNemar (1947), Note on the sampling error of the difference between correlated proportions.
+
+    Example:
+        >>> mcnemar(1, 9)
+        0.021484375
+    """
+    n, fewer = better + worse, min(better, worse)
+    if n <= 1000:
+        return min(1.0, 2 * sum(comb(n, k) for k in range(fewer + 1)) / (1 << n))
+    return min(1.0, 2 * at_most(fewer, n, 0.5))
+
+
+def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Verdict:
+    """The permutation test of paired differences: were the two alike, each difference might as well be its negative.
+
+    Up to 16 differing items all signs are gone through; beyond, they are drawn, and p is (1 + as extreme) / (1 + drawn).
+
+    Args:
+        differences: shape (n,).
+        permutations: how many to draw.
+        seed: of the draws.
+
+    References:
+        B. Phipson, G. Smyth (2010), Permutation p-values should never be zero.
+
+    Example:
+        >>> sign_flip(np.array([0.5, 0.25, 0.5, 0.0])).p
+        0.25
+    """
+    apart = differences[np.abs(differences) > SAME]
+    observed = abs(float(apart.sum())) - SAME
+    if apart.shape[0] <= EXACT_UP_TO:
+        signs = np.array(list(product((-1.0, 1.0), repeat=apart.shape[0])))
+        extreme = np.abs(signs @ apart) >= observed
+        return Verdict(float(extreme.mean()), "sign-flip permutation test (exact)")
+    rng = np.random.default_rng(seed)
+    count = sum(
+        int((np.abs(signs @ apart) >= observed).sum())
+        for _, signs in random_signs(apart.shape[0], rng, permutations)
+    )
+    method = f"sign-flip permutation test ({permutations} permutations, seed {seed})"
+    return Verdict((1 + count) / (1 + permutations), method)
+
+
+def tango(better: int, worse: int, n: int, level: float = 0.95) -> Interval:
+    """Tango's score interval of a difference between paired proportions.
+
+    It is the set of differences D that the score test does not reject:
+
+        |better - worse - n D| <= z sqrt(n (2 q + D (1 - D)))
+
+    where q is the probability of "only the first is right" that fits D best. It stays inside [-1, 1] and does not
+    collapse where nothing differs.
+
+    Args:
+        better: items on which only the second is right.
+        worse: items on which only the first is right.
+        n: how many items there are.
+        level: the nominal coverage, in (0, 1).
+
+    References:
+        T. Tango (1998), Equivalence test and confidence interval for the difference in proportions for the
+        paired-sample design. Statistics in Medicine 17, 891-908.
+
+    Example:
+        >>> interval = tango(0, 0, 100)
+        >>> round(interval.low, 3), round(interval.high, 3)
+        (-0.037, 0.037)
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    value = (better - worse) / n
+
+    def distance(difference: float) -> float:
+        b = (2 * n + worse - better) * difference - better - worse
+        fitted = (sqrt(max(b * b - 8 * n * (-worse * difference * (1 - difference)), 0.0)) - b) / (4 * n)
+        variance = n * (2 * fitted + difference * (1 - difference))
+        gap = better - worse - n * difference
+        if variance <= 0:
+            return 0.0 if abs(gap) < SAME else copysign(inf, gap)
+        return gap / sqrt(variance)
+
+    low = -1.0 if value <= -1 else _crossing(lambda at: distance(at) - z, -1.0, value)
+    high = 1.0 if value >= 1 else _crossing(lambda at: distance(at) + z, value, 1.0)
+    return Interval(low, high, level, "Tango's score interval")
+
+
+def detectable_difference(
+    mean_square: float, n: int, *, level: float = 0.95, power: float = 0.8
+) -> float | None:
+    """The smallest true difference that a paired comparison would show with the given power.
+
+    It solves  d sqrt(n) = z_level sqrt(m) + z_power sqrt(m - d^2),  m being the mean square of the item differences: for
+    right and wrong answers, the share of items that only one of the two has right (Connor's formula).
+
+    Args:
+        mean_square: the mean square of the item differences.
+        n: how many items there are.
+        level: one less the size of the two-sided test.
+        power: how often the difference is to be found.
+
+    Returns:
+        The difference; `None` where no item differs, or where even the largest possible one would be missed.
+
+    References:
+        R. Connor (1987), Sample size for testing differences in proportions for the paired-sample design.
+
+    Example:
+        >>> round(detectable_difference(0.2, 500), 3)
+        0.056
+    """
+    if mean_square <= 0 or n < 1:
+        return None
+    normal = NormalDist()
+    z_level, z_power = normal.inv_cdf((1 + level) / 2), normal.inv_cdf(power)
+    most = min(sqrt(mean_square), mean_square) if mean_square <= 1 else sqrt(mean_square)
+
+    def surplus(d: float) -> float:
+        return d * sqrt(n) - z_level * sqrt(mean_square) - z_power * sqrt(max(mean_square - d * d, 0.0))
+
+    if surplus(most) < 0:
+        return None
+    return _crossing(lambda d: -surplus(d), 0.0, most)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: p-values that allow for how many comparisons were made.
+
+    The smallest is multiplied by the number of comparisons, the next by one less, and none becomes smaller than the one
+    before it.
+
+    References:
+        S. Holm (1979), A simple sequentially rejective multiple test procedure.
+
+    Example:
+        >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+        [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    corrected, least = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = least
+    return corrected
+
+
+def _student(apart: FloatArray, level: float) -> Interval:
+    """Student's interval of a mean difference of scores in [0, 1]; of one item nothing is known."""
+    n = apart.shape[0]
+    if n < 2:
+        return Interval(-1.0, 1.0, level, "Student, paired")
+    mean = float(apart.mean())
+    reach = student_quantile((1 + level) / 2, n - 1) * float(apart.std(ddof=1)) / sqrt(n)
+    return Interval(max(-1.0, mean - reach), min(1.0, mean + reach), level, "Student, paired")
+
+
+def _crossing(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function crosses zero, by halving."""
+    for _ in range(100):
+        middle = (low + high) / 2
+        if function(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

@@ -1,0 +1,192 @@
+"""Interval estimates of metrics: Wilson's for proportions, the bootstrap for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+#: How many times the bootstrap draws.
+RESAMPLES: Final = 2000
+#: Resamples that differ by less are one and the same, up to rounding.
+ALIKE: Final = 1e-12
+#: Bounds the memory of the draws: 4 million 4-byte indices and as many gathered doubles.
+DRAWS_AT_ONCE: Final = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An interval estimate.
+
+    Attributes:
+        low: the lower bound.
+        high: the upper bound.
+        level: the nominal coverage, 0.95 unless said otherwise.
+        method: how it was made, in words: "Wilson score", "bootstrap over items (percentile, 2000 resamples)".
+    """
+
+    low: float
+    high: float
+    level: float = 0.95
+    method: str = ""
+
+
+def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
+    """Wilson's score interval of a proportion of independent items.
+
+    With p = successes / n and z the normal quantile of (1 + level) / 2:
+
+        (p + z^2 / 2n  ±  z * sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n)
+
+    Unlike p ± z * s it stays inside [0, 1] and does not shrink to a point at 0 or 1.
+
+    Args:
+        successes: how many items were right, 0 .. n.
+        n: how many items there are. Of no items nothing is known: the interval is [0, 1].
+        level: the nominal coverage, in (0, 1).
+
+    Raises:
+        ValueError: when `successes` is outside 0 .. n, or `level` outside (0, 1).
+
+    References:
+        E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
+
+    Example:
+        >>> interval = wilson(100, 100)
+        >>> round(interval.low, 3), interval.high
+        (0.963, 1.0)
+    """
+    if not 0 <= successes <= n:
+        raise ValueError(f"{successes} successes of {n} items cannot be")
+    if not 0 < level < 1:
+        raise ValueError(f"the level must lie between 0 and 1, not {level}")
+    if n == 0:
+        return Interval(0.0, 1.0, level, "Wilson score")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    p = successes / n
+    centre = p + z * z / (2 * n)
+    spread = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    # At the ends the formula gives exactly 0 and 1; floating point would leave 1e-17 or 0.9999999999999999.
+    low = 0.0 if successes == 0 else max(0.0, (centre - spread) / scale)
+    high = 1.0 if successes == n else min(1.0, (centre + spread) / scale)
+    return Interval(low, high, level, "Wilson score")
+
+
+def mean_interval(
+    values: Sequence[float] | FloatArray,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    over: str = "items",
+    level: float = 0.95,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Interval | None:
+    """The interval of a mean of item scores in [0, 1], by the way that fits the items.
+
+    - Independent items, all scored 0 or 1: `wilson`.
+    - Independent items with other scores: percentile bootstrap over items.
+    - Items that share a text or a dialogue: percentile bootstrap over clusters, that is, over the ratio of the
+      drawn clusters' sums and sizes.
+    - One cluster alone (a single dialogue): circular block bootstrap over its items in their order, blocks of
+      ceil(n^(1/3)), because neighbours depend on each other and there is no second cluster to draw.
+    - All items scored 0, or all scored 1: `wilson`, because resamples of equal scores never differ and would
+      claim a certainty that n items cannot give. For the same reason clusters that all score alike are not drawn, but
+      their items.
+
+    Args:
+        values: shape (n,), one score an item, in the order of the dataset.
+        clusters: shape (n,), equal where items belong together; every item for itself when not given.
+        over: what the values belong to, in the plural, for the interval's method: "items", "variants".
+        level: the nominal coverage, in (0, 1).
+        seed: of the resampling.
+        resamples: how many to draw.
+
+    Returns:
+        The interval; `None` of no items, and of items that all score alike between 0 and 1.
+
+    References:
+        B. Efron, R. Tibshirani (1993), An introduction to the bootstrap, chapter 13 (percentile intervals).
+        D. Politis, J. Romano (1992), A circular block-resampling procedure for stationary data.
+
+    Example:
+        >>> interval = mean_interval([0.0, 0.5, 1.0, 0.5] * 25)
+        >>> interval.low < 0.5 < interval.high, interval.method
+        (True, 'bootstrap over items (percentile, 2000 resamples, seed 0)')
+    """
+    scores = np.asarray(values, dtype=np.float64)
+    n = len(scores)
+    if n == 0:
+        return None
+    codes = None if clusters is None else cluster_codes(clusters)
+    independent = codes is None or int(codes.max()) + 1 == n
+    binary = bool(np.isin(scores, (0.0, 1.0)).all())
+    if binary and (independent or scores.min() == scores.max()):
+        return wilson(int(scores.sum()), n, level)
+    if independent or codes is None:
+        sums, sizes, draws, drawn = scores, np.ones(n), n, over
+    elif int(codes.max()) == 0:
+        sums, sizes, draws, drawn = _blocks(scores)
+    else:
+        sums = np.bincount(codes, weights=scores).astype(np.float64)
+        sizes = np.bincount(codes).astype(np.float64)
+        draws, drawn = len(sums), "clusters"
+    means = _resampled_ratios(sums, sizes, draws, np.random.default_rng(seed), resamples)
+    if np.ptp(means) < ALIKE:
+        if independent:
+            return None
+        return mean_interval(scores, over=over, level=level, seed=seed, resamples=resamples)
+    return percentile_interval(means, drawn, level=level, seed=seed)
+
+
+def percentile_interval(estimates: FloatArray, over: str, *, level: float, seed: int) -> Interval:
+    """The percentile interval of bootstrap estimates.
+
+    Args:
+        estimates: shape (resamples,).
+        over: what was drawn, in the plural: "items", "variants".
+        level: the nominal coverage, in (0, 1).
+        seed: that the estimates were drawn with; recorded in the interval's method.
+    """
+    low, high = np.quantile(estimates, [(1 - level) / 2, (1 + level) / 2])
+    method = f"bootstrap over {over} (percentile, {len(estimates)} resamples, seed {seed})"
+    return Interval(float(low), float(high), level, method)
+
+
+def cluster_codes(clusters: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Clusters as integers 0 .. m-1 in the order of their first item, shape (n,)."""
+    codes: dict[Hashable, int] = {}
+    return np.fromiter((codes.setdefault(name, len(codes)) for name in clusters), np.int64, len(clusters))
+
+
+def _blocks(scores: FloatArray) -> tuple[FloatArray, FloatArray, int, str]:
+    """Sums and sizes of all circular blocks of neighbours, and how many blocks make one resample."""
+    n = len(scores)
+    length = ceil(n ** (1 / 3))
+    ring = np.concatenate([[0.0], np.cumsum(np.concatenate([scores, scores[: length - 1]]))])
+    return (
+        ring[length:] - ring[:-length],
+        np.full(n, float(length)),
+        ceil(n / length),
+        f"blocks of {length} items",
+    )
+
+
+def _resampled_ratios(
+    sums: FloatArray, sizes: FloatArray, draws: int, rng: np.random.Generator, resamples: int
+) -> FloatArray:
+    """Sum over size of `draws` units drawn with replacement, shape (resamples,)."""
+    estimates = np.empty(resamples)
+    step = max(1, DRAWS_AT_ONCE // draws)
+    for start in range(0, resamples, step):
+        rows = min(step, resamples - start)
+        drawn = rng.integers(0, len(sums), size=(rows, draws), dtype=np.int32)
+        estimates[start : start + rows] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    return estimates

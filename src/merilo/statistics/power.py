@@ -1,0 +1,341 @@
+"""Before the study: how many items, people and control items a wanted precision takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, exp, lgamma, log, sqrt
+from typing import Final
+
+from merilo.errors import DataError, UsageError
+from merilo.statistics.comparison import detectable_difference
+from merilo.statistics.distributions import at_least, at_most, student_quantile
+
+#: Nobody asks more items, people or controls than this.
+MOST_ITEMS: Final = 10_000_000
+MOST_PEOPLE: Final = 100_000
+MOST_CONTROLS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The people whom a study will ask, as they are expected to be.
+
+    Attributes:
+        expected: the accuracy that their consensus is expected to reach.
+        overlap: how many people answer an item.
+        people: how many people there are; `None` for so many that no two items share one.
+        spread: the standard deviation of single people's accuracy.
+    """
+
+    expected: float
+    overlap: int = 5
+    people: int | None = None
+    spread: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.expected < 1:
+            raise UsageError(f"--expected takes an accuracy between 0 and 1, not {self.expected:g}")
+        if not 0 <= self.spread <= 0.5:
+            raise UsageError(f"--spread takes a standard deviation from 0 to 0.5, not {self.spread:g}")
+        if self.overlap < 1:
+            raise UsageError("--overlap takes a number from 1 on")
+        if self.people is not None and self.people < max(self.overlap, 2):
+            raise UsageError(
+                f"{self.people} people cannot give {self.overlap} answers an item with any notion of how they differ: "
+                f"--people takes a number from {max(self.overlap, 2)} on"
+            )
+
+    @property
+    def person(self) -> float:
+        """The accuracy of a single person whose like, `overlap` together, reach the expected consensus."""
+        return _solve(lambda p: consensus_accuracy(p, self.overlap) - self.expected)
+
+    @property
+    def say(self) -> float:
+        """How much a person's accuracy matters to an item: the chance that the others leave it to them."""
+        return pivotal(self.person, self.overlap)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What a study of given size would know.
+
+    Attributes:
+        items: how many items.
+        half_width: half the width of the interval of the consensus figure.
+        design_effect: how many times larger the variance is for sharing people.
+    """
+
+    items: int
+    half_width: float
+    design_effect: float
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlan:
+    """How many control answers a person must give.
+
+    Attributes:
+        controls: the smallest number from which both wishes hold.
+        always_from: the number from which they hold for every larger number too; the threshold falls between whole numbers, so a
+            few more controls can be worse than a few less.
+        pass_mark: how many right answers keep a person, with `controls`.
+        excluded: the probability that a person at chance is excluded, with `controls`.
+        kept: the probability that a skilled person is kept.
+    """
+
+    controls: int
+    always_from: int
+    pass_mark: int
+    excluded: float
+    kept: float
+
+
+def consensus_accuracy(person: float, overlap: int) -> float:
+    """The accuracy of the majority of equal, independent people on right-or-wrong items; ties are right half the time.
+
+    Wrong answers are taken to be all the same, which is the worst case: spread over several labels they outvote the right one
+    less often.
+
+    References:
+        M. de Condorcet (1785), Essai sur l'application de l'analyse.
+
+    Example:
+        >>> round(consensus_accuracy(0.8, 5), 3)
+        0.942
+    """
+    tie = _divided(overlap, person) / 2 if overlap % 2 == 0 else 0.0
+    return at_least(overlap // 2 + 1, overlap, person) + tie
+
+
+def pivotal(person: float, overlap: int) -> float:
+    """By how much the consensus accuracy grows per unit of one member's accuracy.
+
+    With an odd overlap it is the chance that the others tie; with an even one half the chance that one vote divides them.
+    """
+    others = overlap - 1
+    return _divided(others, person) if others % 2 == 0 else _divided(others, person) / 2
+
+
+def _divided(votes: int, person: float) -> float:
+    """C(n, k) (p q)^k with k = n / 2 rounded down: the chance of a tie, or, of an odd number, of a division by one vote."""
+    half = votes // 2
+    if half and not 0 < person < 1:
+        return 0.0
+    ways = lgamma(votes + 1) - lgamma(half + 1) - lgamma(votes - half + 1)
+    return exp(ways + half * log(person * (1 - person))) if half else 1.0
+
+
+def precision(crowd: Crowd, items: int, *, level: float = 0.95) -> Precision:
+    """What a study of so many items would know of its consensus figure.
+
+    The variance is  θ(1 - θ) / I  for the items and  h² s² A m (m - 1) / I²  for the A people who answer m = k I / A items
+    each, s being their spread and h how much one of them matters (`pivotal`). The interval is Wilson's with the items
+    divided by the design effect, and Student's quantile with Satterthwaite's degrees of freedom: that of
+    `uncertainty.two_way`.
+
+    Args:
+        crowd: the people.
+        items: how many items.
+        level: the nominal coverage, in (0, 1).
+    """
+    p = crowd.expected
+    from_items = p * (1 - p) / items
+    shared, freedom = 0.0, float(max(items - 1, 1))
+    if crowd.people is not None:
+        each = crowd.overlap * items / crowd.people
+        shared = (crowd.say * crowd.spread) ** 2 * crowd.people * each * max(each - 1, 0.0) / items**2
+        doubt = from_items**2 / max(items - 1, 1) + shared**2 / (crowd.people - 1)
+        freedom = (from_items + shared) ** 2 / doubt
+    effect = 1 + shared / from_items
+    t = student_quantile((1 + level) / 2, max(freedom, 1.0))
+    n = items / effect
+    half = t * sqrt(p * (1 - p) / n + t * t / (4 * n * n)) / (1 + t * t / n)
+    return Precision(items, half, effect)
+
+
+def items_for_half_width(crowd: Crowd, half_width: float, *, level: float = 0.95) -> Precision:
+    """The fewest items whose interval is no wider than wanted.
+
+    Args:
+        crowd: the people.
+        half_width: half the width that is wanted.
+        level: the nominal coverage, in (0, 1).
+
+    Raises:
+        UsageError: the half-width is not between 0 and 0.5.
+        DataError: so few people cannot give it on any number of items.
+
+    Example:
+        >>> items_for_half_width(Crowd(0.9), 0.03).items
+        390
+    """
+    if not 0 < half_width < 0.5:
+        raise UsageError(f"--half-width takes a number between 0 and 0.5, not {half_width:g}")
+    items = _fewest(lambda n: precision(crowd, n, level=level).half_width <= half_width, MOST_ITEMS)
+    if items is None:
+        most = precision(crowd, MOST_ITEMS, level=level).half_width
+        raise DataError(
+            f"a half-width of {half_width:g} takes more than {MOST_ITEMS} items"
+            if crowd.people is None
+            else f"{crowd.people} people who differ by {crowd.spread:g} leave a half-width of {most:.3g} on any number of items: "
+            f"{half_width:g} takes more people"
+        )
+    return precision(crowd, items, level=level)
+
+
+def people_for_half_width(crowd: Crowd, items: int, half_width: float, *, level: float = 0.95) -> int | None:
+    """The fewest people whose interval on so many items is no wider than wanted; `None` where the items are too few."""
+
+    def enough(people: int) -> bool:
+        several = Crowd(crowd.expected, crowd.overlap, people, crowd.spread)
+        return precision(several, items, level=level).half_width <= half_width
+
+    return _fewest(enough, MOST_PEOPLE, least=max(crowd.overlap, 2))
+
+
+def items_for_difference(
+    discordant: float, difference: float, *, level: float = 0.95, power: float = 0.8
+) -> int:
+    """The fewest items on which a paired comparison shows a difference with the given power.
+
+    Args:
+        discordant: the share of items that only one of the two sides has right; at least the difference.
+        difference: the true difference of accuracies.
+        level: one less the size of the two-sided test.
+        power: how often the difference is to be found.
+
+    Raises:
+        UsageError: the difference is not in (0, 1), or larger than the share of items that differ.
+    """
+    if not 0 < difference < 1:
+        raise UsageError(f"--difference takes a number between 0 and 1, not {difference:g}")
+    if not difference <= discordant <= 1:
+        raise UsageError(
+            f"--discordant, the share of items that only one side has right, is at least the difference {difference:g}"
+        )
+
+    def enough(items: int) -> bool:
+        found = detectable_difference(discordant, items, level=level, power=power)
+        return found is not None and found <= difference + 1e-12
+
+    items = _fewest(enough, MOST_ITEMS)
+    if items is None:
+        raise DataError(f"a difference of {difference:g} takes more than {MOST_ITEMS} items")
+    return items
+
+
+def independent_discordance(expected: float, difference: float) -> float:
+    """The share of items that only one side has right, were their errors independent: an upper guess.
+
+    Example:
+        >>> round(independent_discordance(0.9, 0.05), 3)
+        0.22
+    """
+    other = max(expected - difference, 0.0)
+    return expected * (1 - other) + other * (1 - expected)
+
+
+def controls(
+    *,
+    threshold: float = 0.5,
+    chance: float = 0.25,
+    skilled: float = 0.85,
+    exclude: float = 0.95,
+    keep: float = 0.95,
+) -> ControlPlan:
+    """How many control answers tell a person at chance from a skilled one, by exact binomial probabilities.
+
+    A person with an accuracy on controls below the threshold is excluded; who stands exactly on it is kept, as in
+    `merilo baseline`.
+
+    Args:
+        threshold: the accuracy on controls below which a person is excluded.
+        chance: the accuracy of who guesses.
+        skilled: the accuracy of who should be kept.
+        exclude: how surely the one is to be excluded.
+        keep: how surely the other is to be kept.
+
+    Raises:
+        UsageError: a share is outside (0, 1), or the skilled are not better than chance.
+        DataError: no number of controls does it, because the threshold does not lie between the two.
+
+    Example:
+        >>> plan = controls(chance=0.5, skilled=0.9, threshold=0.7)
+        >>> plan.controls, plan.pass_mark, round(plan.excluded, 3), round(plan.kept, 3)
+        (13, 10, 0.954, 0.966)
+    """
+    for name, share in (
+        ("--chance", chance),
+        ("--skilled", skilled),
+        ("--exclude", exclude),
+        ("--keep", keep),
+    ):
+        if not 0 < share < 1:
+            raise UsageError(f"{name} takes a share between 0 and 1, not {share:g}")
+    if not 0 < threshold <= 1:
+        raise UsageError(f"--min-control-accuracy takes a share above 0, not {threshold:g}")
+    if skilled <= chance:
+        raise UsageError(f"--skilled {skilled:g} must be above --chance {chance:g}")
+
+    def tells(n: int) -> bool:
+        mark = pass_mark(n, threshold)
+        return at_most(mark - 1, n, chance) >= exclude and at_least(mark, n, skilled) >= keep
+
+    good = [n for n in range(1, MOST_CONTROLS + 1) if tells(n)]
+    if not good:
+        raise DataError(
+            f"no number of control items up to {MOST_CONTROLS} excludes people at {chance:g} and keeps people at "
+            f"{skilled:g} with the threshold {threshold:g}: it should lie well between the two"
+        )
+    fewest = good[0]
+    last_bad = max(set(range(1, MOST_CONTROLS + 1)) - set(good), default=0)
+    mark = pass_mark(fewest, threshold)
+    return ControlPlan(
+        fewest,
+        last_bad + 1,
+        mark,
+        at_most(mark - 1, fewest, chance),
+        at_least(mark, fewest, skilled),
+    )
+
+
+def pass_mark(n: int, threshold: float) -> int:
+    """How many of `n` control answers must be right for an accuracy that is not below the threshold.
+
+    Example:
+        >>> pass_mark(5, 0.5), pass_mark(4, 0.5), pass_mark(10, 0.7)
+        (3, 2, 7)
+    """
+    return next(right for right in range(n + 1) if not right / n < threshold)
+
+
+def _fewest(enough: Callable[[int], bool], most: int, least: int = 1) -> int | None:
+    """The smallest number that is enough, where larger ones are too."""
+    if not enough(most):
+        return None
+    low, high = least, most
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low
+
+
+def _solve(function: Callable[[float], float]) -> float:
+    """Where a growing function on [0, 1] crosses zero."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) < 0 else (low, middle)
+    return (low + high) / 2
+
+
+def people_needed(items: int, overlap: int, each: int) -> int:
+    """How many people answer every item `overlap` times, if each answers so many.
+
+    Example:
+        >>> people_needed(400, 5, 30)
+        67
+    """
+    return max(ceil(items * overlap / each), overlap)

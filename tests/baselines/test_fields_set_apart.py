@@ -1,0 +1,39 @@
+"""An input field may be called like a column of Merilo's own tables."""
+
+from pathlib import Path
+
+import pytest
+
+from merilo.baselines.pipeline import baseline
+from merilo.baselines.pipeline import test_items as items_of
+from merilo.baselines.settings import Settings
+from merilo.errors import DataError
+from merilo.people import platforms
+from merilo.people.gold import read_gold
+from merilo.people.platforms import Columns
+from merilo.people.quality.reading import study_work
+
+ANSWERS = ["q1,a,1", "q1,b,1", "q1,c,1", "q2,a,0", "q2,b,1", "q2,c,0"]
+
+
+@pytest.mark.parametrize("name", ["item", "row", "answer", "page", "gold", "label", "respondent", "dropped"])
+def test_an_item_column_of_any_name_makes_a_baseline(tmp_path: Path, name: str) -> None:
+    pool, key = tmp_path / "pool.csv", tmp_path / "gold.csv"
+    pool.write_text(f"{name},who,what\n" + "\n".join(ANSWERS) + "\n")
+    key.write_text(f"{name},right\nq1,1\nq2,1\n")
+    columns = Columns(item=(name,), annotator="who", answer="what")
+    responses = platforms.read([pool], columns=columns)
+    gold = read_gold(key, responses.items, column="right")
+    assert gold.answers["gold"].to_list() == ["1", "1"]
+    made = baseline(responses, Settings(min_votes=2), gold=gold)
+    assert made.scores["acc"].value == 0.5
+    assert study_work(responses).work.characters is not None
+
+
+def test_gold_for_nothing_but_controls_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    pool, key = tmp_path / "pool.csv", tmp_path / "gold.csv"
+    pool.write_text("item,annotator,answer,control\nq1,a,1,1\n", encoding="utf-8")
+    key.write_text("item,gold\nq1,1\n", encoding="utf-8")
+    responses = platforms.read([pool])
+    with pytest.raises(DataError, match="every response is to a control item"):
+        read_gold(key, items_of(responses))

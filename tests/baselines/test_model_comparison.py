@@ -1,0 +1,343 @@
+"""People against models: like beside like, on the same items, every figure countable by hand."""
+
+import csv
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from command import merilo
+
+from merilo.baselines.model_comparison import committee_score
+from merilo.statistics.comparison import holm, mcnemar
+
+LABELS = ["A", "B", "C"]
+
+
+def study(folder: Path, *options: object, items: int = 40, people: int = 8, overlap: int = 3) -> Path:
+    """A study whose items are known by ids q0, q1 ... and whose gold is A, B, C in turn."""
+    rng = np.random.default_rng(1)
+    with (
+        (folder / "answers.csv").open("w", newline="") as file,
+        (folder / "items.csv").open("w", newline="") as data,
+    ):
+        writer, known = csv.writer(file), csv.writer(data)
+        writer.writerow(["text", "annotator", "answer"])
+        known.writerow(["id", "text", "gold"])
+        for item in range(items):
+            gold = LABELS[item % 3]
+            known.writerow([f"q{item}", f"question {item}", gold])
+            for person in rng.permutation(people)[:overlap]:
+                label = gold if rng.random() < 0.6 + 0.04 * person else str(rng.choice(LABELS))
+                writer.writerow([f"question {item}", f"p{person}", label])
+    outcome = merilo(
+        "baseline", folder / "answers.csv", "--platform", "csv", "--item", "text", "--annotator", "annotator",
+        "--answer", "answer", "--gold", folder / "items.csv", "--gold-column", "gold", "--min-votes", "2",
+        "--out", folder / "people", *options,
+    )  # fmt: skip
+    assert outcome.status in {0, 1}, outcome.complaint
+    return folder / "people"
+
+
+def model(path: Path, answers: dict[str, list[str]], *, sample: bool = True) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "answer", "sample"] if sample else ["id", "answer"])
+        for item, given in answers.items():
+            for number, answer in enumerate(given, start=1):
+                writer.writerow([item, answer, number] if sample else [item, answer])
+    return path
+
+
+def guesses(items: int = 40, samples: int = 1, right: float = 0.5, seed: int = 0) -> dict[str, list[str]]:
+    rng = np.random.default_rng(seed)
+    return {
+        f"q{i}": [LABELS[i % 3] if rng.random() < right else str(rng.choice(LABELS)) for _ in range(samples)]
+        for i in range(items)
+    }
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def compared(*arguments: object) -> dict:
+    return merilo("compare", *arguments, "--json", "-").json
+
+
+def test_the_consensus_beside_single_answers_is_mcnemars_test_on_the_table_by_hand(tmp_path: Path) -> None:
+    people, answers = study(tmp_path), guesses()
+    found = compared(people, model(tmp_path / "m.csv", answers))["models"][0]
+    table = rows(people / "consensus.csv")
+    theirs = [row["label"] == row["gold"] for row in table]
+    ours = [answers[row["id"]][0] == row["gold"] for row in table]
+    better = sum(b and not a for a, b in zip(theirs, ours, strict=True))
+    worse = sum(a and not b for a, b in zip(theirs, ours, strict=True))
+    match = found["comparisons"]["consensus"]
+    assert (match["model_better"], match["model_worse"], match["n"]) == (better, worse, 40)
+    assert match["p"] == pytest.approx(mcnemar(better, worse), abs=1e-8)
+    assert match["test"] == "McNemar's exact test"
+    assert match["like_beside_like"] is False
+    assert match["difference"] == pytest.approx((better - worse) / 40, abs=1e-6)
+    low, high = match["ci95_items_and_annotators"]
+    assert low < match["difference"] < high
+
+
+def test_a_single_person_stands_beside_a_single_answer(tmp_path: Path) -> None:
+    people, answers = study(tmp_path), guesses(samples=2)
+    match = compared(people, model(tmp_path / "m.csv", answers))["models"][0]["comparisons"]["single"]
+    gold = {row["item"]: (row["id"], row["gold"]) for row in rows(people / "consensus.csv")}
+    by_item: dict[str, list[float]] = {}
+    for row in rows(people / "responses.csv"):
+        by_item.setdefault(row["item"], []).append(float(row["answer"] == gold[row["item"]][1]))
+    theirs = np.mean([np.mean(scores) for scores in by_item.values()])
+    ours = np.mean(
+        [np.mean([answer == gold[item][1] for answer in answers[gold[item][0]]]) for item in by_item]
+    )
+    assert match["people"] == pytest.approx(theirs, abs=1e-6)
+    assert match["model"] == pytest.approx(ours, abs=1e-6)
+    assert match["like_beside_like"] is True
+
+
+def test_a_majority_of_people_stands_beside_a_majority_of_as_many_answers(tmp_path: Path) -> None:
+    people, answers = study(tmp_path), guesses(samples=5)
+    found = compared(people, model(tmp_path / "m.csv", answers))["models"][0]
+    match = found["comparisons"]["majority"]
+    expected = np.mean([by_hand(given, LABELS[int(item[1:]) % 3], 3) for item, given in answers.items()])
+    assert match["model"] == pytest.approx(expected, abs=1e-6)
+    assert found["samples"] == {"fewest": 5, "most": 5}
+
+
+def by_hand(answers: list[str], gold: str, size: int) -> float:
+    shares = []
+    for chosen in combinations(answers, size):
+        most = max(chosen.count(label) for label in chosen)
+        leaders = {label for label in chosen if chosen.count(label) == most}
+        shares.append((gold in leaders) / len(leaders))
+    return float(np.mean(shares))
+
+
+def test_committees_of_many_answers_are_drawn_and_come_near_those_gone_through() -> None:
+    answers = ["A"] * 9 + ["B"] * 6 + ["C"] * 5
+    drawn = committee_score(answers, "A", 5, np.random.default_rng(0))
+    assert drawn == pytest.approx(by_hand(answers, "A", 5), abs=0.06)
+    assert committee_score(["B"] * 30, "A", 5, np.random.default_rng(0)) == 0
+
+
+def test_too_few_answers_make_no_majority_and_it_is_said(tmp_path: Path) -> None:
+    outcome = merilo("compare", study(tmp_path), model(tmp_path / "m.csv", guesses(samples=2)))
+    assert outcome.status == 0
+    assert "too few times" in outcome.err
+    assert "majority beside majority" not in outcome.out
+
+
+def test_other_items_are_refused_unless_forced(tmp_path: Path) -> None:
+    people, answers = study(tmp_path), guesses()
+    del answers["q3"], answers["q7"]
+    answers["q99"] = ["A"]
+    file = model(tmp_path / "m.csv", answers)
+    refused = merilo("compare", people, file)
+    assert refused.status == 1
+    assert "2 of the 40 items" in refused.complaint
+    assert "1 answers are to items that it does not have" in refused.complaint
+    forced = merilo("compare", people, file, "--force", "--json", "-")
+    assert forced.status == 0
+    assert forced.json["models"][0]["n"] == 38
+    left = forced.json["models"][0]["left_out"]
+    assert left["without_answer_of_the_model"] == ["q3", "q7"]
+    assert left["not_in_the_baseline"] == ["q99"]
+    assert "left out" in forced.err
+
+
+def test_items_without_consensus_are_left_out_of_that_comparison_and_counted(tmp_path: Path) -> None:
+    people = study(tmp_path, "--resolve", "none", "--min-votes", 3)
+    undecided = sum(not row["label"] for row in rows(people / "consensus.csv"))
+    assert undecided > 0
+    found = compared(people, model(tmp_path / "m.csv", guesses()))["models"][0]
+    assert found["left_out"]["without_consensus"] == undecided
+    assert found["comparisons"]["consensus"]["n"] == 40 - undecided
+    assert found["comparisons"]["single"]["n"] == 40
+
+
+def test_several_models_are_corrected_by_holm(tmp_path: Path) -> None:
+    people = study(tmp_path)
+    files = [model(tmp_path / f"m{i}.csv", guesses(right=p, seed=i)) for i, p in enumerate((0.2, 0.5, 0.9))]
+    found = compared(people, *files)["models"]
+    for kind in ("consensus", "single"):
+        raw = [one["comparisons"][kind]["p"] for one in found]
+        assert [one["comparisons"][kind]["p_holm"] for one in found] == pytest.approx(holm(raw), abs=1e-8)
+    assert [one["model"] for one in found] == ["m0", "m1", "m2"]
+
+
+def test_a_perfect_model_stands_above_nearly_everybody_and_a_hopeless_one_above_nobody(
+    tmp_path: Path,
+) -> None:
+    people = study(tmp_path)
+    best = compared(people, model(tmp_path / "best.csv", guesses(right=1)))["models"][0]["standing"]
+    worst = compared(people, model(tmp_path / "worst.csv", {f"q{i}": ["?"] for i in range(40)}))["models"][0][
+        "standing"
+    ]
+    assert best["share_of_people_below"] > 0.9
+    assert worst["share_of_people_below"] == 0
+    assert best["people"] == worst["people"] <= 8
+
+
+@pytest.mark.parametrize("metric", ["f1_macro", "mcc"])
+def test_metrics_of_labels_are_compared_by_swapping_and_resampling(tmp_path: Path, metric: str) -> None:
+    found = compared(study(tmp_path), model(tmp_path / "m.csv", guesses()), "--metric", metric)["models"][0]
+    match = found["comparisons"]["consensus"]
+    assert "swap permutation test" in match["test"]
+    assert match["ci95"][0] < match["difference"] < match["ci95"][1]
+    assert set(found["not_compared"]) == {"single", "majority"}
+
+
+def test_a_baseline_without_gold_takes_it_from_the_items(tmp_path: Path) -> None:
+    with_gold = study(tmp_path)
+    merilo(
+        "baseline", tmp_path / "answers.csv", "--platform", "csv", "--item", "text", "--annotator", "annotator",
+        "--answer", "answer", "--min-votes", "2", "--out", tmp_path / "blind",
+    )  # fmt: skip
+    file = model(tmp_path / "m.csv", guesses())
+    refused = merilo("compare", tmp_path / "blind", file)
+    assert refused.status == 1
+    assert "--data" in refused.complaint
+    one = compared(with_gold, file)["models"]
+    other = compared(tmp_path / "blind", file, "--data", tmp_path / "items.csv")["models"]
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,answer\nq0,A\nq0,B\n", "answered twice"),
+        ("id,reply\nq0,A\n", "needs 'id' and 'answer'"),
+        ("", ""),
+        ("id,answer\n,A\n", "without an id"),
+        ('{"id": "q0", "answer": []}', "row 1: the list of answers is empty"),
+    ],
+    ids=["an item twice", "no answers", "empty", "no id", "an empty list"],
+)
+def test_answers_that_cannot_be_read_are_told_apart(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / ("m.jsonl" if text.startswith("{") else "m.csv")
+    file.write_text(text)
+    outcome = merilo("compare", study(tmp_path), file)
+    assert outcome.status == 2
+    assert said in outcome.complaint
+    assert "Traceback" not in outcome.complaint
+
+
+def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
+    file = model(tmp_path / "m.csv", guesses())
+    empty = merilo("compare", tmp_path / "nothing", file)
+    assert empty.status == 2
+    assert "no folder of merilo baseline" in empty.complaint
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "baseline.json").write_text('{"provenance": {"parameters": {"metric": 3}}}')
+    assert merilo("compare", broken, file).status == 2
+    assert merilo("compare", study(tmp_path), file, "--metric", "bleu").status == 2
+
+
+def test_a_folder_with_a_damaged_table_is_told_apart(tmp_path: Path) -> None:
+    file = model(tmp_path / "m.csv", guesses())
+    people = study(tmp_path)
+    table = people / "responses.parquet"
+    whole = table.read_bytes()
+    table.write_bytes(whole[: len(whole) // 2])
+    cut = merilo("compare", people, file)
+    assert cut.status == 2
+    assert "responses.parquet" in cut.complaint
+    pl.read_parquet(people / "annotators.parquet").drop("skill").write_parquet(people / "annotators.parquet")
+    table.write_bytes(whole)
+    other = merilo("compare", people, file)
+    assert other.status == 2
+    assert "no column skill" in other.complaint
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe\x00\x01", b'{"id": ', b"\x00" * 100, "id,answer\nq0,Д".encode("cp1251")],
+    ids=["marked", "cut off", "zeros", "cp1251"],
+)
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "json"])
+def test_files_that_are_no_answers_are_refused_in_one_sentence(
+    tmp_path: Path, content: bytes, suffix: str
+) -> None:
+    people = study(tmp_path, items=6)
+    file = tmp_path / f"m.{suffix}"
+    file.write_bytes(content)
+    outcome = merilo("compare", people, file)
+    assert outcome.status == 2
+    assert "unexpected" not in outcome.complaint
+
+
+def test_json_lines_and_a_submissions_file_say_the_same_as_a_table(tmp_path: Path) -> None:
+    people, answers = study(tmp_path), guesses()
+    table = model(tmp_path / "m.csv", answers, sample=False)
+    lines = tmp_path / "m.jsonl"
+    lines.write_text(
+        "".join(json.dumps({"id": item, "answer": given[0]}) + "\n" for item, given in answers.items())
+    )
+    sheet = tmp_path / "m.json"
+    entries = [{"outputs": given[0], "meta": {"id": item}} for item, given in answers.items()]
+    sheet.write_text(json.dumps({"data": {"test": entries}}))
+    first = compared(people, table)["models"]
+    assert compared(people, lines)["models"] == first
+    assert compared(people, sheet)["models"] == first
+
+
+def test_a_models_spelling_is_brought_to_the_peoples(tmp_path: Path) -> None:
+    people = study(tmp_path, "--normalise", "words")
+    answers = guesses()
+    plain = compared(people, model(tmp_path / "m.csv", answers))["models"]
+    shouted = {item: [f"«{answer.lower()}»." for answer in given] for item, given in answers.items()}
+    assert compared(people, model(tmp_path / "m.csv", shouted))["models"] == plain
+
+
+def test_a_list_of_answers_is_a_list_of_samples(tmp_path: Path) -> None:
+    people, answers = study(tmp_path), guesses(samples=4)
+    lines = tmp_path / "m.jsonl"
+    lines.write_text(
+        "".join(json.dumps({"id": item, "answer": given}) + "\n" for item, given in answers.items())
+    )
+    assert compared(people, lines)["models"] == compared(people, model(tmp_path / "m.csv", answers))["models"]
+    lines.write_text('{"id": "q0", "answer": [["A"]]}\n')
+    refused = merilo("compare", people, lines)
+    assert refused.status == 2
+    assert "neither a text nor a list" in refused.complaint
+
+
+def test_ids_that_stand_for_several_items_are_refused(tmp_path: Path) -> None:
+    people = study(tmp_path)
+    table = people / "consensus.parquet"
+    pl.read_parquet(table).with_columns(pl.lit("q0").alias("id")).write_parquet(table)
+    refused = merilo("compare", people, model(tmp_path / "m.csv", guesses()))
+    assert refused.status == 1
+    assert "several items" in refused.complaint
+
+
+def test_what_is_compared_is_neither_replaced_nor_counted_twice(tmp_path: Path) -> None:
+    people, file = study(tmp_path), model(tmp_path / "m.csv", guesses())
+    text = file.read_text()
+    for read in (file, people / "baseline.json"):
+        refused = merilo("compare", people, file, "--json", read)
+        assert refused.status == 2
+        assert "would be replaced" in refused.complaint
+    assert file.read_text() == text
+    twice = merilo("compare", people, file, file)
+    assert twice.status == 2
+    assert "is given twice" in twice.complaint
+
+
+def test_gold_is_found_later_where_the_field_is_called_item(tmp_path: Path) -> None:
+    answers, gold = tmp_path / "answers.csv", tmp_path / "gold.csv"
+    rows = "".join(f"text {n},p{person},{LABELS[n % 3]}\n" for n in range(6) for person in range(3))
+    answers.write_text(f"item,annotator,answer\n{rows}")
+    gold.write_text("id,item,gold\n" + "".join(f"q{n},text {n},{LABELS[n % 3]}\n" for n in range(6)))
+    assert merilo("baseline", answers, "--item", "item", "--out", tmp_path / "people").status == 0
+    file = model(tmp_path / "m.csv", guesses(items=6))
+    found = compared(tmp_path / "people", file, "--data", gold)["models"]
+    assert found[0]["n"] == 6

@@ -1,0 +1,137 @@
+"""A slip is what a hand does to the right answer; anything else is another answer."""
+
+import string
+from decimal import Decimal
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from merilo.people.audit.typos import SLIPS, number, slip, within_one_edit
+
+words = st.text(alphabet="abcdeабвгд", max_size=6)
+
+
+def distance(one: str, two: str) -> int:
+    """Damerau-Levenshtein (optimal string alignment) by the book."""
+    table = [[i + j if not i * j else 0 for j in range(len(two) + 1)] for i in range(len(one) + 1)]
+    for i in range(1, len(one) + 1):
+        for j in range(1, len(two) + 1):
+            table[i][j] = min(
+                table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (one[i - 1] != two[j - 1])
+            )
+            if i > 1 and j > 1 and one[i - 1] == two[j - 2] and one[i - 2] == two[j - 1]:
+                table[i][j] = min(table[i][j], table[i - 2][j - 2] + 1)
+    return table[-1][-1]
+
+
+@given(words, words)
+def test_one_edit_is_a_damerau_levenshtein_distance_of_one(one: str, two: str) -> None:
+    assert within_one_edit(one, two) == (distance(one, two) <= 1)
+
+
+@given(words, st.data())
+def test_every_single_edit_is_within_one_edit(word: str, data: st.DataObject) -> None:
+    i = data.draw(st.integers(0, len(word)))
+    letter = data.draw(st.sampled_from("xyz"))
+    edits = [word[:i] + letter + word[i:], word[:i] + word[i + 1 :], word[:i] + letter + word[i + 1 :]]
+    if i + 1 < len(word):
+        edits.append(word[:i] + word[i + 1] + word[i] + word[i + 2 :])
+    assert all(within_one_edit(word, edit) and within_one_edit(edit, word) for edit in edits)
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(1, 5))
+def test_a_factor_of_ten_is_found_both_ways(value: int, power: int) -> None:
+    assume(value)
+    assert slip(str(value * 10**power), str(value)) == "power_of_ten"
+    assert slip(str(value), str(value * 10**power)) == "power_of_ten"
+
+
+@given(st.integers(1, 10**6))
+def test_a_lost_sign_is_found(value: int) -> None:
+    assert slip(str(value), f"−{value}") == "sign"
+
+
+@given(st.integers(10, 10**8), st.data())
+def test_two_neighbouring_digits_swapped_are_found(value: int, data: st.DataObject) -> None:
+    digits = list(str(value))
+    i = data.draw(st.integers(0, len(digits) - 2))
+    digits[i], digits[i + 1] = digits[i + 1], digits[i]
+    assume(digits[0] != "0" and "".join(digits) != str(value))
+    # 10 -> 100 is no swap; swapped zeros at the end may look like nothing else.
+    assert slip("".join(digits), str(value)) in {"swapped_digits", "power_of_ten"}
+
+
+@given(st.integers(10, 10**8), st.data())
+def test_one_digit_changed_is_some_slip(value: int, data: st.DataObject) -> None:
+    digits = list(str(value))
+    i = data.draw(st.integers(0, len(digits) - 1))
+    digits[i] = data.draw(st.sampled_from("123456789"))
+    changed = "".join(digits)
+    assume(changed != str(value))
+    expected = {"one_digit", "off_by_one", "off_by_ten", "power_of_ten"}
+    assert slip(changed, str(value)) in expected
+
+
+@given(st.text(max_size=12), st.text(max_size=12))
+def test_a_slip_is_symmetric_in_whether_it_is_one(one: str, two: str) -> None:
+    assert (slip(one, two) is None) == (slip(two, one) is None)
+    assert slip(one, two) in {None, *SLIPS}
+
+
+@given(st.text(max_size=20))
+def test_nothing_is_a_slip_of_itself(text: str) -> None:
+    assert slip(text, text) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "kind"),
+    [
+        ("12", "12.0", "notation"),
+        ("1 000", "1000", "notation"),
+        ("3,5", "3.5", "notation"),
+        ("-7", "7", "sign"),
+        ("150", "15", "power_of_ten"),
+        ("0.15", "15", "power_of_ten"),
+        ("1324", "1234", "swapped_digits"),
+        ("1235", "1234", "off_by_one"),
+        ("1000", "999", "off_by_one"),
+        ("1099", "999", "off_by_ten"),
+        ("1834", "1234", "one_digit"),
+        ("134", "1234", "digit_count"),
+        ("7", "4", None),
+        ("5678", "1234", None),
+        ("-13", "12", None),
+        ("москва", "Москва", "case"),
+        ("Vjcrdf", "Москва", "layout"),
+        ("ф", "a", "layout"),
+        ("Ф", "A", "layout"),
+        ("С", "C", "alphabet"),
+        ("Моксва", "Москва", "typo"),
+        ("Москв", "Москва", "typo"),
+        ("ёлка.", "елка", "notation"),
+        ("A", "B", None),
+        ("Да", "Нет", None),
+        ("кот", "кит", None),
+        ("", "1", None),
+        ("1e5", "100000", None),
+    ],
+)
+def test_kinds_of_slip(answer: str, right: str, kind: str | None) -> None:
+    assert slip(answer, right) == kind
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9))
+def test_numbers_are_read_as_written(value: Decimal) -> None:
+    assert number(f"{value:f}") == value
+
+
+@given(st.text(alphabet=string.printable + "٣½∞", max_size=30))
+def test_reading_a_number_never_fails(text: str) -> None:
+    number(text)
+    slip(text, "12")
+
+
+def test_a_number_of_a_million_digits_is_no_trap() -> None:
+    huge = "9" * 1_000_000
+    assert slip(huge, "12") is None

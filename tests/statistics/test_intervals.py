@@ -1,0 +1,107 @@
+"""Intervals, held against scipy and against their own definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest, bootstrap
+
+from merilo.statistics.intervals import mean_interval, wilson
+
+counts = st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+@settings(deadline=None)
+@given(counts, st.sampled_from([0.8, 0.9, 0.95, 0.99]))
+def test_wilson_is_scipys(count: tuple[int, int], level: float) -> None:
+    successes, n = count
+    oracle = binomtest(successes, n).proportion_ci(level, method="wilson")
+    ours = wilson(successes, n, level)
+    assert ours.low == pytest.approx(oracle.low, abs=1e-12)
+    assert ours.high == pytest.approx(oracle.high, abs=1e-12)
+    assert ours.level == level
+
+
+@settings(deadline=None)
+@given(counts)
+def test_wilson_holds_the_share_and_mirrors(count: tuple[int, int]) -> None:
+    successes, n = count
+    ours, mirror = wilson(successes, n), wilson(n - successes, n)
+    assert 0 <= ours.low <= successes / n <= ours.high <= 1
+    assert ours.low == pytest.approx(1 - mirror.high)
+
+
+def test_all_right_of_a_hundred() -> None:
+    interval = wilson(100, 100)
+    assert (round(interval.low, 3), interval.high) == (0.963, 1.0)
+
+
+def test_of_nothing_nothing_is_known() -> None:
+    interval = wilson(0, 0)
+    assert (interval.low, interval.high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("successes", "n", "level"), [(-1, 3, 0.95), (4, 3, 0.95), (1, 3, 1.0), (1, 3, 0.0)])
+def test_impossible_counts_are_refused(successes: int, n: int, level: float) -> None:
+    with pytest.raises(ValueError, match=r"cannot be|must lie"):
+        wilson(successes, n, level)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32), st.integers(20, 80))
+def test_the_bootstrap_of_a_mean_is_scipys(seed: int, n: int) -> None:
+    values = np.random.default_rng(seed).choice([0.0, 0.25, 2 / 3, 1.0], n)
+    ours = mean_interval(values)
+    assert ours is not None
+    oracle = bootstrap(
+        (values,), np.mean, method="percentile", n_resamples=2000, rng=seed
+    ).confidence_interval
+    assert ours.low == pytest.approx(oracle.low, abs=0.05)
+    assert ours.high == pytest.approx(oracle.high, abs=0.05)
+
+
+def test_scores_of_nought_and_one_are_a_proportion() -> None:
+    assert mean_interval([1.0] * 30 + [0.0] * 10) == wilson(30, 40)
+
+
+def test_equal_scores_are_not_called_certain() -> None:
+    assert mean_interval([1.0] * 100, clusters=[0] * 100) == wilson(100, 100)
+    assert mean_interval([0.0] * 100) == wilson(0, 100)
+
+
+def test_items_of_one_text_count_as_fewer() -> None:
+    values = ([0.9] * 10 + [0.1] * 10) * 10
+    alone, shared = mean_interval(values), mean_interval(values, [number // 10 for number in range(200)])
+    assert alone is not None
+    assert shared is not None
+    assert shared.high - shared.low > 2 * (alone.high - alone.low)
+
+
+def test_a_single_dialogue_is_drawn_in_blocks_of_neighbours() -> None:
+    stretches = [1.0] * 40 + [0.0] * 40 + [1.0] * 40
+    mixed = [1.0, 0.0, 1.0] * 40
+    streaky, even = mean_interval(stretches, ["dialogue"] * 120), mean_interval(mixed, ["dialogue"] * 120)
+    assert streaky is not None
+    assert even is not None
+    assert "blocks of 5 items" in streaky.method
+    assert streaky.high - streaky.low > 3 * (even.high - even.low)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.data())
+def test_every_interval_stays_in_the_range_of_the_scores(values: list[float], data: st.DataObject) -> None:
+    clusters = data.draw(st.none() | st.lists(st.integers(0, 4), min_size=len(values), max_size=len(values)))
+    interval = mean_interval(values, clusters, resamples=50)
+    if interval is None:
+        assert np.ptp(values) < 1e-9 or len(values) < 5, "equal scores tell nothing of their spread"
+        return
+    assert -1e-9 <= interval.low <= interval.high <= 1 + 1e-9
+
+
+def test_of_no_items_there_is_no_interval() -> None:
+    assert mean_interval([]) is None
+
+
+def test_clusters_that_all_score_alike_are_not_called_certain() -> None:
+    values, dialogues = [0.0, 1.0] * 30, [number // 10 for number in range(60)]
+    assert mean_interval(values, dialogues) == wilson(30, 60)

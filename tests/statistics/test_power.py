@@ -1,0 +1,225 @@
+"""Plans against simulation, exact enumeration and the studies that they promise."""
+
+from math import comb
+
+import numpy as np
+import pytest
+from command import merilo
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo.errors import DataError, UsageError
+from merilo.people.uncertainty.two_way import two_way
+from merilo.people.votes import Votes
+from merilo.statistics.comparison import mcnemar
+from merilo.statistics.intervals import wilson
+from merilo.statistics.power import (
+    Crowd,
+    consensus_accuracy,
+    controls,
+    independent_discordance,
+    items_for_difference,
+    items_for_half_width,
+    pass_mark,
+    people_for_half_width,
+    pivotal,
+    precision,
+)
+
+shares = st.floats(0.05, 0.95)
+
+
+@given(shares, st.integers(1, 12))
+def test_the_accuracy_of_a_majority_is_the_sum_over_all_divisions_of_votes(
+    person: float, overlap: int
+) -> None:
+    expected = sum(
+        comb(overlap, right) * person**right * (1 - person) ** (overlap - right)
+        * (1.0 if 2 * right > overlap else 0.5 if 2 * right == overlap else 0.0)
+        for right in range(overlap + 1)
+    )  # fmt: skip
+    assert consensus_accuracy(person, overlap) == pytest.approx(expected, abs=1e-9)
+
+
+@given(shares, st.integers(1, 12))
+def test_a_persons_say_is_the_slope_of_the_majoritys_accuracy(person: float, overlap: int) -> None:
+    step = 1e-5
+    slope = (consensus_accuracy(person + step, overlap) - consensus_accuracy(person - step, overlap)) / (
+        2 * step
+    )
+    assert overlap * pivotal(person, overlap) == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("expected", [0.6, 0.9, 0.99])
+def test_without_shared_people_the_items_are_those_of_wilsons_interval(expected: float) -> None:
+    items = items_for_half_width(Crowd(expected), 0.03).items
+    # Student's quantile asks a few items more than the normal one.
+    for n, wide in ((round(items * 0.98), True), (round(items * 1.02), False)):
+        interval = wilson(round(expected * n), n)
+        assert ((interval.high - interval.low) / 2 > 0.03) is wide
+
+
+@pytest.mark.parametrize(
+    ("expected", "overlap", "people", "spread", "items"),
+    [(0.9, 5, 24, 0.1, 400), (0.8, 3, 12, 0.08, 200), (0.95, 5, 40, 0.06, 500), (0.85, 4, 15, 0.1, 300)],
+)
+def test_the_promised_half_width_is_what_simulated_studies_get(
+    expected: float, overlap: int, people: int, spread: float, items: int
+) -> None:
+    crowd = Crowd(expected, overlap, people, spread)
+    promised = precision(crowd, items)
+    rng = np.random.default_rng(4)
+    figures, widths = [], []
+    for seed in range(120):
+        ability = np.clip(rng.normal(crowd.person, spread, people), 0.01, 0.99)
+        chosen = np.argsort(rng.random((items, people)), axis=1)[:, :overlap].ravel()
+        item = np.repeat(np.arange(items), overlap)
+        right = rng.random(item.shape[0]) < ability[chosen]
+        votes = Votes(
+            item.astype(np.int32), chosen.astype(np.int32), right.astype(np.int32), items, people, 2
+        )
+        result = two_way(votes, right.astype(float), resamples=200, seed=seed)
+        figures.append(result.value)
+        widths.append((result.interval.high - result.interval.low) / 2)
+    deviation = np.sqrt(expected * (1 - expected) / items * promised.design_effect)
+    assert np.std(figures) == pytest.approx(deviation, rel=0.2)
+    assert np.median(widths) == pytest.approx(promised.half_width, rel=0.2)
+
+
+def test_so_few_people_leave_a_width_that_no_number_of_items_removes() -> None:
+    with pytest.raises(DataError, match="takes more people"):
+        items_for_half_width(Crowd(0.8, 5, 6, 0.15), 0.02)
+    assert people_for_half_width(Crowd(0.8, 5, None, 0.15), 3000, 0.02) is not None
+    assert people_for_half_width(Crowd(0.8, 5, None, 0.15), 100, 0.02) is None
+
+
+def test_the_fewest_people_are_the_fewest() -> None:
+    crowd = Crowd(0.85, 5, None, 0.12)
+    people = people_for_half_width(crowd, 1500, 0.03)
+    assert people is not None
+    widths = [precision(Crowd(0.85, 5, n, 0.12), 1500).half_width for n in (people - 1, people)]
+    assert widths[0] > 0.03 >= widths[1]
+
+
+@pytest.mark.parametrize(("discordant", "difference"), [(0.2, 0.05), (0.3, 0.1)])
+def test_so_many_items_show_the_difference_in_four_of_five_simulated_comparisons(
+    discordant: float, difference: float
+) -> None:
+    items = items_for_difference(discordant, difference)
+    rng = np.random.default_rng(0)
+    parts = [(discordant + difference) / 2, (discordant - difference) / 2, 1 - discordant]
+    drawn = rng.multinomial(items, parts, size=1500)
+    found = np.mean([mcnemar(int(better), int(worse)) < 0.05 for better, worse, _ in drawn])
+    assert 0.74 <= found <= 0.85
+
+
+def test_independent_errors_disagree_as_two_coins_do() -> None:
+    assert independent_discordance(0.9, 0.1) == pytest.approx(0.9 * 0.2 + 0.8 * 0.1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.1, 0.5), st.floats(0.7, 0.95), st.floats(0.5, 0.7), st.sampled_from([0.8, 0.9, 0.95]))
+def test_the_fewest_controls_are_found_by_going_through_every_outcome(
+    chance: float, skilled: float, threshold: float, wish: float
+) -> None:
+    def tells(n: int) -> bool:
+        def kept(p: float) -> float:
+            return sum(comb(n, r) * p**r * (1 - p) ** (n - r) for r in range(n + 1) if r / n >= threshold)
+
+        return 1 - kept(chance) >= wish and kept(skilled) >= wish
+
+    try:
+        plan = controls(threshold=threshold, chance=chance, skilled=skilled, exclude=wish, keep=wish)
+    except DataError:
+        assert not any(tells(n) for n in range(1, 120))
+        return
+    if plan.controls <= 120:
+        assert tells(plan.controls)
+        assert not any(tells(n) for n in range(1, plan.controls))
+    if plan.always_from <= 120:
+        assert all(tells(n) for n in range(plan.always_from, 130))
+
+
+@given(st.integers(1, 60), st.floats(0.01, 1))
+def test_who_stands_exactly_on_the_threshold_is_kept(n: int, threshold: float) -> None:
+    mark = pass_mark(n, threshold)
+    assert not mark / n < threshold
+    assert mark == 0 or (mark - 1) / n < threshold
+
+
+def test_the_command_plans_items_people_and_controls() -> None:
+    found = merilo(
+        "power",
+        "--expected",
+        0.9,
+        "--half-width",
+        0.03,
+        "--people",
+        60,
+        "--difference",
+        0.05,
+        "--items",
+        400,
+        "--json",
+        "-",
+    ).json
+    assert found["interval"]["items"] > found["interval"]["items_if_people_do_not_matter"] == 390
+    assert found["interval"]["design_effect"] > 1
+    assert found["difference"]["items"] == items_for_difference(independent_discordance(0.9, 0.05), 0.05)
+    assert found["controls"]["a_person"] == controls().controls
+    assert found["precision"]["half_width"] > 0.029
+    assert 0.7 < found["assumed"]["single_person"] < 0.9
+
+
+def test_without_a_number_of_people_the_fewest_are_named() -> None:
+    outcome = merilo("power", "--expected", 0.9, "--half-width", 0.03)
+    assert outcome.status == 0
+    assert "with at least" in outcome.out
+    assert "control answers" in outcome.out
+
+
+def test_what_cannot_be_had_is_said_with_status_1() -> None:
+    outcome = merilo("power", "--expected", 0.8, "--half-width", 0.02, "--people", 6, "--spread", 0.15)
+    assert outcome.status == 1
+    assert "takes more people" in outcome.complaint
+    endless = merilo("power", "--half-width", 1e-9)
+    assert endless.status == 1
+    assert "a half-width of 1e-09 takes more than 10000000 items" in endless.complaint
+    assert merilo("power", "--min-control-accuracy", 0.2, "--chance", 0.5, "--skilled", 0.9).status == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--expected", 1.5),
+        ("--expected", "nan"),
+        ("--half-width", 0),
+        ("--difference", 2),
+        ("--difference", 0.2, "--discordant", 0.1),
+        ("--people", 2),
+        ("--overlap", 0),
+        ("--items", 0),
+        ("--spread", -1),
+        ("--spread", "nan"),
+        ("--chance", 0.9, "--skilled", 0.5),
+        ("--exclude", 1),
+        ("--metric", "bleu"),
+        ("--level", 1),
+        ("--power", 0),
+    ],
+    ids=str,
+)
+def test_impossible_wishes_are_wrong_usage(arguments: tuple[object, ...]) -> None:
+    outcome = merilo("power", *arguments)
+    assert outcome.status == 2
+    assert "Traceback" not in outcome.err
+
+
+def test_a_crowd_must_be_possible() -> None:
+    with pytest.raises(UsageError, match="people cannot give"):
+        Crowd(0.9, 5, 3)
+
+
+def test_a_very_large_overlap_overflows_nothing() -> None:
+    assert merilo("power", "--overlap", 100_000, "--items", 10**9, "--json", "-").status == 0
+    assert consensus_accuracy(0.6, 100_001) == pytest.approx(1)
