@@ -16,10 +16,13 @@ from merilo.baselines.estimates import vote_weights
 from merilo.baselines.settings import Settings
 from merilo.errors import DataError, InputError
 from merilo.files import listed, read_parquet
+from merilo.items import Item, read_split
+from merilo.metrics.plain_dataset import PlainDataset, read_declaration_json
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.gold import read_gold, records
 from merilo.people.labels import unify
 from merilo.people.normalisation import canonical, rules_of
+from merilo.people.spelling import key_of
 from merilo.people.votes import Votes, encode
 from merilo.strict_json import Json, parse_json, read_json
 
@@ -29,7 +32,11 @@ _ID_COLUMNS: Final = ("id", "item_id", "meta.id", "item")
 _ANSWER_COLUMNS: Final = ("answer", "outputs", "output", "response")
 _OWN: Final = frozenset({
     "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
+    "points",
 })  # fmt: skip
+
+#: The items with gold of a baseline's folder, in the benchmark's own form: what `merilo score --data` takes.
+ITEMS_FILE: Final = "items.jsonl"
 
 #: What is read of each table of the folder.
 _COLUMNS: Final = {
@@ -46,7 +53,9 @@ class Crowd:
     Attributes:
         folder: the baseline's folder, as it was named.
         names: shape (items,), the items' ids as text.
-        gold: shape (items,), the right answers.
+        gold: shape (items,), the right answers as text.
+        items: shape (items,), the items with their gold answers, as the scorer takes them.
+        declaration: the dataset as the scorer knows it.
         consensus: shape (items,), the people's answers, `None` where they reached none.
         votes: the answers that counted; items are coded by their place in `names`.
         labels: the labels by code.
@@ -58,12 +67,19 @@ class Crowd:
     folder: str
     names: tuple[str, ...]
     gold: tuple[str, ...]
+    items: tuple[Item, ...]
+    declaration: PlainDataset
     consensus: tuple[str | None, ...]
     votes: Votes
     labels: tuple[str, ...]
     annotators: tuple[str, ...]
     weight: FloatArray | None
     settings: Settings
+
+    @property
+    def metric(self) -> str:
+        """The baseline's main metric."""
+        return self.declaration.metrics[0]
 
     def on(self, chosen: Sequence[int]) -> Crowd:
         """The same people on some of the items, given by their places."""
@@ -75,6 +91,7 @@ class Crowd:
             self,
             names=tuple(self.names[i] for i in chosen),
             gold=tuple(self.gold[i] for i in chosen),
+            items=tuple(self.items[i] for i in chosen),
             consensus=tuple(self.consensus[i] for i in chosen),
             votes=replace(votes, item=place[votes.item], items=len(chosen)),
             weight=None if self.weight is None else self.weight[kept],
@@ -109,9 +126,13 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
     """
     content = _summary(folder)
     tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
-    settings = _settings(content, folder)
-    consensus = _with_data(tables["consensus"], data) if data else tables["consensus"]
-    known = consensus.filter(pl.col("gold").is_not_null())
+    settings, declaration = _settings(content, folder)
+    consensus, items = (
+        _with_data(tables["consensus"], data)
+        if data
+        else (tables["consensus"], _own_items(folder, tables["consensus"]))
+    )
+    known = consensus.filter(pl.col("gold").is_not_null() & pl.col("item").is_in(list(items)))
     if not known.height:
         raise DataError("no item of this baseline has a right answer; --data FILE gives them", file=folder)
     used = tables["responses"].filter(pl.col("became") == "used", pl.col("answer").is_not_null())
@@ -129,6 +150,8 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
         str(folder),
         _names(known, folder),
         tuple(known["gold"].cast(pl.String)),
+        tuple(items[int(number)] for number in known["item"]),
+        declaration,
         tuple(known["label"].cast(pl.String)),
         votes,
         tuple(encoding.labels.cast(pl.String)),
@@ -225,17 +248,17 @@ def _by_sample(answers: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def _spelling(written: set[str], crowd: Crowd) -> dict[str, str]:
-    """As typed -> as the people's answers are spelt."""
+    """As typed -> as the people's answers are spelt: the same rules bring both to one spelling."""
     rules = rules_of(crowd.settings.normalise)
-    known = (
-        {canonical(label, rules): label for label in reversed((*crowd.labels, *crowd.gold))} if rules else {}
-    )
+    key = key_of(crowd.declaration)
+
+    def plain(text: str) -> str:
+        text = canonical(text, rules) if rules else text
+        return key(text, "") if key and crowd.metric != "grade_norm" else text
+
+    known = {plain(label): label for label in reversed((*crowd.labels, *crowd.gold))} if rules or key else {}
     unified = unify(sorted(written), sorted(set(crowd.gold)))
-    spelt = {}
-    for answer, label in unified.items():
-        plain = canonical(label, rules) if rules else label
-        spelt[answer] = known.get(plain, plain)
-    return spelt
+    return {answer: known.get(plain(label), label) for answer, label in unified.items()}
 
 
 def _summary(folder: Path) -> dict[str, Json]:
@@ -258,8 +281,8 @@ def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
     return table
 
 
-def _settings(content: dict[str, Json], folder: Path) -> Settings:
-    """The settings that the baseline was made with."""
+def _settings(content: dict[str, Json], folder: Path) -> tuple[Settings, PlainDataset]:
+    """The settings that the baseline was made with, and its dataset's declaration."""
     made = content.get("provenance")
     given = made.get("parameters") if isinstance(made, dict) else None
     if not isinstance(given, dict):
@@ -268,21 +291,41 @@ def _settings(content: dict[str, Json], folder: Path) -> Settings:
             file=folder / "baseline.json",
             field="provenance.parameters",
         )
-    metric, votes, rules = given.get("metric"), given.get("min_votes"), given.get("normalise")
+    votes, rules = given.get("min_votes"), given.get("normalise")
     aggregator = next((name for name in get_args(Aggregator) if name == given.get("aggregator")), None)
     resolve = next((name for name in get_args(Resolve) if name == given.get("resolve")), None)
-    if not isinstance(metric, str) or not isinstance(votes, int) or aggregator is None or resolve is None:
+    if not isinstance(votes, int) or aggregator is None or resolve is None:
         raise InputError(
-            "does not say its metric, min_votes, aggregator and resolve",
+            "does not say its min_votes, aggregator and resolve",
             file=folder / "baseline.json",
             field="provenance.parameters",
         )
+    declaration = read_declaration_json(content.get("declaration"))
+    if declaration is None:
+        raise InputError(
+            "does not say how answers are scored: was it made by another version?",
+            file=folder / "baseline.json",
+            field="declaration",
+        )
     names = tuple(str(rule) for rule in rules) if isinstance(rules, list) else ()
-    return Settings(metric=metric, min_votes=votes, aggregator=aggregator, resolve=resolve, normalise=names)
+    return Settings(min_votes=votes, aggregator=aggregator, resolve=resolve, normalise=names), declaration
 
 
-def _with_data(consensus: pl.DataFrame, data: Path) -> pl.DataFrame:
-    """The consensus with ids and right answers from a file of items."""
+def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:
+    """Pool's number -> item, from the file of items that the folder holds; none where the baseline had no gold."""
+    path = folder / ITEMS_FILE
+    if not path.is_file():
+        return {}
+    numbers = {
+        str(name): int(number) for number, name in consensus.select("item", "id").drop_nulls().iter_rows()
+    }
+    found = {numbers[str(item.id)]: item for item in read_split(path) if str(item.id) in numbers}
+    return {number: replace(item, id=number) for number, item in found.items()}
+
+
+def _with_data(consensus: pl.DataFrame, data: Path) -> tuple[pl.DataFrame, dict[int, Item]]:
+    """The consensus with ids and right answers from a file of items, and these items."""
     fields = [name for name in consensus.columns if name not in _OWN]
-    found = read_gold(data, consensus.select("item", *fields)).answers
-    return consensus.drop("id", "gold").join(found, on="item", how="left", maintain_order="left")
+    found = read_gold(data, consensus.select("item", *fields))
+    joined = consensus.drop("id", "gold").join(found.answers, on="item", how="left", maintain_order="left")
+    return joined, {number: replace(item, id=number) for number, item in found.items.items()}

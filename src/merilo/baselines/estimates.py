@@ -1,20 +1,25 @@
-"""The two figures of a study, which must not be mistaken for each other: the crowd's consensus and the single person."""
+"""The estimates of a study: each metric of the consensus and of the single person, with their uncertainty."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.settings import Settings
 from merilo.errors import DataError
 from merilo.metrics.score import Score
-from merilo.people.uncertainty.annotator_accuracy import Individuals, individuals
+from merilo.metrics.worth import Part
+from merilo.people.aggregation import NO_LABEL, Consensus
+from merilo.people.decision import PoolVotes
+from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
 from merilo.people.uncertainty.two_way import TwoWay, two_way
-from merilo.people.votes import Encoding, Votes
+from merilo.people.votes import Votes
 
 FloatArray = NDArray[np.float64]
 
@@ -22,100 +27,249 @@ FloatArray = NDArray[np.float64]
 _BREAKS_TIES: Final = 1e-3
 _LEAST_WEIGHT: Final = 1e-6
 
+NO_WHOLE_VARIANT: Final = "nobody answered all 30 questions of a variant"
+
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What the crowd reaches together, and what its people reach alone.
+class Bounds:
+    """What a metric would be, had no item been left out.
 
     Attributes:
-        crowd: the consensus figure with its uncertainty over items and annotators together.
-        published: the same by majorities of `min_votes` alone, other items left out, where the settings ask for another way.
-        single: the single person's figure.
+        n: how many items that is.
+        dropped: how many of them were left out of the metric.
+        dropped_wrong: the metric with those items left unanswered, which the scorer counts as wrong.
+        plurality: the metric with those items decided by most votes; labels that tie share the item equally.
+    """
+
+    n: int
+    dropped: int
+    dropped_wrong: float
+    plurality: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One metric of a study.
+
+    Attributes:
+        score: the metric of the consensus, with its interval over items.
+        crowd: the same with its uncertainty over items and annotators together; `None` where it is not defined.
+        published: the metric by the published procedure (majority alone, other items left out), where the settings ask for
+            another one.
+        published_crowd: its uncertainty over items and annotators.
+        bounds: what the metric would be had no item been left out; `None` where none was.
+        single: what single people reach; `None` where it is not defined.
+        no_single: why it is not defined.
+    """
+
+    score: Score
+    crowd: TwoWay | None = None
+    published: Score | None = None
+    published_crowd: TwoWay | None = None
+    bounds: Bounds | None = None
+    single: Individuals | None = None
+    no_single: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """All metrics of a study.
+
+    Attributes:
+        main: the declared metrics, the headline first.
+        extra: the metrics by group: "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
+        missing: metric -> why it could not be computed.
         names: the annotators' ids, by code.
     """
 
-    crowd: TwoWay
-    published: TwoWay | None
-    single: Individuals
-    names: pl.Series
+    main: Mapping[str, Estimate] = field(default_factory=dict)
+    extra: Mapping[str, Estimate] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    names: pl.Series = field(default_factory=pl.Series)
+
+    def all(self) -> dict[str, Estimate]:
+        """Main and extra metrics together, main first."""
+        return {**self.main, **self.extra}
+
+    @property
+    def headline(self) -> Estimate | None:
+        """The first metric: the dataset's main one; `None` where no metric could be computed."""
+        return next(iter(self.all().values()), None)
 
     def name(self, code: int) -> str:
         """The id of an annotator."""
         return str(self.names[code])
 
 
-def figures(
-    everyone: Encoding,
-    votes: Votes,
+def estimate_metrics(
+    scorer: ConsensusScorer,
+    pool: PoolVotes,
     *,
-    consensus: pl.DataFrame,
+    decided: Consensus,
+    majority: Consensus,
     annotators: pl.DataFrame,
-    score: Score,
     settings: Settings,
-) -> Figures | None:
-    """Both figures of a study whose gold is known.
+) -> Estimates:
+    """Every metric of a study whose gold is known.
 
-    The consensus is decided again many times with the rule of the settings: a majority of `min_votes`, or most votes
-    with ties broken by skill and then ability, or votes weighed by what a model thinks of the people. Such a model is
-    not fitted again for each exchanged answer.
+    The value of each metric is that of `merilo.metrics.scoring.score` on the consensus. For its uncertainty over
+    annotators the consensus is decided again many times with the rule of the settings: a majority of `min_votes`, or
+    most votes with ties broken by skill and then ability, or votes weighed by what a model thinks of the people. Such a
+    model is not fitted again for each exchanged answer.
 
     Args:
-        everyone: the encoding that the votes' codes belong to.
-        votes: the answers that count.
-        consensus: a row an item with `item` and `gold`.
+        scorer: scores a consensus.
+        pool: every answer.
+        decided: the consensus by the settings.
+        majority: the consensus by majority alone.
         annotators: a row an annotator with `annotator`, `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
-        score: the published figure.
         settings: what was decided beforehand.
-
-    Returns:
-        The figures; `None` where no item with gold has an answer and a consensus.
     """
-    labels = everyone.labels.cast(pl.String)
-    gold = (
-        everyone.items.cast(pl.UInt32)
-        .to_frame("item")
-        .join(consensus.select("item", "gold"), on="item", how="left", maintain_order="left")["gold"]
-    )
-    known = votes.where(gold.is_not_null().to_numpy()[votes.item])
-    if not len(known) or not score.n:
-        return None
-    codes = (
-        gold.to_frame("label")
-        .join(
-            pl.DataFrame({"label": labels, "code": np.arange(len(labels))}),
-            on="label",
-            how="left",
-            maintain_order="left",
-        )["code"]
-        .fill_null(-1)
-        .to_numpy()
-    )
-    right = (known.label == codes[known.item]).astype(np.float64)
-    by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
-    try:
-        crowd = two_way(
-            known,
-            right,
-            min_votes=settings.min_votes if by_majority else 0,
-            weight=None if by_majority else vote_weights(known, everyone.annotators, annotators, settings),
-            value=score.value,
+    found = scorer.scores(decided)
+    maker = _Maker(scorer, pool, decided, majority, annotators, settings)
+    other = {} if maker.by_majority else scorer.scores(majority).all()
+    main, extra = scorer.parts()
+    groups = []
+    for named, scores in ((main, found.main), (extra, found.extra)):
+        place = {part.name: part for part in named}
+        groups.append(
+            {
+                name: maker.estimate(place[name], score, other.get(name), with_bounds=named is main)
+                if name in place
+                else Estimate(score)
+                for name, score in scores.items()
+            }
         )
-    except DataError:
-        return None
-    return Figures(
-        crowd,
-        None if by_majority else _by_majorities(known, right, settings.min_votes),
-        individuals(known, right),
-        everyone.annotators,
-    )
+    return Estimates(groups[0], groups[1], found.missing, pool.everyone.annotators)
 
 
-def _by_majorities(votes: Votes, right: FloatArray, min_votes: int) -> TwoWay | None:
-    """The figure of the published procedure; `None` where there is no majority at all."""
-    try:
-        return two_way(votes, right, min_votes=min_votes)
-    except DataError:
-        return None
+class _Maker:
+    """Makes the estimates of one study, metric after metric."""
+
+    def __init__(  # noqa: PLR0917 - the study in one place
+        self,
+        scorer: ConsensusScorer,
+        pool: PoolVotes,
+        decided: Consensus,
+        majority: Consensus,
+        annotators: pl.DataFrame,
+        settings: Settings,
+    ) -> None:
+        self.scorer, self.pool, self.settings = scorer, pool, settings
+        self.decided, self.majority = decided, majority
+        self.votes = pool.votes
+        self.pairs = scorer.pairs(self.votes, decided, majority)
+        self.by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
+        self.weight = (
+            None
+            if self.by_majority
+            else vote_weights(self.votes, pool.everyone.annotators, annotators, settings)
+        )
+
+    def estimate(
+        self, part: Part, score: Score, published: Score | None = None, *, with_bounds: bool = False
+    ) -> Estimate:
+        """One metric with its uncertainty; `score` and `published` are the scorer's."""
+        crowd = self._two_way(part, self.decided, score.value, by_majority=self.by_majority)
+        other = (
+            self._two_way(part, self.majority, published.value, by_majority=True)
+            if published is not None and published.n
+            else None
+        )
+        single, reason = self._single(part)
+        return Estimate(
+            score,
+            crowd,
+            None if self.by_majority else published,
+            other,
+            self._bounds(part) if with_bounds else None,
+            single,
+            reason,
+        )
+
+    def _two_way(self, part: Part, consensus: Consensus, value: float, *, by_majority: bool) -> TwoWay | None:
+        inside = self.pairs.votes_of(part)
+        votes = self.votes.where(inside)
+        if not len(votes):
+            return None
+        worth = self.scorer.worth(part, self.pairs, self.pairs.chosen(consensus))
+        unseen = np.zeros(self.votes.items)
+        unseen[self.scorer.codes] = worth.unseen
+        try:
+            return two_way(
+                votes,
+                worth.answer[self.pairs.pair_of_vote[inside]],
+                min_votes=self.settings.min_votes if by_majority else 0,
+                weight=None if by_majority or self.weight is None else self.weight[inside],
+                unseen=unseen,
+                value=value,
+                alike=worth.alike if not part.is_mean else None,
+                bounds=part.bounds,
+            )
+        except DataError:
+            return None
+
+    def _single(self, part: Part) -> tuple[Individuals | None, str | None]:
+        inside = self.pairs.votes_of(part)
+        if part.metric == "grade_norm":
+            inside &= self._whole_variants(part)
+            if not inside.any():
+                return None, NO_WHOLE_VARIANT
+        votes = self.votes.where(inside)
+        if not len(votes):
+            return None, "there are no answers to items with gold"
+        pair = self.pairs.pair_of_vote[inside]
+        items = float(np.unique(votes.item).shape[0])
+        drawn = np.bincount(pair, weights=drawn_answer(votes) * items, minlength=len(self.pairs)).astype(
+            np.float64
+        )
+        worth = self.scorer.worth(part, self.pairs, drawn)
+        own = None if part.is_mean else self._own(part, votes, pair)
+        return individuals(votes, worth.answer[pair], own=own, bounds=part.bounds), None
+
+    def _own(self, part: Part, votes: Votes, pair: NDArray[np.int64]) -> FloatArray:
+        """What each answer adds to the metric of its own annotator, who is scored on their own answers."""
+        own = np.zeros(len(votes))
+        order = np.argsort(votes.annotator, kind="stable")
+        starts = np.flatnonzero(np.diff(votes.annotator[order], prepend=-1))
+        for rows in np.split(order, starts[1:]):
+            if len(rows) >= MIN_ANSWERS:
+                weight = np.bincount(pair[rows], minlength=len(self.pairs)).astype(np.float64)
+                own[rows] = self.scorer.worth(part, self.pairs, weight).answer[pair[rows]]
+        return own
+
+    def _whole_variants(self, part: Part) -> NDArray[np.bool_]:
+        """The answers of people to variants of which they answered every question, shape (n,)."""
+        variants = {
+            row: str(item.meta.get("variant"))
+            for row, item in enumerate(self.scorer.items)
+            if row in part.rows
+        }
+        codes = {name: code for code, name in enumerate(dict.fromkeys(variants.values()))}
+        of_item = np.full(self.votes.items, -1, dtype=np.int64)
+        for row, name in variants.items():
+            of_item[self.scorer.codes[row]] = codes[name]
+        variant = of_item[self.votes.item]
+        sitting = self.votes.annotator.astype(np.int64) * (len(codes) + 1) + variant
+        asked = np.bincount([codes[name] for name in variants.values()], minlength=len(codes))
+        _, inverse, answered = np.unique(sitting, return_inverse=True, return_counts=True)
+        whole: NDArray[np.bool_] = (variant >= 0) & (answered[inverse] == asked[np.maximum(variant, 0)])
+        return whole
+
+    def _bounds(self, part: Part) -> Bounds | None:
+        label = self.decided.label[self.scorer.codes]
+        rows = np.array(part.rows, dtype=np.int64)
+        dropped = rows[label[rows] == NO_LABEL]
+        if not dropped.size:
+            return None
+        blank = self.scorer.with_blanks(part, self.decided)
+        weight = self.pairs.chosen(self.decided)
+        weight += self.pairs.leading(self.votes, dropped)
+        inside = np.isin(self.pairs.place, rows)
+        shared = self.scorer.worth(part, self.pairs, np.where(inside, weight, 0.0))
+        answered = float(weight[inside].sum())
+        plurality = shared.value * answered / rows.size if part.is_mean else shared.value
+        return Bounds(int(rows.size), int(dropped.size), blank, plurality)
 
 
 def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
+from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.errors import UsageError
 from merilo.files import listed
 from merilo.metrics.score import Score
+from merilo.people.aggregation import Consensus
 from merilo.people.agreement import Agreement, Level, agreement_by
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.scales import on_scale
-from merilo.statistics.intervals import wilson
 
 #: A field with more values than this tells items apart, not groups of them.
 MOST_GROUPS = 1000
@@ -27,12 +28,17 @@ class Group:
     Attributes:
         items: how many items of the study there are in it.
         agreement: how far people agree on them; `None` where nobody's answers count.
-        score: the metric on those that have a label and gold; `None` without such.
+        scores: the metrics on those that have a label and gold; empty without such.
     """
 
     items: int
     agreement: Agreement | None
-    score: Score | None
+    scores: Mapping[str, Score] = field(default_factory=dict)
+
+    @property
+    def score(self) -> Score | None:
+        """The main metric."""
+        return next(iter(self.scores.values()), None)
 
 
 def groups_by(
@@ -41,8 +47,8 @@ def groups_by(
     items: pl.DataFrame,
     gold: Gold | None,
     pool: PoolVotes,
-    consensus: pl.DataFrame,
-    metric: str,
+    scorer: ConsensusScorer | None,
+    decided: Consensus,
     level: Level = "nominal",
     order: Sequence[str] = (),
     resamples: int = 2000,
@@ -54,8 +60,8 @@ def groups_by(
         items: the study's items: `item` and the input fields.
         gold: the right answers, with the other fields of their file.
         pool: the votes.
-        consensus: a row an item with `item`, `label`, `gold`, `correct`.
-        metric: the metric's name.
+        scorer: scores a consensus; `None` without gold.
+        decided: the consensus.
         level: the level of measurement of alpha.
         order: the dataset's labels, in their order.
         resamples: of the intervals of agreement.
@@ -77,10 +83,13 @@ def groups_by(
             )
         per_code = codes.join(column, on="item", how="left", maintain_order="left")["value"].to_list()
         agreement = agreement_by(votes, per_code, level=level, values=values, resamples=resamples)
-        rows = column.join(consensus.select("item", "label", "gold", "correct"), on="item")
         found[name] = {
-            str(value): Group(within.height, agreement.get(str(value)), _score(within, metric))
-            for (value,), within in rows.drop_nulls("value")
+            str(value): Group(
+                within.height,
+                agreement.get(str(value)),
+                scorer.on(within["item"].to_list()).main_scores(decided) if scorer else {},
+            )
+            for (value,), within in column.drop_nulls("value")
             .sort("value")
             .group_by("value", maintain_order=True)
         }
@@ -98,11 +107,3 @@ def _column(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:
     if gold and gold.fields is not None:
         known += [column for column in gold.fields.columns if column != "item"]
     raise UsageError(f"--by: there is no field '{name}' (there are: {listed(known)})")
-
-
-def _score(rows: pl.DataFrame, metric: str) -> Score | None:
-    scored = rows.filter(pl.col("gold").is_not_null() & pl.col("label").is_not_null())
-    if not scored.height:
-        return None
-    right = int(scored["correct"].sum())
-    return Score(metric, right / scored.height, scored.height, wilson(right, scored.height))

@@ -20,7 +20,15 @@ from merilo.baselines.baseline_reader import Crowd, Samples
 from merilo.errors import DataError, UsageError
 from merilo.files import listed
 from merilo.metrics.label_comparison import compare_labels
-from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, components, standings
+from merilo.metrics.plain_dataset import undeclared, with_metric
+from merilo.metrics.worth import MEANS, OF_LABELS, Part, parts, points
+from merilo.people.uncertainty.annotator_accuracy import (
+    MIN_ANSWERS,
+    components,
+    drawn_answer,
+    mean_variance,
+    standings,
+)
 from merilo.people.uncertainty.two_way import influences, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.comparison import Difference, compare_scores, holm
@@ -30,10 +38,6 @@ from merilo.statistics.intervals import Interval
 FloatArray = NDArray[np.float64]
 
 Kind: TypeAlias = Literal["consensus", "single", "majority"]
-
-#: Metrics that are the mean of right and wrong answers, and those that are not.
-EXACT: Final = ("acc", "em")
-OF_LABELS: Final = ("f1_macro", "mcc")
 
 #: So many ways to choose a committee from a model's samples are gone through; more are drawn.
 _COMMITTEES: Final = 400
@@ -102,7 +106,7 @@ def compare(
     Args:
         crowd: the people.
         models: the models' answers.
-        metric: acc, em, f1_macro or mcc; the baseline's own when not given.
+        metric: a metric that fits the dataset's answers; the baseline's own when not given.
         force: compare on the items that both answered where these are not all.
         seed: of all draws.
         min_answers: with fewer answers a person is not counted in the model's standing.
@@ -111,15 +115,18 @@ def compare(
         One comparison a model, in their order.
 
     Raises:
-        UsageError: a file stands for two models.
+        UsageError: a file stands for two models, or the metric does not fit the answers.
         DataError: the items differ and `force` is not given, or there is none in common.
     """
     files = [model.file for model in models]
     if twice := next((file for file in files if files.count(file) > 1), None):
         raise UsageError(f"{twice} is given twice: a model is compared once")
-    name = metric or crowd.settings.metric
+    if metric is not None:
+        crowd = replace(crowd, declaration=with_metric(crowd.declaration, metric))
+    if crowd.metric not in (*MEANS, *OF_LABELS) or crowd.declaration.answer.kind == "criteria":
+        raise UsageError(f"{crowd.metric} of {crowd.declaration.name} is not compared item by item")
     comparisons = [
-        _comparison(crowd, model, name, force=force, seed=seed, min_answers=min_answers) for model in models
+        _comparison(crowd, model, force=force, seed=seed, min_answers=min_answers) for model in models
     ]
     for kind in ("consensus", "single", "majority"):
         found = [
@@ -137,9 +144,8 @@ def compare(
     return comparisons
 
 
-def _comparison(
-    crowd: Crowd, model: Samples, metric: str, *, force: bool, seed: int, min_answers: int
-) -> ModelComparison:
+def _comparison(crowd: Crowd, model: Samples, *, force: bool, seed: int, min_answers: int) -> ModelComparison:
+    metric = crowd.metric
     own = set(crowd.names)
     people_only = tuple(name for name in crowd.names if name not in model.answers)
     model_only = tuple(name for name in model.answers if name not in own)
@@ -148,15 +154,18 @@ def _comparison(
     answered = [place for place, name in enumerate(crowd.names) if name in model.answers]
     if not answered:
         raise DataError(f"answers none of the {len(crowd.names)} items of {crowd.folder}", file=model.file)
-    decided = [place for place in answered if crowd.consensus[place] is not None]
+    if metric == "grade_norm":
+        answered = _whole_variants(crowd, answered, model)
+    # A question that people left open is blank in the exam, and every question of a variant counts.
+    decided = [place for place in answered if metric == "grade_norm" or crowd.consensus[place] is not None]
     if not decided:
         raise DataError(f"the people agreed on none of the {len(answered)} items", file=crowd.folder)
     everybody, agreed = crowd.on(answered), crowd.on(decided)
     given = [model.answers[name] for name in everybody.names]
     scores = _Scores.of(everybody, given)
     missing: dict[Kind, str] = {}
-    matches = [_consensus(agreed, [model.answers[name] for name in agreed.names], metric, seed)]
-    if metric in EXACT:
+    matches = [_consensus(agreed, [model.answers[name] for name in agreed.names], seed)]
+    if metric in MEANS:
         matches.append(_single(everybody, scores, seed))
         committee = _majority(everybody, given, seed)
         if isinstance(committee, Match):
@@ -207,26 +216,52 @@ class _Scores:
 
     @staticmethod
     def of(crowd: Crowd, given: Sequence[Sequence[str]]) -> _Scores:
-        code = {label: place for place, label in enumerate(crowd.labels)}
-        gold = np.array([code.get(label, -1) for label in crowd.gold], dtype=np.int32)
-        people = (crowd.votes.label == gold[crowd.votes.item]).astype(np.float64)
-        model = np.array(
-            [
-                sum(answer == right for answer in answers) / len(answers)
-                for answers, right in zip(given, crowd.gold, strict=True)
-            ]
+        if crowd.metric not in MEANS:
+            return _Scores(*_right(crowd, given))
+        votes = crowd.votes
+        cells, pair = np.unique(
+            votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label, return_inverse=True
         )
-        return _Scores(people, model)
+        places, labels = np.divmod(cells, max(votes.labels, 1))
+        people = earned(crowd, places.tolist(), [crowd.labels[code] for code in labels.tolist()])[pair]
+        samples = np.array([len(answers) for answers in given])
+        owner = np.repeat(np.arange(len(given)), samples)
+        each = earned(crowd, owner.tolist(), [answer for answers in given for answer in answers])
+        return _Scores(people, np.bincount(owner, weights=each, minlength=len(given)) / samples)
 
 
-def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], metric: str, seed: int) -> Match:
+def earned(crowd: Crowd, places: Sequence[int], answers: Sequence[str]) -> FloatArray:
+    """What answers to items, given by their places, earn under the baseline's metric, shape (n,)."""
+    part = Part(crowd.metric, crowd.metric, ())
+    return points(crowd.declaration, part, [crowd.items[place] for place in places], answers)
+
+
+def _right(crowd: Crowd, given: Sequence[Sequence[str]]) -> tuple[FloatArray, FloatArray]:
+    """Right and wrong answers, where the metric is no mean over items."""
+    exact = replace(crowd, declaration=undeclared("acc"))
+    scores = _Scores.of(exact, given)
+    return scores.people, scores.model
+
+
+def _whole_variants(crowd: Crowd, answered: Sequence[int], model: Samples) -> list[int]:
+    """The places of items of complete variants of the exam of which both sides have every question."""
+    main, _ = parts(crowd.declaration, [crowd.items[place] for place in answered])
+    rows = [answered[row] for row in main[0].rows]
+    if not rows:
+        raise DataError("no complete variant was answered by people and the model", file=model.file)
+    return rows
+
+
+def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match:
     """The baseline's consensus beside the model's answers: beside the mean of all, or the first where no mean will do."""
-    people = [str(label) for label in crowd.consensus]
-    if metric in OF_LABELS:
-        difference = compare_labels(metric, people, [answers[0] for answers in given], crowd.gold, seed=seed)
+    people = ["" if label is None else label for label in crowd.consensus]
+    if crowd.metric in OF_LABELS:
+        difference = compare_labels(
+            crowd.metric, people, [answers[0] for answers in given], crowd.gold, seed=seed
+        )
         return Match("consensus", False, difference, None, difference.test.p)
     scores = _Scores.of(crowd, given)
-    right = np.array([float(label == gold) for label, gold in zip(people, crowd.gold, strict=True)])
+    right = earned(crowd, range(len(people)), people)
     difference = compare_scores(right, scores.model, seed=seed)
     both = two_way(
         crowd.votes,
@@ -252,20 +287,7 @@ def _single(crowd: Crowd, scores: _Scores, seed: int) -> Match:
     )
     difference = compare_scores(people, scores.model[asked], seed=seed)
     apart = scores.model[votes.item] - scores.people
-    each = (1 / (overlap * asked.sum()))[votes.item]
-    parts = components(votes, apart)
-    of_person = np.bincount(votes.annotator, weights=each, minlength=votes.annotators)
-    of_item = np.bincount(votes.item, weights=each, minlength=len(crowd.names))
-    by_person = parts.person * float(of_person @ of_person)
-    variance = by_person + parts.item * float(of_item @ of_item) + parts.rest * float(each @ each)
-    # As many people as carry the weight decide how well their differences are known.
-    carrying = 1 / float(of_person @ of_person)
-    freedom = (
-        variance**2
-        / (by_person**2 / max(carrying - 1, 1) + (variance - by_person) ** 2 / max(asked.sum() - 1, 1))
-        if variance > 0
-        else 1e6
-    )
+    variance, freedom = mean_variance(votes, drawn_answer(votes), components(votes, apart))
     reach = student_quantile(0.975, max(freedom, 1.0)) * sqrt(variance)
     both = Interval(
         max(-1.0, difference.value - reach),
@@ -290,7 +312,9 @@ def _majority(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match 
     rng = np.random.default_rng(seed)
     model = np.array(
         [
-            committee_score(given[place], crowd.gold[row], int(overlap[place]), rng)
+            committee_score(
+                given[place], earned(crowd, [row] * len(given[place]), given[place]), int(overlap[place]), rng
+            )
             for row, place in enumerate(asked.tolist())
         ]
     )
@@ -307,23 +331,27 @@ def _majority(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match 
     return Match("majority", True, difference, both.interval, difference.test.p)
 
 
-def committee_score(answers: Sequence[str], gold: str, size: int, rng: np.random.Generator) -> float:
-    """How often the majority of some of a model's answers is right, over all ways to choose them; ties share.
+def committee_score(
+    answers: Sequence[str], worth: Sequence[float] | FloatArray, size: int, rng: np.random.Generator
+) -> float:
+    """What the majority of some of a model's answers earns, over all ways to choose them; ties share.
 
     Args:
         answers: the model's answers to one item, at least `size`.
-        gold: the right answer.
+        worth: shape of `answers`, what each earns.
         size: how many answers are chosen.
         rng: chooses, where there are too many ways to go through.
 
     Example:
-        >>> committee_score(["A", "A", "B"], "A", 3, np.random.default_rng(0))
+        >>> committee_score(["A", "A", "B"], [1, 1, 0], 3, np.random.default_rng(0))
         1.0
-        >>> committee_score(["A", "B"], "A", 2, np.random.default_rng(0))
+        >>> committee_score(["A", "B"], [1, 0], 2, np.random.default_rng(0))
         0.5
     """
-    distinct = {answer: code for code, answer in enumerate(dict.fromkeys([gold, *answers]))}
+    distinct = {answer: code for code, answer in enumerate(dict.fromkeys(answers))}
     codes = np.array([distinct[answer] for answer in answers])
+    each = np.zeros(len(distinct))
+    each[codes] = worth
     n = len(answers)
     if comb(n, size) <= _COMMITTEES:
         chosen = np.array(list(combinations(range(n), size)))
@@ -332,7 +360,7 @@ def committee_score(answers: Sequence[str], gold: str, size: int, rng: np.random
     votes = np.zeros((chosen.shape[0], len(distinct)))
     np.add.at(votes, (np.arange(chosen.shape[0])[:, None], codes[chosen]), 1)
     leading = votes == votes.max(axis=1, keepdims=True)
-    return float((leading[:, distinct[gold]] / leading.sum(axis=1)).mean())
+    return float(((leading * each).sum(axis=1) / leading.sum(axis=1)).mean())
 
 
 def _standing(votes: Votes, scores: _Scores, min_answers: int) -> tuple[tuple[float, Interval] | None, int]:

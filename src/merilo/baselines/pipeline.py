@@ -7,17 +7,21 @@ gold.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import numpy as np
 import polars as pl
 
-from merilo.baselines.estimates import Figures, figures
+from merilo.baselines.declared import consensus_scorer, declared, question_types, without_scorer
+from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.settings import Settings
 from merilo.baselines.warnings import BaselineWarning, reasons_to_reject, warnings
+from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
+from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
 from merilo.people import aggregation, controls, cost, duplicates
 from merilo.people.aggregation import Consensus, Fit, Resolution
@@ -27,27 +31,10 @@ from merilo.people.gold import Gold
 from merilo.people.normalisation import Normalisation, normalise, normalise_gold, rules_of
 from merilo.people.scales import on_scale
 from merilo.people.simulation import SIMULATED_PREFIX
+from merilo.people.spelling import spelled_as_compared
 from merilo.responses import Responses
-from merilo.statistics.intervals import wilson
 
-__all__ = ["Baseline", "Bounds", "Resolve", "Settings", "baseline", "test_items"]
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a metric would be, had no item been left out.
-
-    Attributes:
-        n: how many items that is.
-        dropped: how many of them were left out of the metric.
-        dropped_wrong: the metric with those items counted as wrong.
-        plurality: the metric with those items decided by most votes; labels that tie share the item equally.
-    """
-
-    n: int
-    dropped: int
-    dropped_wrong: float
-    plurality: float
+__all__ = ["Baseline", "Resolve", "Settings", "baseline", "test_items"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +50,13 @@ class Baseline:
         used: the responses that the consensus rests on: those to test items by annotators who were not excluded.
         annotators: a row an annotator, as `controls.annotators` makes it.
         consensus: a row an item: `item`, `id`, the input fields, `answers`, `votes`, `label`, `resolved_by`,
-            `confidence`, `difficulty` (GLAD's, where it was fitted), `gold`, `correct`.
+            `confidence`, `difficulty` (GLAD's, where it was fitted), `gold`, `correct`, `points` (the share of the item's
+            points that the label earns).
         normalisation: what was done to the answers' spelling.
         pool: every vote of the pool, in the codes of the model.
         model: the model of annotators that was fitted on the way, if any.
-        scores: the metrics, by name; empty without gold.
-        published: the metric by the published procedure (majority of `min_votes`, other items left out), where the settings ask
-            for another one and there is gold.
-        bounds: what the metric would be had no item been left out; `None` without gold, or when none was.
-        figures: the crowd's figure with its uncertainty over items and annotators, and the single person's; `None` without
-            gold.
+        declaration: the dataset as the scorer knows it.
+        estimates: every metric of the consensus and of the single person, with their uncertainty; empty without gold.
         resolved_by: how many items were resolved in each way.
         low_agreement: how many items have no majority.
         agreement: how far people agree, on the responses used.
@@ -92,10 +76,8 @@ class Baseline:
     normalisation: Normalisation
     pool: PoolVotes
     model: Fit | None
-    scores: dict[str, Score]
-    bounds: Bounds | None
-    published: Score | None
-    figures: Figures | None
+    declaration: PlainDataset
+    estimates: Estimates
     resolved_by: dict[Resolution, int]
     low_agreement: int
     agreement: Agreement
@@ -104,6 +86,11 @@ class Baseline:
     gold: Gold | None = None
     overlap_before: dict[int, int] = field(default_factory=dict)
     overlap: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """The metrics of the consensus by name, the headline first; empty without gold."""
+        return {name: one.score for name, one in self.estimates.all().items()}
 
     @property
     def simulated(self) -> bool:
@@ -133,21 +120,30 @@ def test_items(responses: Responses) -> pl.DataFrame:
 
 
 def baseline(
-    responses: Responses, settings: Settings, *, gold: Gold | None = None, skills: pl.DataFrame | None = None
+    responses: Responses,
+    settings: Settings,
+    *,
+    dataset: Dataset | None = None,
+    gold: Gold | None = None,
+    skills: pl.DataFrame | None = None,
 ) -> Baseline:
     """Make a human baseline.
 
     Args:
         responses: the responses of one study.
         settings: what was decided beforehand.
+        dataset: the dataset's declaration: how answers are compared and scored; labels compared as texts when not given.
         gold: the right answers, if they are known.
         skills: the platform's skills of annotators, see `controls.read_skills`.
 
     Raises:
+        UsageError: the metric does not fit the dataset's answers, or answers are programs, which have to be run.
         DataError: there are no test items, an annotator contradicts themselves, or nobody passes the control items.
     """
+    declaration = declared(dataset, settings)
     responses, normalisation = normalise(responses, rules_of(settings.normalise))
     gold = normalise_gold(gold, normalisation) if gold else None
+    responses = spelled_as_compared(responses, declaration, question_types(responses, gold))
     responses = duplicates.settle(responses, settings.repeats)
     items = test_items(responses)
     if not items.height:
@@ -172,10 +168,9 @@ def baseline(
         min_votes=settings.min_votes,
     )
     majority = aggregation.majority(pool.votes, settings.min_votes)
-    consensus = _table(items, pool, decided, gold)
+    scorer = consensus_scorer(declaration, pool, gold)
+    consensus = _table(items, pool, decided, gold, scorer.share_earned(decided) if scorer else {})
     low = items.height - int((majority.label >= 0).sum())
-    scores, bounds = _score(consensus, pool, settings) if gold else ({}, None)
-    published = _published(items, pool, majority, settings, gold)
     people = _with_quality(annotators, pool, decided.fit)
     on_level, values = on_scale(
         pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, settings.labels
@@ -193,19 +188,12 @@ def baseline(
         normalisation=normalisation,
         pool=pool,
         model=decided.fit,
-        scores=scores,
-        bounds=bounds,
-        published=published,
-        figures=figures(
-            pool.everyone,
-            pool.votes,
-            consensus=consensus,
-            annotators=people,
-            score=scores[settings.metric],
-            settings=settings,
+        declaration=declaration,
+        estimates=estimate_metrics(
+            scorer, pool, decided=decided, majority=majority, annotators=people, settings=settings
         )
-        if scores
-        else None,
+        if scorer
+        else Estimates(missing=without_scorer(declaration, gold)),
         resolved_by=_ways(consensus),
         low_agreement=low,
         agreement=measure(on_level, level=settings.level, values=values),
@@ -214,8 +202,8 @@ def baseline(
             items=items,
             gold=gold,
             pool=pool,
-            consensus=consensus,
-            metric=settings.metric,
+            scorer=scorer,
+            decided=decided,
             level=settings.level,
             order=settings.labels,
         ),
@@ -242,17 +230,13 @@ def _with_quality(annotators: pl.DataFrame, pool: PoolVotes, fit: Fit | None) ->
     return annotators.join(found, on="annotator", how="left", maintain_order="left")
 
 
-def _published(
-    items: pl.DataFrame, pool: PoolVotes, majority: Consensus, settings: Settings, gold: Gold | None
-) -> Score | None:
-    """The metric by the published procedure (majority, the rest left out), where the settings are others."""
-    if gold is None or (settings.aggregator, settings.resolve) == ("majority", "none"):
-        return None
-    scores, _ = _score(_table(items, pool, majority, gold), pool, settings)
-    return scores[settings.metric]
-
-
-def _table(items: pl.DataFrame, pool: PoolVotes, decided: Consensus, gold: Gold | None) -> pl.DataFrame:
+def _table(
+    items: pl.DataFrame,
+    pool: PoolVotes,
+    decided: Consensus,
+    gold: Gold | None,
+    earned: Mapping[int | str, float],
+) -> pl.DataFrame:
     """The consensus, a row an item."""
     encoding, tally = pool.everyone, pool.votes.tally()
     fit = decided.fit
@@ -289,14 +273,20 @@ def _table(items: pl.DataFrame, pool: PoolVotes, decided: Consensus, gold: Gold 
     known = (
         gold.answers if gold else pl.DataFrame(schema={"item": pl.UInt32, "gold": pl.String, "id": pl.String})
     )
+    if gold and not known["id"].drop_nulls().len():
+        known = known.with_columns(pl.col("item").cast(pl.String).alias("id"))
+    points = pl.DataFrame(
+        list(earned.items()), schema={"item": pl.UInt32, "points": pl.Float64}, orient="row"
+    )
     fields = [name for name in items.columns if name != "item"]
     shown = {name: name if name not in _CONSENSUS_COLUMNS else f"input_{name}" for name in fields}
     return (
         items.rename(shown)
         .join(resolved, on="item", how="left", maintain_order="left")
         .join(known, on="item", how="left", maintain_order="left")
+        .join(points, on="item", how="left", maintain_order="left")
         .with_columns(pl.col("resolved_by").fill_null("unresolved"), pl.col("votes").fill_null(0))
-        .with_columns((pl.col("label") == pl.col("gold")).alias("correct"))
+        .with_columns((pl.col("points") >= 1).alias("correct"))
         .select(
             "item",
             "id",
@@ -309,56 +299,15 @@ def _table(items: pl.DataFrame, pool: PoolVotes, decided: Consensus, gold: Gold 
             "difficulty",
             "gold",
             "correct",
+            "points",
         )
     )
 
 
 _CONSENSUS_COLUMNS: Final = frozenset({
-    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
+    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct", "points",
     "code", "has_label",
 })  # fmt: skip
-
-
-def _score(
-    consensus: pl.DataFrame, pool: PoolVotes, settings: Settings
-) -> tuple[dict[str, Score], Bounds | None]:
-    """The metric on the items that have a label and gold, and what it would be on all that have gold."""
-    asked = consensus.filter(pl.col("gold").is_not_null())
-    scored = asked.filter(pl.col("label").is_not_null())
-    right, n = int(scored["correct"].sum()), scored.height
-    per_item = dict(zip(scored["item"].to_list(), scored["correct"].cast(pl.Float64).to_list(), strict=True))
-    value = right / n if n else float("nan")
-    score = Score(settings.metric, value, n, wilson(right, n) if n else None, per_item)
-    dropped = asked.height - n
-    if not dropped:
-        return {settings.metric: score}, None
-    bounds = Bounds(
-        n=asked.height,
-        dropped=dropped,
-        dropped_wrong=right / asked.height,
-        plurality=(right + _plurality_share(asked, pool)) / asked.height,
-    )
-    return {settings.metric: score}, bounds
-
-
-def _plurality_share(asked: pl.DataFrame, pool: PoolVotes) -> float:
-    """How many of the dropped items most votes would get right; labels that tie share an item equally."""
-    encoding, tally = pool.everyone, pool.votes.tally()
-    votes = pl.DataFrame(
-        {
-            "item": encoding.items.cast(pl.UInt32).gather(tally.item),
-            "candidate": encoding.labels.cast(pl.String).gather(tally.label),
-            "count": tally.votes,
-        }
-    )
-    dropped = asked.filter(pl.col("label").is_null()).select("item", "gold")
-    first = (
-        dropped.join(votes, on="item")
-        .filter(pl.col("count") == pl.col("count").max().over("item"))
-        .group_by("item")
-        .agg((pl.col("candidate") == pl.col("gold")).mean().alias("share"))
-    )
-    return float(first["share"].sum())
 
 
 def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:

@@ -8,28 +8,23 @@ from functools import partial
 from typing import Final, Literal
 
 import numpy as np
-import polars as pl
 
+from merilo.baselines.declared import consensus_scorer
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.sensitivity import Procedure, SensitivityRow, sensitivity
 from merilo.baselines.settings import Settings
 from merilo.errors import UsageError
 from merilo.metrics.score import Score
-from merilo.people.aggregation import NO_LABEL, Consensus, Fit, cascade, dawid_skene, fit_glad, majority
+from merilo.people.aggregation import Consensus, Fit, cascade, dawid_skene, fit_glad, majority
 from merilo.people.audit.study import StudyAudit, audit_study
 from merilo.people.decision import PoolVotes, decide
 from merilo.people.quality.annotators import PeopleQuality, Rule, people_quality
 from merilo.people.quality.reading import study_work
-from merilo.people.votes import IntArray
-from merilo.statistics.intervals import wilson
 
 #: Beyond so many answers models of people are fitted only where they are asked for, not ten times for a table.
 MOST_ANSWERS: Final = 50_000
 
 MODELS: Final[tuple[Literal["dawid-skene", "glad"], ...]] = ("dawid-skene", "glad")
-
-#: The code of a gold that is nobody's answer.
-NOBODY_GAVE: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +67,12 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         abilities={model: fit.quality for model, fit in fits.items()},
     )
     controls = {one.annotator: one.controls for one in people.annotators}
+    scorer = consensus_scorer(baseline.declaration, pool, baseline.gold)
     rows = sensitivity(
         pool,
         [controls[str(name)] for name in pool.everyone.annotators],
         _procedures(settings, fits),
-        partial(_score, golds=_golds(baseline, pool), metric=settings.metric),
+        scorer.headline if scorer else _no_gold,
         min_controls=settings.min_controls,
     )
     few = len(pool.everyone.votes) <= MOST_ANSWERS
@@ -133,21 +129,5 @@ def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str
     return fits, left_out
 
 
-def _golds(baseline: Baseline, pool: PoolVotes) -> IntArray:
-    """The golds' codes, shape (items,): -1 where there is none, -2 where nobody gave that label."""
-    code = {str(label): place for place, label in enumerate(pool.everyone.labels)}
-    known = baseline.consensus.filter(pl.col("gold").is_not_null()).select("item", "gold")
-    gold = dict(known.iter_rows())
-    return np.array(
-        [code.get(gold[n], NOBODY_GAVE) if n in gold else NO_LABEL for n in pool.everyone.items],
-        dtype=np.int32,
-    )
-
-
-def _score(consensus: Consensus, *, golds: IntArray, metric: str) -> Score | None:
-    scored = (consensus.label != NO_LABEL) & (golds != NO_LABEL)
-    n = int(scored.sum())
-    if not n:
-        return None
-    right = int((consensus.label == golds)[scored].sum())
-    return Score(metric, right / n, n, wilson(right, n))
+def _no_gold(_: Consensus) -> Score | None:
+    return None

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
+from merilo.datasets.declaration import METRICS, is_metric
 from merilo.errors import UsageError
 from merilo.people.agreement import Level
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
 from merilo.people.normalisation import rules_of
-
-#: Metrics that are exact equality of the consensus and the gold answer.
-EXACT: Final = ("acc", "em")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +18,8 @@ class Settings:
 
     Attributes:
         dataset: the dataset's name, where it is one that Merilo knows.
-        metric: the metric's name.
+        metric: the main metric's name; the dataset's own, or accuracy, when not given.
+        alternatives: what divides several right answers inside a gold text, where no dataset says it.
         labels: the dataset's labels; answers outside them are reported.
         min_control_accuracy: annotators below it on control items are excluded.
         min_controls: with fewer control answers an annotator cannot be judged.
@@ -38,7 +36,8 @@ class Settings:
     """
 
     dataset: str | None = None
-    metric: str = "acc"
+    metric: str | None = None
+    alternatives: str | None = None
     labels: tuple[str, ...] = ()
     min_control_accuracy: float = 0.5
     min_controls: int = 1
@@ -61,5 +60,7 @@ class Settings:
         for name in ("min_controls", "min_votes"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name.replace('_', '-')} takes a number from 1 on")
-        if self.metric not in EXACT:
-            raise UsageError(f"--metric takes one of {', '.join(EXACT)}, not '{self.metric}'")
+        if self.metric is not None and not is_metric(self.metric):
+            raise UsageError(f"there is no metric '{self.metric}' (there are: {', '.join(METRICS)})")
+        if self.alternatives == "":
+            raise UsageError("--alternatives takes the text that stands between right answers, such as ';'")

@@ -59,7 +59,8 @@ def audit(
     skills: SkillsOption = None,
     encoding: EncodingOption = None,
     choice: Annotated[bool | None, typer.Option("--choice/--open", help="Whether answers are a choice among few labels, where one digit or letter is no slip of another; told by the number of labels when not given.", rich_help_panel=INPUT)] = None,
-    metric: Annotated[str, typer.Option(help="The metric: acc or em.", rich_help_panel=_PROCEDURE)] = "acc",
+    metric: Annotated[str | None, typer.Option(help="The main metric; the dataset's own when not given, and without a dataset acc (or em, f1, f1_macro, mcc).", rich_help_panel=_PROCEDURE)] = None,
+    alternatives: Annotated[str | None, typer.Option(help="What divides several right answers inside a gold cell, where no dataset says it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
     min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded from the figure.", rich_help_panel=_PROCEDURE)] = 0.5,
     min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
     min_votes: Annotated[int, typer.Option(help="How many equal votes make a majority.", rich_help_panel=_PROCEDURE)] = 3,
@@ -82,6 +83,7 @@ def audit(
     settings = Settings(
         dataset=declared.name if declared else None,
         metric=metric,
+        alternatives=alternatives,
         labels=declared.answer.labels if declared else (),
         min_control_accuracy=min_control_accuracy,
         min_controls=min_controls,
@@ -107,17 +109,17 @@ def audit(
         )
     known = gold_of(responses, declared, gold, gold_column, encoding)
     skilled = read_skills(skills, encoding) if skills else None
-    before = baseline(responses, settings, gold=known, skills=skilled)
+    before = baseline(responses, settings, dataset=declared, gold=known, skills=skilled)
     after, now, gold_now = None, before.responses, known
     changes = read_revisions(revised, responses, known, encoding) if revised else {}
     if changes:
         now, gold_now = revise(before.responses, known, changes)
-        after = baseline(now, settings, gold=gold_now, skills=skilled)
+        after = baseline(now, settings, dataset=declared, gold=gold_now, skills=skilled)
     study = audit_study(now, gold_now, choice=choice)
     options: dict[str, Json] = {
         "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
         "revised": named(revised), "answer": answer, "skills": named(skills), "encoding": encoding,
-        "metric": metric, "min_control_accuracy": min_control_accuracy, "min_controls": min_controls,
+        "metric": metric, "alternatives": alternatives, "min_control_accuracy": min_control_accuracy, "min_controls": min_controls,
         "min_votes": min_votes, "resolve": resolve, "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page,
     }  # fmt: skip
@@ -144,7 +146,6 @@ def audit(
 
 
 _DEFAULTS: dict[str, Json] = {
-    "metric": "acc",
     "min_control_accuracy": 0.5,
     "min_controls": 1,
     "min_votes": 3,

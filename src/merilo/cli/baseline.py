@@ -61,7 +61,8 @@ def make(
     common_items: Annotated[bool, typer.Option("--common-items", help="Compare models on the items that both answered where these are not all.", rich_help_panel=INPUT)] = False,
     encoding: EncodingOption = None,
     currency: Annotated[str | None, typer.Option(help="The currency of rewards, where the platform does not say it.", rich_help_panel=INPUT)] = None,
-    metric: Annotated[str, typer.Option(help="The metric: acc or em.", rich_help_panel=_PROCEDURE)] = "acc",
+    metric: Annotated[str | None, typer.Option(help="The main metric; the dataset's own when not given, and without a dataset acc (or em, f1, f1_macro, mcc).", rich_help_panel=_PROCEDURE)] = None,
+    alternatives: Annotated[str | None, typer.Option(help="What divides several right answers inside a gold cell, where no dataset says it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
     min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded.", rich_help_panel=_PROCEDURE)] = 0.5,
     min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
     min_votes: Annotated[int, typer.Option(help="How many equal votes make a majority.", rich_help_panel=_PROCEDURE)] = 3,
@@ -96,6 +97,7 @@ def make(
     settings = Settings(
         dataset=declared.name if declared else None,
         metric=metric,
+        alternatives=alternatives,
         labels=declared.answer.labels if declared else (),
         min_control_accuracy=min_control_accuracy,
         min_controls=min_controls,
@@ -134,11 +136,15 @@ def make(
     if model and not found:
         raise UsageError("--model is compared on right answers, and none are known: give --gold")
     result = baseline(
-        responses, settings, gold=found, skills=read_skills(skills, encoding) if skills else None
+        responses,
+        settings,
+        dataset=declared,
+        gold=found,
+        skills=read_skills(skills, encoding) if skills else None,
     )
     options: dict[str, Json] = {
         "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
-        "answer": answer, "skills": named(skills), "model": [named(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric,
+        "answer": answer, "skills": named(skills), "model": [named(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric, "alternatives": alternatives,
         "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": min_votes,
         "max_low_agreement": max_low_agreement, "aggregator": aggregator, "resolve": resolve,
         "anchor_controls": anchor_controls, "normalise": list(normalise or []), "by": list(by or []), "level": level, "repeats": repeats, "item": list(item or []),
@@ -167,7 +173,6 @@ def make(
 
 
 _DEFAULTS: dict[str, Json] = {
-    "metric": "acc",
     "min_control_accuracy": 0.5,
     "min_controls": 1,
     "min_votes": 3,

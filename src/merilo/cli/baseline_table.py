@@ -43,7 +43,7 @@ def show(baseline: Baseline, out: Path | None) -> None:
     table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
     table.add_column(style="bold")
     table.add_column()
-    for name, value in (*_figures(baseline), *_people(baseline), *_items(baseline), *_money(baseline)):
+    for name, value in (*_estimates(baseline), *_people(baseline), *_items(baseline), *_money(baseline)):
         table.add_row(name, value)
     colour = "green" if baseline.status == "accepted" else "red"
     table.add_row("status", f"[{colour}]{baseline.status}[/{colour}]")
@@ -52,25 +52,10 @@ def show(baseline: Baseline, out: Path | None) -> None:
         console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
 
 
-def _figures(baseline: Baseline) -> list[tuple[str, str]]:
-    rows = []
-    for name, score in baseline.scores.items():
-        interval = score.interval
-        sure = f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
-        rows.append((name, f"{score.value:.3f}{sure.replace('[', chr(92) + '[')}  on {score.n} items"))
-    if baseline.published:
-        published = baseline.published
-        rows.append(
-            ("  majorities alone", f"{published.value:.3f}  on {published.n} items (published procedure)")
-        )
-    rows += lines(baseline.figures)
-    if baseline.bounds:
-        bounds = baseline.bounds
-        rows += [
-            (f"  {bounds.dropped} dropped as wrong", f"{bounds.dropped_wrong:.3f}  on {bounds.n} items"),
-            ("  dropped by plurality", f"{bounds.plurality:.3f}  on {bounds.n} items"),
-        ]
-    return rows
+def _estimates(baseline: Baseline) -> list[tuple[str, str]]:
+    if baseline.gold is None:
+        return [("no metric", "there are no gold answers: add --gold FILE")]
+    return lines(baseline.estimates)
 
 
 def _people(baseline: Baseline) -> list[tuple[str, str]]:

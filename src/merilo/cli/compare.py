@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from merilo.baselines.baseline_reader import read_crowd, read_samples
-from merilo.baselines.model_comparison import EXACT, OF_LABELS, compare
+from merilo.baselines.model_comparison import compare
 from merilo.cli.output import emit_json, refuse_json, say
-from merilo.errors import UsageError
 from merilo.reports.comparison import comparison_summary, sentences
 
 app = typer.Typer(add_completion=False)
@@ -22,7 +21,7 @@ def people_against_models(
     responses: Annotated[list[Path], typer.Argument(help="The models, a file each: id, answer and, for several answers to an item, sample, as CSV, TSV, JSON or JSONL.")],
     *,
     data: Annotated[Path | None, typer.Option(help="The items with ids and right answers, where the baseline was made without.")] = None,
-    metric: Annotated[str | None, typer.Option(help="acc, em, f1_macro or mcc; the baseline's own when not given.")] = None,
+    metric: Annotated[str | None, typer.Option(help="A metric that fits the answers (acc, em, f1, f1_macro, mcc, grade_norm); the baseline's own when not given.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Where the items differ, compare on those that both answered.")] = False,
     min_answers: Annotated[int, typer.Option(min=1, help="With fewer answers a person is left out of the model's standing among people.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Of the permutations and resamples.")] = 0,
@@ -32,23 +31,19 @@ def people_against_models(
 
     Exit status 1: the model's items are not the baseline's, and --force was not given.
     """
-    if metric is not None and metric not in (*EXACT, *OF_LABELS):
-        raise UsageError(f"--metric takes one of {', '.join((*EXACT, *OF_LABELS))}, not '{metric}'")
     refuse_json(json_to, [baseline / "baseline.json", *responses, *([data] if data else [])])
     crowd = read_crowd(baseline, data=data)
     models = [read_samples(path, crowd) for path in responses]
     comparisons = compare(crowd, models, metric=metric, force=force, seed=seed, min_answers=min_answers)
     if json_to:
         emit_json(
-            comparison_summary(
-                crowd, comparisons, metric=metric or crowd.settings.metric, seed=seed, forced=force
-            ),
+            comparison_summary(crowd, comparisons, metric=metric or crowd.metric, seed=seed, forced=force),
             json_to,
         )
     if json_to != "-":
         from merilo.cli.compare_table import show  # noqa: PLC0415 - the JSON needs no tables
 
-        show(comparisons, metric or crowd.settings.metric)
+        show(comparisons, metric or crowd.metric)
     for comparison in comparisons:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")

@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from merilo.baselines.settings import EXACT
 from merilo.cli.output import emit_json
 from merilo.errors import DataError, UsageError
 from merilo.statistics.power import (
@@ -25,6 +24,9 @@ from merilo.statistics.power import (
 from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)
+
+#: Metrics that are shares of right answers.
+_EXACT = ("acc", "em")
 
 _FIGURE = "The figure"
 _PEOPLE = "The people"
@@ -58,8 +60,8 @@ def plan(
 
     Exit status 1: what is wanted cannot be had, on any number of items or control items.
     """
-    if metric not in EXACT:
-        raise UsageError(f"--metric takes one of {', '.join(EXACT)}, not '{metric}': others have no formula")
+    if metric not in _EXACT:
+        raise UsageError(f"--metric takes one of {', '.join(_EXACT)}, not '{metric}': others have no formula")
     for name, share in (("--level", level), ("--power", power)):
         if not 0 < share < 1:
             raise UsageError(f"{name} takes a share between 0 and 1, not {share:g}")

@@ -32,6 +32,7 @@ def acc(
     ids: Sequence[ItemId] | None = None,
     clusters: Sequence[Hashable] | None = None,
     *,
+    separator: str | None = None,
     name: str = "acc",
     seed: int = 0,
 ) -> Score:
@@ -46,6 +47,7 @@ def acc(
         gold: shape (n,).
         ids: shape (n,), the items' ids; 0 .. n-1 when not given.
         clusters: shape (n,), equal where items share a text or a dialogue.
+        separator: what stands between several right answers in a gold text; `None` where each is one answer.
         name: what to call the score: "acc.Physics" for a part of a dataset.
         seed: of the interval's resampling, which only clustered items need.
 
@@ -60,11 +62,34 @@ def acc(
         >>> round(score.value, 3), score.n, score.interval.method
         (0.667, 3, 'Wilson score')
     """
-    right = [float(answer == true) for answer, true in zip(answers, gold, strict=True)]
+    right = hits(answers, gold, separator)
     names: Sequence[ItemId] = range(len(right)) if ids is None else ids
     value = sum(right) / len(right) if right else 0.0
     per_item = dict(zip(names, right, strict=True))
     return Score(name, value, len(right), mean_interval(right, clusters, seed=seed), per_item)
+
+
+def hits(answers: Sequence[str], gold: Sequence[str], separator: str | None = None) -> list[float]:
+    """What each answer earns under accuracy: 1 where it equals the gold answer or one of its alternatives, else 0.
+
+    Args:
+        answers: shape (n,).
+        gold: shape (n,).
+        separator: what stands between several right answers; `None` where each gold is one answer.
+
+    Raises:
+        ValueError: when the sequences differ in length.
+
+    Example:
+        >>> hits(["1", "b"], ["1", "a; b"], ";")
+        [1.0, 1.0]
+    """
+    pairs = zip(answers, gold, strict=True)
+    if separator is None:
+        return [float(answer == true) for answer, true in pairs]
+    return [
+        float(answer == true or answer in map(str.strip, true.split(separator))) for answer, true in pairs
+    ]
 
 
 def em(
@@ -73,6 +98,7 @@ def em(
     ids: Sequence[ItemId] | None = None,
     clusters: Sequence[Hashable] | None = None,
     *,
+    separator: str | None = None,
     seed: int = 0,
 ) -> Score:
     """Exact match of generated answers: `acc` under the name that open answers go by.
@@ -83,7 +109,7 @@ def em(
         >>> em(["12", "-7"], ["12", "7"]).value
         0.5
     """
-    return acc(answers, gold, ids, clusters, name="em", seed=seed)
+    return acc(answers, gold, ids, clusters, separator=separator, name="em", seed=seed)
 
 
 def judge_equal(answer: str, gold: str, metric: str = "acc") -> Judgement:

@@ -114,7 +114,7 @@ def score(
             missing[metric] = NO_RATER
         elif metric == "grade_norm":
             main[metric] = exam.grade_norm(
-                _exam_items(dataset, items), cast("Mapping[ItemId, str]", answers), seed=seed
+                exam_items(dataset, items), cast("Mapping[ItemId, str]", answers), seed=seed
             )
             if not main[metric].n:
                 del main[metric]
@@ -147,7 +147,7 @@ def explain(dataset: Declared, item: Item, answer: Given, *, rater: Rater | None
         ks = [int(metric[5:]) for metric in dataset.metrics]
         return [pass_at_k.judge(answer, dataset.results(item), k) for k in ks if k <= len(answer)]
     if "grade_norm" in dataset.metrics:
-        return [exam.judge(_exam_items(dataset, [item])[0], answer)]
+        return [exam.judge(exam_items(dataset, [item])[0], answer)]
     if any(metric in RATED for metric in dataset.metrics):
         if rater is None:
             raise DataError(f"J {NO_RATER}")
@@ -183,7 +183,7 @@ class _Sheet:
 
     @property
     def gold_texts(self) -> list[str]:
-        return [item.outputs if isinstance(item.outputs, str) else str(item.outputs) for item in self.items]
+        return [gold_label(item) for item in self.items]
 
     def part(self, rows: Sequence[int]) -> _Sheet:
         clusters = None if self.clusters is None else [self.clusters[row] for row in rows]
@@ -239,7 +239,10 @@ def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str |
         found = rule(sheet.texts, sheet.gold_texts, sheet.ids, sheet.clusters, separator=separator, seed=seed)
     elif metric in {"acc", "em"}:
         rule_of = classification.acc if metric == "acc" else classification.em
-        found = rule_of(sheet.texts, sheet.gold_texts, sheet.ids, sheet.clusters, seed=seed)
+        separator = dataset.answer.alternatives
+        found = rule_of(
+            sheet.texts, sheet.gold_texts, sheet.ids, sheet.clusters, separator=separator, seed=seed
+        )
     elif metric == "f1_macro":
         found = classification.f1_macro(sheet.texts, sheet.gold_texts, sheet.clusters, seed=seed)
     elif metric == "mcc":
@@ -275,27 +278,34 @@ def _shortage(sheet: _Sheet, k: int) -> str | None:
 def _criteria_scores(dataset: Declared, sheet: _Sheet, seed: int) -> dict[str, Score]:
     """MCC by question and criterion: each answer against the gold of the same criterion."""
     scores: dict[str, Score] = {}
-    for group, rows in _groups(dataset, sheet).items():
+    for group, rows in groups(dataset, sheet.items).items():
         part = sheet.part(rows)
         for criterion in dataset.answer.criteria:
             name = group.replace("{criterion}", criterion)
             given = [cast("Mapping[str, str]", answer)[criterion] for answer in part.answers]
-            gold = [_gold_label(item, criterion) for item in part.items]
+            gold = [gold_label(item, criterion) for item in part.items]
             scores[name] = classification.mcc(given, gold, part.clusters, name=name, seed=seed)
     return scores
 
 
-def _gold_label(item: Item, criterion: str) -> str:
-    label = cast("Mapping[str, object]", item.outputs).get(criterion)
+def gold_label(item: Item, criterion: str | None = None) -> str:
+    """The gold answer of an item as text, or the label of one of its criteria.
+
+    Raises:
+        DataError: the gold answer lacks the criterion.
+    """
+    if criterion is None:
+        return item.outputs if isinstance(item.outputs, str) else str(item.outputs)
+    label = item.outputs.get(criterion) if isinstance(item.outputs, Mapping) else None
     if label is None or label == "":
         raise DataError(f"the gold answer of item {item.id!r} lacks '{criterion}'")
     return str(label)
 
 
-def _groups(dataset: Declared, sheet: _Sheet) -> dict[str, list[int]]:
-    """Rows of the sheet by the name of their group's metric, in the order of names."""
+def groups(dataset: Declared, items: Sequence[Item]) -> dict[str, list[int]]:
+    """Places of items by the name of their group's metric, in the order of names."""
     rows: dict[str, list[int]] = defaultdict(list)
-    for row, item in enumerate(sheet.items):
+    for row, item in enumerate(items):
         rows[dataset.group(item) or "{criterion}"].append(row)
     return dict(sorted(rows.items()))
 
@@ -312,20 +322,26 @@ def _group_scores(
     metric = dataset.extra.partition(".")[0]
     if metric == "grade_norm":
         grades = exam.task_grades(
-            _exam_items(dataset, items), cast("Mapping[ItemId, str]", answers), seed=seed
+            exam_items(dataset, items), cast("Mapping[ItemId, str]", answers), seed=seed
         )
         return {grade.name: grade for grade in grades}
     return {
         name: _score(dataset, metric, sheet.part(rows), seed, name)
-        for name, rows in _groups(dataset, sheet).items()
+        for name, rows in groups(dataset, sheet.items).items()
     }
 
 
-def _exam_items(dataset: Declared, items: Sequence[Item]) -> list[exam.ExamItem]:
-    return [_exam_item(dataset, item) for item in items]
+def exam_items(dataset: Declared, items: Sequence[Item]) -> list[exam.ExamItem]:
+    """The items as the exam's rules need them; errors are those of `exam_item`."""
+    return [exam_item(dataset, item) for item in items]
 
 
-def _exam_item(dataset: Declared, item: Item) -> exam.ExamItem:
+def exam_item(dataset: Declared, item: Item) -> exam.ExamItem:
+    """An item as the exam's rules need it.
+
+    Raises:
+        DataError: its meta lacks id_task, variant, score or type.
+    """
     task, variant, most, kind = (item.meta.get(key) for key in ("id_task", "variant", "score", "type"))
     if not (
         isinstance(task, str | int) and isinstance(variant, str | int) and isinstance(most, int) and most > 0
@@ -343,16 +359,15 @@ def metric_names(dataset: Declared, items: Sequence[Item]) -> tuple[tuple[str, .
     Raises:
         DataError: an item lacks what its metric needs.
     """
-    sheet = _Sheet(items, [], None)
     if dataset.answer.kind == "criteria":
-        groups = _groups(dataset, sheet)
+        found = groups(dataset, items)
         return (), tuple(
             group.replace("{criterion}", criterion)
-            for group in groups
+            for group in found
             for criterion in dataset.answer.criteria
         )
     if dataset.extra is None:
         return dataset.metrics, ()
     if dataset.extra.startswith("grade_norm."):
-        return dataset.metrics, tuple(exam.task_names(_exam_items(dataset, items)))
-    return dataset.metrics, tuple(_groups(dataset, sheet))
+        return dataset.metrics, tuple(exam.task_names(exam_items(dataset, items)))
+    return dataset.metrics, tuple(groups(dataset, items))

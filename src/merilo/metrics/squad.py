@@ -86,8 +86,7 @@ def f1(
         >>> f1(["Лев Толстой", "не знаю"], ["Толстой; Л. Н. Толстой", "Чехов"]).value
         0.3333333333333333
     """
-    best = [_best_f1(answer, true, separator) for answer, true in zip(answers, gold, strict=True)]
-    return _mean("f1", best, ids, clusters, seed)
+    return _mean("f1", f1_points(answers, gold, separator), ids, clusters, seed)
 
 
 def em(
@@ -107,8 +106,21 @@ def em(
         >>> em(["толстой!"], ["Толстой;Лев Толстой"]).value
         1.0
     """
-    hits = [float(_matches(answer, true, separator)) for answer, true in zip(answers, gold, strict=True)]
-    return _mean("em", hits, ids, clusters, seed)
+    return _mean("em", em_points(answers, gold, separator), ids, clusters, seed)
+
+
+def f1_points(
+    answers: Sequence[str], gold: Sequence[str], separator: str | None = ALTERNATIVES
+) -> list[float]:
+    """What each answer earns under `f1`, shape (n,): the best `token_f1` over the gold's alternatives."""
+    return [_best_f1(answer, true, separator) for answer, true in zip(answers, gold, strict=True)]
+
+
+def em_points(
+    answers: Sequence[str], gold: Sequence[str], separator: str | None = ALTERNATIVES
+) -> list[float]:
+    """What each answer earns under `em`, shape (n,): 1 where an alternative is equal, else 0."""
+    return [float(_matches(answer, true, separator)) for answer, true in zip(answers, gold, strict=True)]
 
 
 def judge(answer: str, gold: str, separator: str | None = ALTERNATIVES) -> tuple[Judgement, Judgement]:

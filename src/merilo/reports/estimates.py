@@ -1,20 +1,65 @@
-"""The crowd's figure and the single person's as JSON and as lines of text."""
+"""The estimates of a study as JSON and as lines of text."""
 
 from __future__ import annotations
 
 from math import isfinite
 
-from merilo.baselines.estimates import Figures
-from merilo.people.uncertainty.annotator_accuracy import Person
+from merilo.baselines.estimates import Bounds, Estimate, Estimates
+from merilo.metrics.score import Score
+from merilo.people.uncertainty.annotator_accuracy import Individuals, Person
+from merilo.people.uncertainty.two_way import TwoWay
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
 
 
-def crowd_summary(figures: Figures | None) -> dict[str, Json]:
-    """What stands beside a metric's value: its interval over items and annotators, and what makes it wider."""
-    if figures is None:
+def metrics_json(estimates: Estimates) -> dict[str, Json]:
+    """Every metric by name, main ones first; those that could not be computed with the reason."""
+    missing: dict[str, Json] = {
+        name: {"value": None, "n": 0, "ci95": None, "reason": reason}
+        for name, reason in estimates.missing.items()
+    }
+    return {name: _metric(one, estimates) for name, one in estimates.all().items()} | missing
+
+
+def single_person_json(estimates: Estimates) -> Json:
+    """The single person by the main metric; null where there is none."""
+    headline = estimates.headline
+    if headline is None or headline.single is None:
+        return None
+    return {"metric": headline.score.name, **_single(headline.single, estimates)}
+
+
+def _metric(estimate: Estimate, estimates: Estimates) -> dict[str, Json]:
+    content: dict[str, Json] = {**_score(estimate.score), **_crowd(estimate.crowd)}
+    if estimate.published:
+        content["by_majority_alone"] = {
+            **_score(estimate.published),
+            "ci95_items_and_annotators": interval_json(
+                estimate.published_crowd.interval if estimate.published_crowd else None
+            ),
+        }
+    if estimate.bounds:
+        content["with_dropped_items"] = _bounds(estimate.bounds)
+    if estimate.single:
+        content["single_person"] = _single(estimate.single, estimates)
+    elif estimate.no_single:
+        content["single_person"] = {"value": None, "reason": estimate.no_single}
+    return content
+
+
+def _score(score: Score) -> dict[str, Json]:
+    return {
+        "value": _number(score.value),
+        "ci95": interval_json(score.interval),
+        "n": score.n,
+        "interval": score.interval.method if score.interval else None,
+    }
+
+
+def _crowd(crowd: TwoWay | None) -> dict[str, Json]:
+    """The interval over items and annotators, and what makes it wider."""
+    if crowd is None:
         return {}
-    crowd = figures.crowd
     return {
         "ci95_items_and_annotators": interval_json(crowd.interval),
         "interval_items_and_annotators": crowd.interval.method,
@@ -27,18 +72,16 @@ def crowd_summary(figures: Figures | None) -> dict[str, Json]:
     }
 
 
-def published_summary(figures: Figures | None) -> dict[str, Json]:
-    """What stands beside the figure by majorities alone."""
-    if figures is None or figures.published is None:
-        return {}
-    return {"ci95_items_and_annotators": interval_json(figures.published.interval)}
+def _bounds(bounds: Bounds) -> dict[str, Json]:
+    return {
+        "n": bounds.n,
+        "dropped": bounds.dropped,
+        "dropped_counted_as_wrong": _number(bounds.dropped_wrong),
+        "dropped_resolved_by_plurality": _number(bounds.plurality),
+    }
 
 
-def single_summary(figures: Figures | None) -> Json:
-    """What single people reach."""
-    if figures is None:
-        return None
-    single = figures.single
+def _single(single: Individuals, estimates: Estimates) -> dict[str, Json]:
     return {
         "mean": _number(single.mean),
         "ci95": interval_json(single.interval),
@@ -50,36 +93,71 @@ def single_summary(figures: Figures | None) -> Json:
         "items": single.items,
         "min_answers": single.min_answers,
         "with_min_answers": len(single.people),
-        "best": _person(figures, single.best),
-        "worst": _person(figures, single.worst),
+        "best": _person(estimates, single.best),
+        "worst": _person(estimates, single.worst),
     }
 
 
-def lines(figures: Figures | None) -> list[tuple[str, str]]:
-    """The figures as rows of a table on the terminal: a name and its value."""
-    if figures is None:
+def lines(estimates: Estimates) -> list[tuple[str, str]]:
+    """The estimates as rows of a table on the terminal: a name and its value."""
+    rows = [row for name, one in estimates.main.items() for row in _metric_lines(name, one)]
+    rows += [(f"  {name}", _brief(one.score)) for name, one in estimates.extra.items()]
+    rows += [(name, f"not computed: {reason}") for name, reason in estimates.missing.items()]
+    return rows + _single_lines(estimates.headline)
+
+
+def _metric_lines(name: str, estimate: Estimate) -> list[tuple[str, str]]:
+    rows = [(name, _brief(estimate.score))]
+    if estimate.published:
+        rows.append(("  majorities alone", f"{_brief(estimate.published, sure=False)} (published procedure)"))
+    if crowd := estimate.crowd:
+        rows.append(
+            (
+                "  items and annotators",
+                f"{_text(crowd.interval)}  on {counted(crowd.n, 'item')}, {counted(crowd.annotators, 'annotator')}",
+            )
+        )
+    if bounds := estimate.bounds:
+        on = f"on {counted(bounds.n, 'item')}"
+        rows += [
+            (f"  {bounds.dropped} dropped as wrong", f"{bounds.dropped_wrong:.3f}  {on}"),
+            ("  dropped by plurality", f"{bounds.plurality:.3f}  {on}"),
+        ]
+    return rows
+
+
+def _single_lines(headline: Estimate | None) -> list[tuple[str, str]]:
+    if headline is None:
         return []
-    crowd, single = figures.crowd, figures.single
+    if headline.single is None:
+        return [("single person", f"not defined: {headline.no_single}")] if headline.no_single else []
+    single = headline.single
     rows = [
         (
-            "  items and annotators",
-            f"{_text(crowd.interval)}  on {crowd.n} items, {crowd.annotators} annotators",
-        ),
-        (
             "single person",
-            f"{single.mean:.3f} {_text(single.interval)}  spread {single.spread:.3f}, "
-            f"{single.annotators} annotators, {single.answers} answers",
+            f"{single.mean:.3f} {_text(single.interval)}  {counted(single.annotators, 'annotator')}, "
+            f"{counted(single.answers, 'answer')}",
         ),
+        ("  spread beyond chance", f"{single.spread:.3f} {_text(single.spread_interval)}"),
     ]
-    rows += [
+    return rows + [
         (
             f"  {name} (of {person.among})",
-            f"{person.value:.3f} {_text(person.simultaneous)}  on {person.n} items",
+            f"{person.value:.3f} {_text(person.simultaneous)}  on {counted(person.n, 'item')}",
         )
         for name, person in (("best", single.best), ("worst", single.worst))
         if person is not None
     ]
-    return rows
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun.
+
+    Example:
+        >>> counted(1, "item"), counted(2, "item")
+        ('1 item', '2 items')
+    """
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def interval_json(interval: Interval | None) -> Json:
@@ -87,17 +165,22 @@ def interval_json(interval: Interval | None) -> Json:
     return None if interval is None else [_number(interval.low), _number(interval.high)]
 
 
-def _person(figures: Figures, person: Person | None) -> Json:
+def _person(estimates: Estimates, person: Person | None) -> Json:
     if person is None:
         return None
     return {
-        "annotator": figures.name(person.annotator),
+        "annotator": estimates.name(person.annotator),
         "value": _number(person.value),
         "n": person.n,
         "ci95": interval_json(person.interval),
         "ci95_chosen_among_all": interval_json(person.simultaneous),
         "shrunk": _number(person.shrunk),
     }
+
+
+def _brief(score: Score, *, sure: bool = True) -> str:
+    interval = f" {_text(score.interval)}" if sure and score.interval else ""
+    return f"{score.value:.3f}{interval}  on {counted(score.n, 'item')}"
 
 
 def _text(interval: Interval) -> str:

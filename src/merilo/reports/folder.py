@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 import polars as pl
 
 from merilo.atomic_write import guarded
-from merilo.baselines.baseline_reader import read_crowd, read_samples
+from merilo.baselines.baseline_reader import ITEMS_FILE, read_crowd, read_samples
+from merilo.baselines.declared import consensus_scorer
 from merilo.baselines.model_comparison import ModelComparison, compare
 from merilo.baselines.model_tables import confusion_table, posterior_table
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
+from merilo.items import entry_of
 from merilo.reports.comparison import comparison_summary
 from merilo.reports.page import page
 from merilo.reports.quality import quality_table
@@ -32,7 +35,7 @@ def write_folder(
 ) -> dict[str, Json]:
     """Write everything that a baseline consists of.
 
-    `report.html`, `baseline.json`, and as CSV and Parquet: `responses` (every response and what became of it),
+    `report.html`, `baseline.json`, `items.jsonl` (the items with gold, where it is known), and as CSV and Parquet: `responses` (every response and what became of it),
     `annotators`, `consensus`, `quality` (everything known of every annotator's work), and what a model of the annotators
     says, where one was fitted: `posterior` (the probability of every label of every item) and `confusion`. In CSV, what a
     spreadsheet would run as a formula stands behind an apostrophe; Parquet keeps every text as it was.
@@ -67,19 +70,30 @@ def write_folder(
     for name, table in tables.items():
         guarded(table).write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
+    _write_items(folder, baseline)
     _write_summary(folder, content)
     comparisons: list[ModelComparison] = []
     if models:
         # The folder has a hidden name until it is whole.
         crowd = replace(read_crowd(folder), folder="this baseline")
         comparisons = compare(crowd, [read_samples(path, crowd) for path in models], force=common_items)
-        found = comparison_summary(
-            crowd, comparisons, metric=baseline.settings.metric, seed=0, forced=common_items
-        )
+        found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
         content = {**content, "models": {name: value for name, value in found.items() if name != "baseline"}}
         _write_summary(folder, content)
     (folder / "report.html").write_text(page(baseline, content, quality, comparisons), encoding="utf-8")
     return content
+
+
+def _write_items(folder: Path, baseline: Baseline) -> None:
+    """The items with gold, under the ids of the consensus: `merilo score consensus.csv --data items.jsonl` reads them."""
+    scorer = consensus_scorer(baseline.declaration, baseline.pool, baseline.gold)
+    if scorer is None or baseline.gold is None:
+        return
+    own = baseline.gold.items
+    with (folder / ITEMS_FILE).open("w", encoding="utf-8") as stream:
+        for item in scorer.items:
+            entry = entry_of(replace(item, id=own[int(item.id)].id))
+            stream.write(f"{json.dumps(entry, ensure_ascii=False)}\n")
 
 
 def _write_summary(folder: Path, content: dict[str, Json]) -> None:

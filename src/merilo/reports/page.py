@@ -11,6 +11,7 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from merilo.baselines.estimates import Estimate
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
@@ -92,6 +93,7 @@ def page(
         ways=_ways(baseline),
         way_chart=charts.stacked_bar(_ways(baseline)),
         figures=_figures(baseline),
+        headline=baseline.estimates.headline,
         control_chart=_control_chart(baseline),
         agreement_chart=_agreement_chart(baseline),
         excluded=baseline.annotators.filter("excluded")
@@ -117,6 +119,7 @@ def page(
 
 _OWN_COLUMNS: Final = frozenset({
     "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
+    "points",
 })  # fmt: skip
 
 
@@ -145,20 +148,23 @@ def _ways(baseline: Baseline) -> list[Part]:
     ]
 
 
-def _figures(baseline: Baseline) -> list[tuple[str, object, Markup]]:
-    """Each metric with its chart."""
+def _figures(baseline: Baseline) -> list[tuple[str, Estimate, Markup]]:
+    """Each main metric with its chart; the first by group where there is no main one."""
+    estimates = baseline.estimates
+    shown = estimates.main or dict(list(estimates.extra.items())[:1])
     return [
-        (name, score, charts.interval_bar(score.value, score.interval.low, score.interval.high))
-        for name, score in baseline.scores.items()
-        if score.interval is not None
+        (name, one, charts.interval_bar(one.score.value, one.score.interval.low, one.score.interval.high))
+        for name, one in shown.items()
+        if one.score.interval is not None
     ]
 
 
 def _standing_chart(baseline: Baseline, comparisons: Sequence[ModelComparison]) -> Markup | None:
     """Single people, the crowd and the models on one axis."""
-    if not comparisons or not baseline.figures:
+    headline = baseline.estimates.headline
+    if not comparisons or headline is None or headline.single is None:
         return None
-    people = [person.value for person in baseline.figures.single.people]
+    people = [person.value for person in headline.single.people]
     crowd = [score.value for score in baseline.scores.values()][:1]
     models = [(one.model, one.matches[0].difference.second) for one in comparisons if one.matches]
     return charts.standing_chart(people, crowd[0] if crowd else None, models)

@@ -9,12 +9,12 @@ from merilo.baselines.groups import Group
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
-from merilo.metrics.score import Score
+from merilo.metrics.plain_dataset import declaration_json
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.gold import Gold
 from merilo.reports.audit import audit_in_short
-from merilo.reports.estimates import crowd_summary, published_summary, single_summary
+from merilo.reports.estimates import metrics_json, single_person_json
 from merilo.reports.quality import quality_summary, sensitivity_summary
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
@@ -49,8 +49,8 @@ def summary(
         "annotators": _annotators(baseline),
         "items": _items(baseline),
         "resolved_by": resolved_by(baseline.resolved_by),
-        "metrics": {name: _metric(score, baseline) for name, score in baseline.scores.items()},
-        "single_person": single_summary(baseline.figures),
+        "metrics": metrics_json(baseline.estimates),
+        "single_person": single_person_json(baseline.estimates),
         "model": _model(baseline),
         "agreement": {
             **_coefficients(baseline.agreement),
@@ -65,6 +65,7 @@ def summary(
             for field, groups in baseline.by.items()
         },
         "cost": _cost(baseline),
+        "declaration": declaration_json(baseline.declaration),
         "gold": _gold(baseline.gold),
         "normalisation": dict(baseline.responses.renamed or {}),
         "normalisation_rules": dict(baseline.normalisation.changed),
@@ -139,31 +140,6 @@ def _items(baseline: Baseline) -> dict[str, Json]:
     }
 
 
-def _metric(score: Score, baseline: Baseline) -> dict[str, Json]:
-    content: dict[str, Json] = {
-        "value": _number(score.value),
-        "ci95": _interval(score.interval),
-        "n": score.n,
-        "interval": score.interval.method if score.interval else None,
-        **crowd_summary(baseline.figures),
-    }
-    if baseline.published:
-        content["by_majority_alone"] = {
-            "value": _number(baseline.published.value),
-            "ci95": _interval(baseline.published.interval),
-            **published_summary(baseline.figures),
-            "n": baseline.published.n,
-        }
-    if baseline.bounds:
-        content["with_dropped_items"] = {
-            "n": baseline.bounds.n,
-            "dropped": baseline.bounds.dropped,
-            "dropped_counted_as_wrong": _number(baseline.bounds.dropped_wrong),
-            "dropped_resolved_by_plurality": _number(baseline.bounds.plurality),
-        }
-    return content
-
-
 def _coefficients(agreement: Agreement) -> dict[str, Json]:
     """Coefficients with their intervals, and items by the size of their majority."""
     found: dict[str, Json] = {}
@@ -181,8 +157,7 @@ def _group(group: Group) -> dict[str, Json]:
     found: dict[str, Json] = {"items": group.items}
     if group.agreement:
         found |= {"answers": group.agreement.answers, "agreement": _coefficients(group.agreement)}
-    if group.score:
-        score = group.score
+    for score in group.scores.values():
         found[score.name] = {"value": _number(score.value), "ci95": _interval(score.interval), "n": score.n}
     return found
 

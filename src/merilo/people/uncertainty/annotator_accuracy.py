@@ -37,6 +37,7 @@ class Person:
         deviation: the standard deviation of their scores; `None` where each is 0 or 1.
         among: from how many people this one may have been chosen.
         level: the nominal coverage of the intervals.
+        bounds: between which the metric lies.
     """
 
     annotator: int
@@ -46,6 +47,7 @@ class Person:
     deviation: float | None
     among: int
     level: float = 0.95
+    bounds: tuple[float, float] = (0.0, 1.0)
 
     @property
     def interval(self) -> Interval:
@@ -60,7 +62,7 @@ class Person:
     def _interval(self, level: float) -> Interval:
         if self.deviation is None:
             return exact_interval(round(self.value * self.n), self.n, level)
-        return _student(self.value, self.deviation, self.n, level)
+        return _student(self.value, self.deviation, self.n, level, self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Individuals:
     """What single people reach.
 
     Attributes:
-        mean: what a person drawn from the crowd is expected to reach on an item drawn from the dataset.
+        mean: the metric of one answer drawn at random from those that an item got, on every item.
         interval: of the mean, over people and items together.
         spread: the standard deviation between people's true figures; what chance adds to it is taken out.
         spread_interval: of the spread.
@@ -119,23 +121,28 @@ def individuals(
     votes: Votes,
     score: FloatArray,
     *,
+    own: FloatArray | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
     min_answers: int = MIN_ANSWERS,
     level: float = 0.95,
 ) -> Individuals:
     """What single people reach, however unequally many items each of them answered.
 
-    The mean weighs a person by 1 / (s² + e² / n): everybody alike where people differ more than chance does (s²), by
-    the number of their answers n where they do not. Its variance adds what people, items and the rest contribute
-    (`components`), its interval is Wilson's with as many items as this variance is worth, and Student's quantile.
+    The mean is that of one answer drawn at random for every item: each item counts once, and its answers share it. It is
+    the number to set beside a model that answers every item once. Its variance adds what people, items and the rest
+    contribute (`components`); its interval is Wilson's with as many items as this variance is worth, and Student's quantile.
 
     Args:
         votes: the answers.
-        score: shape (n,), what each answer scores by itself, in [0, 1].
+        score: shape (n,), what each answer scores by itself; for macro F1 and correlations its influence, the mean of
+            which is the metric (`merilo.metrics.worth`).
+        own: shape (n,), what each answer adds to the metric of its own annotator; `score` when not given.
+        bounds: between which the metric lies.
         min_answers: with fewer answers nobody is named best or worst.
         level: the nominal coverage, in (0, 1).
 
     Returns:
-        The figures.
+        The mean, the spread between people, and everybody with enough answers.
 
     Raises:
         DataError: there are no answers.
@@ -153,27 +160,63 @@ def individuals(
     """
     if not len(votes):
         raise DataError("there are no answers with gold: single people have no figure")
-    answered = np.bincount(votes.annotator, minlength=votes.annotators).astype(np.float64)
-    sums = np.bincount(votes.annotator, weights=score, minlength=votes.annotators)
-    present = np.flatnonzero(answered)
-    n, means = answered[present], sums[present] / answered[present]
     parts = components(votes, score)
-    chance = parts.item + parts.rest
-    weight = 1 / (parts.person + chance / n) if parts.person + chance > 0 else n
-    weight = weight / weight.sum()
-    mean = float(weight @ means)
+    each = drawn_answer(votes)
+    mean = float(each @ score)
     spread, spread_interval = _spread(votes, score, parts, level)
     return Individuals(
         mean,
-        _mean_interval(votes, weight, mean, parts, level=level),
+        _mean_interval(votes, each, mean, parts, bounds=bounds, level=level),
         spread,
         spread_interval,
-        present.shape[0],
+        int(np.unique(votes.annotator).shape[0]),
         len(votes),
         int(np.unique(votes.item).shape[0]),
         min_answers,
-        _people(votes, score, mean, parts, min_answers=min_answers, level=level),
+        _people(
+            votes,
+            score if own is None else own,
+            mean,
+            parts,
+            bounds=bounds,
+            min_answers=min_answers,
+            level=level,
+        ),
     )
+
+
+def drawn_answer(votes: Votes) -> FloatArray:
+    """The weight of each answer, shape (n,), when one is drawn for every item: they sum to 1, those of an item alike."""
+    overlap = np.bincount(votes.item, minlength=votes.items)
+    items = max(int((overlap > 0).sum()), 1)
+    return np.asarray(1.0 / (overlap[votes.item] * items))
+
+
+def mean_variance(votes: Votes, each: FloatArray, parts: Components) -> tuple[float, float]:
+    """The variance of a weighted mean of answers over other people and other items, and its degrees of freedom.
+
+    Few people say little about how people differ, so their part of the variance decides the degrees of freedom.
+
+    Args:
+        votes: the answers.
+        each: shape (n,), the weights, which sum to 1.
+        parts: the variance components of what is averaged.
+
+    References:
+        F. Satterthwaite (1946), An approximate distribution of estimates of variance components. Biometrics 2, 110-114.
+    """
+    of_person = np.bincount(votes.annotator, weights=each, minlength=votes.annotators)
+    of_item = np.bincount(votes.item, weights=each, minlength=votes.items)
+    answered = np.bincount(votes.annotator, minlength=votes.annotators)
+    people, items = 1 / float(of_person @ of_person), int((of_item > 0).sum())
+    by_person = parts.person * float(of_person @ of_person)
+    by_item = parts.item * float(of_item @ of_item)
+    by_rest = parts.rest * float(each @ each)
+    variance = by_person + by_item + by_rest
+    present = answered > 0
+    noise = parts.rest * float((of_person[present] ** 2 / answered[present]).sum())
+    doubt = (by_person + noise) ** 2 / max(people - 1, 1) + by_item**2 / max(items - 1, 1)
+    return variance, variance**2 / doubt if doubt > 0 else float(len(votes))
 
 
 def components(votes: Votes, score: FloatArray) -> Components:
@@ -243,30 +286,34 @@ def standings(values: Sequence[float], rivals: Sequence[float]) -> tuple[float, 
 
 
 def _mean_interval(
-    votes: Votes, weight: FloatArray, mean: float, parts: Components, *, level: float
+    votes: Votes,
+    each: FloatArray,
+    mean: float,
+    parts: Components,
+    *,
+    bounds: tuple[float, float],
+    level: float,
 ) -> Interval:
-    """The interval of a weighted mean of people's means."""
-    answered = np.bincount(votes.annotator, minlength=votes.annotators)
-    present = answered > 0
-    each = np.zeros(votes.annotators)
-    each[present] = weight / answered[present]
-    of_answer = each[votes.annotator]
-    of_item = np.bincount(votes.item, weights=of_answer, minlength=votes.items)
-    by_person = parts.person * float(weight @ weight)
-    by_item = parts.item * float(of_item @ of_item)
-    by_rest = parts.rest * float(of_answer @ of_answer)
-    variance = by_person + by_item + by_rest
-    people, items = 1 / float(weight @ weight), int((of_item > 0).sum())
-    # Few people say little about how people differ, so their part of the variance decides the degrees of freedom.
-    from_people = by_person + parts.rest * float(weight @ each[present])
-    doubt = from_people**2 / max(people - 1, 1) + by_item**2 / max(items - 1, 1)
-    freedom = variance**2 / doubt if doubt > 0 else float(len(votes))
-    effective = mean * (1 - mean) / variance if variance > 0 and 0 < mean < 1 else float(items)
-    return _wilson(mean, effective, level, freedom, "variance components of people and items (Wilson's form)")
+    """The interval of a weighted mean of answers."""
+    low, width = bounds[0], bounds[1] - bounds[0]
+    variance, freedom = mean_variance(votes, each, parts)
+    p = min(max((mean - low) / width, 0.0), 1.0)
+    items = float(np.unique(votes.item).shape[0])
+    effective = p * (1 - p) * width**2 / variance if variance > 0 and 0 < p < 1 else items
+    method = "variance components of people and items (Wilson's form)"
+    found = _wilson(p, effective, level, freedom, method)
+    return Interval(low + width * found.low, low + width * found.high, level, method)
 
 
 def _people(
-    votes: Votes, score: FloatArray, mean: float, parts: Components, *, min_answers: int, level: float
+    votes: Votes,
+    score: FloatArray,
+    mean: float,
+    parts: Components,
+    *,
+    bounds: tuple[float, float],
+    min_answers: int,
+    level: float,
 ) -> tuple[Person, ...]:
     """Everybody with enough answers, from the worst to the best."""
     answered = np.bincount(votes.annotator, minlength=votes.annotators)
@@ -284,7 +331,7 @@ def _people(
         )
         pull = parts.person / (parts.person + chance / n) if parts.person > 0 else 0.0
         shrunk = mean + pull * (value - mean)
-        people.append(Person(code, n, value, shrunk, deviation, chosen.shape[0], level))
+        people.append(Person(code, n, value, shrunk, deviation, chosen.shape[0], level, bounds))
     return tuple(sorted(people, key=lambda person: (person.value, person.n, -person.annotator)))
 
 
@@ -322,12 +369,13 @@ def _excess(values: FloatArray) -> float:
     return max(float((centred**4).mean()) / second**2 - 3, 0.0) if second > 1e-12 else 0.0
 
 
-def _student(value: float, deviation: float, n: int, level: float) -> Interval:
-    """Student's interval of a mean of scores in [0, 1]; of one answer nothing is known."""
+def _student(value: float, deviation: float, n: int, level: float, bounds: tuple[float, float]) -> Interval:
+    """Student's interval of a mean of scores within bounds; of one answer nothing is known."""
+    low, high = bounds
     if n < 2:
-        return Interval(0.0, 1.0, level, "Student")
+        return Interval(low, high, level, "Student")
     reach = student_quantile((1 + level) / 2, n - 1) * deviation / sqrt(n)
-    return Interval(max(0.0, value - reach), min(1.0, value + reach), level, "Student")
+    return Interval(max(low, value - reach), min(high, value + reach), level, "Student")
 
 
 def _wilson(p: float, n: float, level: float, freedom: float, method: str) -> Interval:

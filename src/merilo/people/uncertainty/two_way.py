@@ -90,6 +90,7 @@ def two_way(
     weight: FloatArray | None = None,
     unseen: FloatArray | None = None,
     value: float | None = None,
+    alike: float | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
     resamples: int = RESAMPLES,
@@ -112,6 +113,8 @@ def two_way(
         weight: shape (n,), above 0, what each answer weighs; 1 each when not given. With `min_votes` there is none.
         unseen: shape (items,), what each item would score with a label that nobody gave it; the least worth when not given.
         value: the published figure, where ties were broken in a way of their own; the figure of the rule otherwise.
+        alike: how many right-or-wrong items the figure is worth where every item scores alike; the scored ones when not
+            given. Macro F1 with rare labels is worth fewer.
         bounds: between which the metric lies: (0, 1), or (-1, 1) for correlations.
         level: the nominal coverage, in (0, 1).
         resamples: how many bootstrap samples to draw.
@@ -154,7 +157,8 @@ def two_way(
     total = item_variance + shared
     freedom = total**2 / (item_variance**2 / max(n - 1, 1) + freedom_cost)
     p = min(max((figure - low) / width, 0.0), 1.0)
-    effective = _items_worth(influence, p, width) / effect
+    bounded = worth.size == 0 or (float(worth.min()) >= low - _EQUAL and float(worth.max()) <= high + _EQUAL)
+    effective = _items_worth(influence, p, width, n if alike is None else alike, bounded=bounded) / effect
     t = student_quantile((1 + level) / 2, max(freedom, 1.0))
     bottom, top = _wilson(p, effective, t)
     people = int(np.unique(votes.annotator).shape[0])
@@ -326,10 +330,17 @@ def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, 
     return shared, present / items * scale, float(variances @ variances) * people / (people - 1)
 
 
-def _items_worth(influence: Influence, p: float, width: float) -> float:
-    """How many right-or-wrong items the scored ones are worth: their number, or more where scores lie between."""
+def _items_worth(influence: Influence, p: float, width: float, alike: float, *, bounded: bool) -> float:
+    """How many right-or-wrong items the scored ones are worth: as many as would vary as much as the figure does.
+
+    Scores within the bounds are worth at least their number. Influences on macro F1 or a correlation reach beyond the
+    bounds, and the items are then worth fewer.
+    """
     square = float(influence.item @ influence.item) / influence.item.shape[0] ** 2 / width**2
-    return max(float(influence.scored), p * (1 - p) / square) if square > 0 else float(influence.scored)
+    if square <= 0 or not 0 < p < 1:
+        return max(min(alike, float(influence.scored)), 1.0)
+    worth = p * (1 - p) / square
+    return max(worth, float(influence.scored) if bounded else 1.0)
 
 
 def _wilson(p: float, n: float, t: float) -> tuple[float, float]:

@@ -1,0 +1,210 @@
+"""Where a consensus meets gold: its labels become answers by item, and the one scorer scores them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.items import Item
+from merilo.metrics.answers import Given
+from merilo.metrics.plain_dataset import PlainDataset
+from merilo.metrics.score import Score
+from merilo.metrics.scoring import Declared, Scores, score
+from merilo.metrics.worth import TASK, Part, Worth, parts, points, worth
+from merilo.people.aggregation import NO_LABEL, Consensus
+from merilo.people.votes import Encoding, Votes
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsensusScorer:
+    """Scores what people decided by the metrics that a dataset declares.
+
+    Attributes:
+        dataset: the declaration.
+        items: the items with gold, known by their numbers in the pool.
+        codes: shape (items,), the codes of these items in the pool's votes.
+        labels: the labels' texts by code.
+    """
+
+    dataset: Declared
+    items: tuple[Item, ...]
+    codes: NDArray[np.int64]
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, dataset: Declared, encoding: Encoding, gold: Mapping[int, Item]) -> ConsensusScorer:
+        """Bring the items with gold and the votes' codes together.
+
+        Args:
+            dataset: the declaration.
+            encoding: the pool's votes; its items are numbers.
+            gold: the number of an item -> the item with its gold answer.
+        """
+        numbers = [int(number) for number in encoding.items]
+        known = [(code, number) for code, number in enumerate(numbers) if number in gold]
+        items = tuple(_numbered(gold[number], number) for _, number in known)
+        codes = np.array([code for code, _ in known], dtype=np.int64)
+        return cls(dataset, items, codes, tuple(map(str, encoding.labels)))
+
+    def answers(self, consensus: Consensus) -> dict[int | str, Given]:
+        """The consensus as answers by item; items without a label have none."""
+        label = consensus.label[self.codes]
+        return {
+            item.id: self._given(self.labels[code])
+            for item, code in zip(self.items, label.tolist(), strict=True)
+            if code != NO_LABEL
+        }
+
+    def scores(self, consensus: Consensus) -> Scores:
+        """All metrics of a consensus, each with its interval over items."""
+        return score(self.dataset, self.items, self.answers(consensus))
+
+    def main_scores(self, consensus: Consensus) -> dict[str, Score]:
+        """The declared metrics alone, those that could be computed; empty where no item has a label."""
+        answers = self.answers(consensus)
+        if not answers:
+            return {}
+        if self.dataset.answer.kind == "criteria":
+            return dict(self.scores(consensus).extra)
+        only = PlainDataset(self.dataset.name, self.dataset.metrics, self.dataset.answer)
+        return dict(score(only, self.items, answers).main)
+
+    def on(self, numbers: Collection[int]) -> ConsensusScorer:
+        """The same scorer on some of the items, given by their numbers."""
+        wanted = set(numbers)
+        rows = [row for row, item in enumerate(self.items) if item.id in wanted]
+        return replace(self, items=tuple(self.items[row] for row in rows), codes=self.codes[rows])
+
+    def headline(self, consensus: Consensus) -> Score | None:
+        """The main metric alone; `None` where it cannot be computed or no item has a label."""
+        answers = self.answers(consensus)
+        if not answers:
+            return None
+        dataset = self.dataset
+        if dataset.answer.kind != "criteria":
+            dataset = PlainDataset(dataset.name, dataset.metrics[:1], dataset.answer)
+        return next(iter(score(dataset, self.items, answers).all().values()), None)
+
+    def parts(self) -> tuple[list[Part], list[Part]]:
+        """The main and the extra scores with the places of their items."""
+        return parts(self.dataset, self.items)
+
+    def share_earned(self, consensus: Consensus) -> dict[int | str, float]:
+        """What the consensus earns on each item, from 0 to 1; empty where items are not judged one by one."""
+        form = self.dataset.answer
+        if form.kind in {"criteria", "program"}:
+            return {}
+        metric = TASK if "grade_norm" in self.dataset.metrics else "em" if form.kind == "text" else "acc"
+        given = self.answers(consensus)
+        answered = [item for item in self.items if item.id in given]
+        part = Part(metric, metric, ())
+        earned = points(self.dataset, part, answered, [str(given[item.id]) for item in answered])
+        return {item.id: share for item, share in zip(answered, earned.tolist(), strict=True)}
+
+    def with_blanks(self, part: Part, consensus: Consensus) -> float:
+        """A main metric with undecided items left unanswered."""
+        given = self.answers(consensus)
+        items = [self.items[row] for row in part.rows]
+        filled: dict[int | str, Given] = {item.id: given.get(item.id, self._given("")) for item in items}
+        only = PlainDataset(self.dataset.name, (part.metric,), self.dataset.answer)
+        return score(only, items, filled).main[part.name].value
+
+    def pairs(self, votes: Votes, *consensus: Consensus) -> Pairs:
+        """The distinct pairs of an item with gold and an answer that it got, or that a consensus gives it."""
+        place = np.full(votes.items, -1, dtype=np.int64)
+        place[self.codes] = np.arange(len(self.codes))
+        width = max(votes.labels, 1)
+        given = place[votes.item] * width + votes.label
+        decided = [one.label[self.codes].astype(np.int64) for one in consensus]
+        reached = [np.flatnonzero(label != NO_LABEL) * width + label[label != NO_LABEL] for label in decided]
+        inside = place[votes.item] >= 0
+        cells = np.unique(np.concatenate([given[inside], *reached]))
+        pair_of_vote = np.full(len(votes), -1, dtype=np.int64)
+        pair_of_vote[inside] = np.searchsorted(cells, given[inside])
+        return Pairs(cells // width, cells % width, pair_of_vote, self.codes)
+
+    def worth(self, part: Part, pairs: Pairs, weight: FloatArray) -> Worth:
+        """What each pair is worth to a score, taken at the answers that the weights choose.
+
+        Args:
+            part: the score.
+            pairs: items and answers.
+            weight: shape (pairs,); see `merilo.metrics.worth.worth`.
+
+        Returns:
+            The worth, `answer` of shape (pairs,) and `unseen` of shape (items,); 0 outside the part.
+        """
+        inside = np.flatnonzero(pairs.inside(part))
+        found = worth(
+            self.dataset,
+            part,
+            self.items,
+            place=pairs.place[inside],
+            answers=[self.labels[code] for code in pairs.label[inside].tolist()],
+            weight=weight[inside],
+        )
+        answer = np.zeros(len(pairs))
+        answer[inside] = found.answer
+        return replace(found, answer=answer)
+
+    def _given(self, label: str) -> Given:
+        """A label as an answer; one label answers the question by every criterion alike."""
+        form = self.dataset.answer
+        return dict.fromkeys(form.criteria, label) if form.kind == "criteria" else label
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Distinct pairs of an item with gold and an answer.
+
+    Attributes:
+        place: shape (pairs,), the item's place among the scorer's items, ascending.
+        label: shape (pairs,), the answer's code.
+        pair_of_vote: shape (n,), the pair of each vote; -1 where its item has no gold.
+        codes: shape (items,), the codes of the scorer's items.
+    """
+
+    place: NDArray[np.int64]
+    label: NDArray[np.int64]
+    pair_of_vote: NDArray[np.int64]
+    codes: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return int(self.place.shape[0])
+
+    def inside(self, part: Part) -> NDArray[np.bool_]:
+        """Which pairs belong to a part, shape (pairs,)."""
+        member = np.zeros(len(self.codes), dtype=np.bool_)
+        member[list(part.rows)] = True
+        return np.asarray(member[self.place])
+
+    def votes_of(self, part: Part) -> NDArray[np.bool_]:
+        """Which votes belong to a part, shape (n,)."""
+        if not len(self):
+            return np.zeros(self.pair_of_vote.shape, dtype=np.bool_)
+        return np.asarray((self.pair_of_vote >= 0) & self.inside(part)[self.pair_of_vote])
+
+    def chosen(self, consensus: Consensus) -> FloatArray:
+        """Weight 1 on the pairs that a consensus chose, shape (pairs,)."""
+        return np.asarray(consensus.label[self.codes[self.place]] == self.label, dtype=np.float64)
+
+    def leading(self, votes: Votes, places: NDArray[np.int64]) -> FloatArray:
+        """For the items at some places, equal weights that sum to 1 on the answers with most votes, shape (pairs,)."""
+        given = self.pair_of_vote[self.pair_of_vote >= 0]
+        count = np.bincount(given, minlength=len(self))
+        most = np.zeros(len(self.codes), dtype=np.int64)
+        np.maximum.at(most, self.place, count)
+        first = (count == most[self.place]) & (count > 0) & np.isin(self.place, places)
+        shared = np.bincount(self.place[first], minlength=len(self.codes))
+        weight = np.zeros(len(self))
+        weight[first] = 1.0 / shared[self.place[first]]
+        return weight
+
+
+def _numbered(item: Item, number: int) -> Item:
+    return item if item.id == number else replace(item, id=number)

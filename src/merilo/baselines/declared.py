@@ -1,0 +1,79 @@
+"""What a study's dataset declares of its answers, and the scorer that follows from it and from the gold answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.settings import Settings
+from merilo.datasets.declaration import Dataset
+from merilo.errors import UsageError
+from merilo.items import Item
+from merilo.metrics.plain_dataset import PlainDataset, undeclared, with_metric
+from merilo.metrics.scoring import RATED
+from merilo.people.decision import PoolVotes
+from merilo.people.gold import Gold
+from merilo.responses import Responses
+
+#: Kinds of answers that are labels: the gold answer takes the spelling that the study's answers have.
+_LABELS: Final = frozenset({"label", "choice", "integer"})
+
+
+def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
+    """The dataset as the scorer knows it, with the metric that the settings ask for in the first place.
+
+    Args:
+        dataset: the declaration; `None` where the study is of no declared dataset.
+        settings: the metric and the alternatives.
+
+    Raises:
+        UsageError: the metric does not fit the answers, alternatives are given twice, or the answers are programs.
+    """
+    if dataset is None:
+        return undeclared(settings.metric or "acc", settings.alternatives)
+    if dataset.answer.kind == "program":
+        raise UsageError(
+            f"answers to {dataset.title} are programs, which are scored by running them: write them to a file of one "
+            "JSON object a line with task_id, completion and annotator, and use merilo code score FILE --data ITEMS"
+        )
+    if settings.alternatives is not None:
+        raise UsageError(f"--alternatives: {dataset.title} declares how its gold answers list alternatives")
+    plain = PlainDataset(dataset.name, dataset.metrics, dataset.answer, dataset.extra)
+    return plain if settings.metric is None else with_metric(plain, settings.metric)
+
+
+def consensus_scorer(dataset: PlainDataset, pool: PoolVotes, gold: Gold | None) -> ConsensusScorer | None:
+    """The scorer of a study's consensus; `None` without gold, or where its metrics need more than the answers."""
+    if gold is None or set(dataset.metrics) <= set(RATED):
+        return None
+    items: Mapping[int, Item] = gold.items
+    if dataset.answer.kind in _LABELS:
+        items = {
+            number: replace(items[number], outputs=text)
+            for number, text in gold.answers.select("item", "gold").iter_rows()
+        }
+    return ConsensusScorer.of(dataset, pool.everyone, items)
+
+
+def without_scorer(dataset: PlainDataset, gold: Gold | None) -> dict[str, str]:
+    """Why metrics are missing although there is gold: metric -> reason."""
+    if gold is None:
+        return {}
+    reason = f"needs the sentences and three questions about them: merilo recipe run {dataset.name}"
+    return dict.fromkeys(dataset.metrics, reason)
+
+
+def question_types(responses: Responses, gold: Gold | None) -> dict[int, str]:
+    """Item's number -> type of its question, where the gold's file or the pool says it (the exam's questions)."""
+    types = {}
+    if "type" in responses.fields:
+        types = {
+            int(number): str(kind)
+            for number, kind in responses.items.select("item", "type").drop_nulls().iter_rows()
+        }
+    for number, item in (gold.items if gold else {}).items():
+        if isinstance(kind := item.meta.get("type"), str):
+            types[number] = kind
+    return types

@@ -1,0 +1,166 @@
+"""A dataset as the scorer needs it, for answers whose dataset is not in the catalogue or is read back from a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from merilo.errors import DataError, UsageError
+from merilo.items import Item
+from merilo.metrics.answers import AnswerForm
+from merilo.strict_json import Json
+
+#: Metrics that need nothing but labels: the answer's and the gold answer's.
+LABEL_METRICS: Final = ("acc", "em", "f1_macro", "mcc", "f1")
+
+#: Kind of answer -> metrics that fit it.
+_FITTING: Final[Mapping[str, tuple[str, ...]]] = {
+    "label": LABEL_METRICS,
+    "choice": ("acc", "em", "f1_macro", "mcc"),
+    "integer": ("acc", "em"),
+    "text": ("f1", "em", "acc"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlainAnswer:
+    """What an answer looks like; see `merilo.metrics.answers.AnswerForm`."""
+
+    kind: str = "label"
+    labels: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    alternatives: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDataset:
+    """A dataset's name, metrics and answers, without its prompts; see `merilo.metrics.scoring.Declared`.
+
+    Attributes:
+        name: the dataset's name; empty where it has none.
+        metrics: names of metrics, the main one first.
+        answer: what an answer looks like.
+        extra: the name of the metric by group, the group's fields in braces: `acc.{domain}`.
+    """
+
+    name: str
+    metrics: tuple[str, ...]
+    answer: AnswerForm
+    extra: str | None = None
+
+    def group(self, item: Item) -> str | None:
+        """The name of the metric of the item's own group; `None` where there are no groups."""
+        return group_name(self.extra, item)
+
+    def results(self, item: Item) -> Sequence[str]:
+        """Programs are not scored without their dataset.
+
+        Raises:
+            DataError: always.
+        """
+        raise DataError(f"item {item.id!r}: programs are scored with their dataset's declaration")
+
+
+def group_name(template: str | None, item: Item) -> str | None:
+    """Fill the fields of an item into the name of its group's metric.
+
+    Args:
+        template: the name with fields of `inputs` or `meta` in braces, or `None`.
+        item: the item. A field that it does not have stays in braces.
+
+    Example:
+        >>> group_name("acc.{domain}", Item(1, "", "", meta={"domain": "anatomy"}))
+        'acc.anatomy'
+    """
+    if template is None:
+        return None
+    known = {**(item.inputs if isinstance(item.inputs, Mapping) else {}), **item.meta}
+    return re.sub(r"\{(\w+)\}", lambda found: str(known.get(found[1], found[0])), template)
+
+
+def undeclared(metric: str = "acc", alternatives: str | None = None) -> PlainDataset:
+    """The declaration for labels of no declared dataset.
+
+    Args:
+        metric: one of `LABEL_METRICS`.
+        alternatives: what divides several right answers inside a gold text; answers are then free texts.
+
+    Raises:
+        UsageError: the metric needs more than labels.
+
+    Example:
+        >>> undeclared("f1", ";").answer.kind
+        'text'
+    """
+    if metric not in LABEL_METRICS:
+        raise UsageError(
+            f"the metric '{metric}' needs a dataset; without one there are {', '.join(LABEL_METRICS)}"
+        )
+    if alternatives is not None and metric not in _FITTING["text"]:
+        raise UsageError(f"{metric} takes one gold answer an item, and alternatives were given")
+    kind = "text" if metric == "f1" or alternatives is not None else "label"
+    return PlainDataset("", (metric,), PlainAnswer(kind, alternatives=alternatives))
+
+
+def with_metric(dataset: PlainDataset, metric: str) -> PlainDataset:
+    """The same dataset with a metric in the first place.
+
+    Raises:
+        UsageError: the metric does not fit the dataset's answers; the message names those that do.
+    """
+    fitting = tuple(dict.fromkeys((*dataset.metrics, *_FITTING.get(dataset.answer.kind, ()))))
+    if metric not in fitting or dataset.answer.kind == "criteria":
+        fit = ", ".join(dataset.metrics if dataset.answer.kind == "criteria" else fitting)
+        raise UsageError(
+            f"the metric '{metric}' does not fit the answers of {dataset.name} (there are: {fit})"
+        )
+    return PlainDataset(
+        dataset.name,
+        tuple(dict.fromkeys((metric, *dataset.metrics))),
+        dataset.answer,
+        dataset.extra,
+    )
+
+
+def declaration_json(dataset: PlainDataset) -> dict[str, Json]:
+    """The declaration as JSON; `read_declaration_json` reads it back."""
+    answer = dataset.answer
+    return {
+        "name": dataset.name,
+        "metrics": list(dataset.metrics),
+        "extra": dataset.extra,
+        "answer": {
+            "kind": answer.kind,
+            "labels": list(answer.labels),
+            "criteria": list(answer.criteria),
+            "alternatives": answer.alternatives,
+        },
+    }
+
+
+def read_declaration_json(content: Json) -> PlainDataset | None:
+    """The declaration that `declaration_json` wrote; `None` where the content is no such declaration."""
+    answer = content.get("answer") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(answer, dict):
+        return None
+    metrics, extra, alternatives = content.get("metrics"), content.get("extra"), answer.get("alternatives")
+    if not isinstance(metrics, list) or not metrics:
+        return None
+
+    def texts(name: str) -> tuple[str, ...]:
+        value = answer.get(name) if isinstance(answer, dict) else None
+        return tuple(map(str, value)) if isinstance(value, list) else ()
+
+    return PlainDataset(
+        str(content.get("name") or ""),
+        tuple(map(str, metrics)),
+        PlainAnswer(
+            str(answer.get("kind")),
+            texts("labels"),
+            texts("criteria"),
+            alternatives if isinstance(alternatives, str) else None,
+        ),
+        extra if isinstance(extra, str) else None,
+    )

@@ -1,0 +1,264 @@
+"""What single answers are worth to a metric: the parts of a score, answer by answer.
+
+A mean over items is the sum of what each answer earns. Macro F1 and Matthews correlation are not; to first order they are
+the sum of each answer's influence on them (the von Mises expansion), which is what an interval over items and annotators
+needs. Both are given in one form here, so that the code that resamples people knows nothing of metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.items import Item
+from merilo.metrics import classification, exam, squad
+from merilo.metrics.scoring import Declared, exam_item, exam_items, gold_label, groups
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: Metrics that are a mean over items of what each answer earns.
+MEANS: Final = ("acc", "em", "f1", "grade_norm")
+
+#: Metrics made of all labels together.
+OF_LABELS: Final = ("f1_macro", "mcc")
+
+#: The metric of a part `grade_norm.task...`: the mean share of the task's points.
+TASK: Final = "task"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One named score and the items that it is made of.
+
+    Attributes:
+        name: the score's name: "acc", "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
+        metric: how it is computed: one of `MEANS`, `OF_LABELS` or `TASK`.
+        rows: the places of its items in the list of items.
+        criterion: the key of the gold's dictionary, where the gold has one label a criterion.
+    """
+
+    name: str
+    metric: str
+    rows: tuple[int, ...]
+    criterion: str | None = None
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the score is a mean over items."""
+        return self.metric not in OF_LABELS
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which values the metric lies."""
+        return (-1.0, 1.0) if self.metric == "mcc" else (0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What answers are worth to a score.
+
+    Attributes:
+        value: the metric of the answers that the worth was taken at (`weight` below).
+        answer: shape (n,), what an item would contribute were this answer given to it; the mean over the items of the
+            answers it was taken at is `value`.
+        unseen: shape (items,), the same for an answer that nobody gave.
+        alike: how many right-or-wrong items the score is worth where every answer is right or every answer wrong.
+    """
+
+    value: float
+    answer: FloatArray
+    unseen: FloatArray
+    alike: float
+
+
+def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[Part], list[Part]]:
+    """The main and the extra scores that `merilo.metrics.scoring.score` gives, with their items.
+
+    Metrics that need more than an answer's text (programs, classifiers) are left out.
+
+    Args:
+        dataset: the declaration.
+        items: the items with gold.
+
+    Returns:
+        The main parts in the declared order, and those by group.
+    """
+    if dataset.answer.kind == "criteria":
+        named = [
+            Part(group.replace("{criterion}", criterion), "mcc", tuple(rows), criterion)
+            for group, rows in groups(dataset, items).items()
+            for criterion in dataset.answer.criteria
+        ]
+        return [], named
+    everything = tuple(range(len(items)))
+    main = [
+        Part(metric, metric, _sat_rows(dataset, items) if metric == "grade_norm" else everything)
+        for metric in dataset.metrics
+        if metric in MEANS or metric in OF_LABELS
+    ]
+    if dataset.extra is None:
+        return main, []
+    metric = dataset.extra.partition(".")[0]
+    if metric == "grade_norm":
+        by_task: dict[str, list[int]] = {}
+        for row in _sat_rows(dataset, items):
+            by_task.setdefault(str(items[row].meta.get("id_task")), []).append(row)
+        named = [Part(f"grade_norm.task{task}", TASK, tuple(rows)) for task, rows in by_task.items()]
+        return main, named
+    return main, [Part(name, metric, tuple(rows)) for name, rows in groups(dataset, items).items()]
+
+
+def _sat_rows(dataset: Declared, items: Sequence[Item]) -> tuple[int, ...]:
+    """The items of complete variants of the exam."""
+    complete = exam.complete_variants(exam_items(dataset, items))
+    inside = {item.id for members in complete.values() for item in members}
+    return tuple(row for row, item in enumerate(items) if item.id in inside)
+
+
+def points(dataset: Declared, part: Part, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
+    """What each answer earns under a metric that is a mean over items.
+
+    Args:
+        dataset: the declaration.
+        part: the score; `part.is_mean` must hold.
+        items: shape (n,), the item that each answer belongs to; items may repeat.
+        answers: shape (n,).
+
+    Returns:
+        Shape (n,). For `grade_norm` the points times 30 / 34, so that the mean over a variant's items is its grade.
+    """
+    if part.metric in {"grade_norm", TASK}:
+        graded = [exam_item(dataset, item) for item in items]
+        earned = [exam.points(item, answer) for item, answer in zip(graded, answers, strict=True)]
+        if part.metric == TASK:
+            return np.array([got / item.most for got, item in zip(earned, graded, strict=True)])
+        return np.array(earned, dtype=np.float64) * (exam.VARIANT_ITEMS / exam.VARIANT_POINTS)
+    gold, separator = [gold_label(item, part.criterion) for item in items], dataset.answer.alternatives
+    if dataset.answer.kind == "text" and part.metric in {"f1", "em"}:
+        rule = squad.f1_points if part.metric == "f1" else squad.em_points
+        return np.array(rule(answers, gold, separator))
+    return np.array(classification.hits(answers, gold, separator))
+
+
+def worth(
+    dataset: Declared,
+    part: Part,
+    items: Sequence[Item],
+    *,
+    place: IntArray,
+    answers: Sequence[str],
+    weight: FloatArray,
+) -> Worth:
+    """What each answer is worth to a score, taken at the answers that the weights choose.
+
+    Args:
+        dataset: the declaration.
+        part: the score.
+        items: the items that `place` counts.
+        place: shape (n,), the place of each answer's item in `items`; an item may have several answers.
+        answers: shape (n,).
+        weight: shape (n,), 0 or more: how far each answer stands in its item's place; 1 on the consensus and 0 elsewhere
+            for the score of a consensus, 1 / (answers of the item) for that of an answer drawn at random.
+
+    References:
+        R. von Mises (1947), On the asymptotic distribution of differentiable statistical functions. Annals of
+        Mathematical Statistics 18, 309-348.
+
+    Example:
+        >>> from merilo.metrics.plain_dataset import undeclared
+        >>> items = [Item(1, "", "", "a"), Item(2, "", "", "b")]
+        >>> answers, weight = ["a", "b", "b"], np.array([0.5, 0.5, 1.0])
+        >>> part, place = Part("acc", "acc", (0, 1)), np.array([0, 0, 1])
+        >>> found = worth(undeclared(), part, items, place=place, answers=answers, weight=weight)
+        >>> found.value, found.answer.tolist()
+        (0.75, [1.0, 0.0, 1.0])
+    """
+    total = float(weight.sum())
+    if part.is_mean:
+        earned = points(dataset, part, [items[row] for row in place.tolist()], answers)
+        value = float(earned @ weight) / total if total > 0 else 0.0
+        return Worth(value, earned, np.zeros(len(items)), total)
+    codes: dict[str, int] = {}
+    gold = np.array(
+        [codes.setdefault(gold_label(item, part.criterion), len(codes)) for item in items], dtype=np.int64
+    )
+    given = np.array([codes.setdefault(answer, len(codes)) for answer in answers], dtype=np.int64)
+    table = _Table(gold, gold[place], given, weight / total if total > 0 else weight, len(codes), total)
+    return _f1_worth(table) if part.metric == "f1_macro" else _mcc_worth(table)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Gold labels of items, and the weighted pairs of gold and answer.
+
+    Attributes:
+        gold: shape (items,).
+        true: shape (n,), the gold label of each answer's item.
+        given: shape (n,), the label of each answer.
+        share: shape (n,), the answers' weights, which sum to 1.
+        labels: how many labels there are.
+        total: what the weights summed to: how many items the score is of.
+    """
+
+    gold: IntArray
+    true: IntArray
+    given: IntArray
+    share: FloatArray
+    labels: int
+    total: float
+
+    def of_gold(self) -> FloatArray:
+        """The share of items with each gold label, shape (labels,)."""
+        return np.bincount(self.true, self.share, self.labels).astype(np.float64)
+
+    def of_answers(self) -> FloatArray:
+        """The share of answers with each label, shape (labels,)."""
+        return np.bincount(self.given, self.share, self.labels).astype(np.float64)
+
+
+def _f1_worth(table: _Table) -> Worth:
+    """Macro F1: an item of gold g answered a adds (2 [g = a] / b_g - F_g / b_g - F_a / b_a) / labels, b = gold + answers."""
+    gold = table.of_gold()
+    both = gold + table.of_answers()
+    right = table.true == table.given
+    present = both > 0
+    f1 = np.divide(
+        2 * np.bincount(table.true, table.share * right, table.labels),
+        both,
+        out=np.zeros(table.labels),
+        where=present,
+    )
+    inverse = np.divide(1.0, both, out=np.zeros(table.labels), where=present)
+    k = max(int(present.sum()), 1)
+    value = float(f1.sum()) / k
+    pull = f1 * inverse
+    answer = value + (2 * right * inverse[table.true] - pull[table.true] - pull[table.given]) / k
+    # Labels weigh alike however rare they are, so that rare ones make the score as unsure as few items would.
+    alike = k * k / float((1 / np.maximum(gold[present] * table.total, 1.0)).sum()) if present.any() else 0.0
+    return Worth(value, answer, value - pull[table.gold] / k, min(alike, table.total))
+
+
+def _mcc_worth(table: _Table) -> Worth:
+    """Matthews correlation (c - s) / sqrt(x y): its derivative towards one more item of gold g answered a."""
+    t, p = table.of_gold(), table.of_answers()
+    c, s = float(table.share @ (table.true == table.given)), float(t @ p)
+    x, y = 1 - float(p @ p), 1 - float(t @ t)
+    if x <= 0 or y <= 0:
+        return Worth(0.0, np.zeros(len(table.given)), np.zeros(len(table.gold)), table.total)
+    root = float(np.sqrt(x * y))
+    value = (c - s) / root
+
+    def influence(true: IntArray, hit: FloatArray, p_of: FloatArray, t_of: FloatArray) -> FloatArray:
+        above = (hit - c) - (p[true] + t_of - 2 * s)
+        below = -(p_of - float(p @ p)) / x - (t[true] - float(t @ t)) / y
+        return np.asarray(value + above / root - value * below)
+
+    hit = (table.true == table.given).astype(np.float64)
+    answer = influence(table.true, hit, p[table.given], t[table.given])
+    nothing = np.zeros(len(table.gold))
+    return Worth(value, answer, influence(table.gold, nothing, nothing, nothing), table.total)

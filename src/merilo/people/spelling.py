@@ -1,0 +1,167 @@
+"""One spelling for answers that the dataset's own metric holds equal, so that they are one vote.
+
+People write `007`, `+5` and `1 000` for a number, `3, 1` for the set `1,3`, and a name with or without a full stop. The
+metric decides what is equal: numbers by value, free answers as SQuAD compares them, answers of the exam by the type of
+the question. The gold answer takes no part in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import polars as pl
+
+from merilo.metrics.exam import letters
+from merilo.metrics.scoring import Declared
+from merilo.metrics.squad import em_points, normalised
+from merilo.people.normalisation import canonical, rules_of
+from merilo.responses import Responses
+
+_NUMBERS: Final = rules_of(["numbers"])
+_BETWEEN_NUMBERS: Final = re.compile(r"[\s,;]+")
+_LIST_OF_NUMBERS: Final = re.compile(r"\d+(?:,\d+)*")
+
+#: A question of the exam whose type is not known.
+_UNTYPED: Final = ""
+
+
+def spelled_as_compared(
+    responses: Responses, dataset: Declared, types: Mapping[int, str] | None = None
+) -> Responses:
+    """Give answers that the dataset's metric holds equal one spelling.
+
+    Numbers are written plainly; the numbers of a set are sorted; free answers take the spelling that most people used.
+    Known answers of control items are brought to the spelling of the answers they equal.
+
+    Args:
+        responses: the responses.
+        dataset: the dataset's declaration.
+        types: item's number -> type of the question, which the exam's answers are compared by.
+
+    Returns:
+        The responses; `renamed` tells what became of what.
+
+    Example:
+        >>> from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
+        >>> numbers = PlainDataset("", ("em",), PlainAnswer("integer"))
+        >>> key_of(numbers)("+007", "")
+        '7'
+    """
+    key = key_of(dataset)
+    if key is None:
+        return responses
+    table = responses.table
+    kinds = pl.DataFrame(
+        [(number, kind) for number, kind in (types or {}).items()],
+        schema={"item": pl.UInt32, "kind": pl.String},
+        orient="row",
+    )
+    table = table.join(kinds, on="item", how="left", maintain_order="left").with_columns(
+        pl.col("kind").fill_null(_UNTYPED)
+    )
+    counts = Counter(
+        {
+            (kind, answer): n
+            for kind, answer, n in table.group_by("kind", "answer").len().drop_nulls("answer").iter_rows()
+        }
+    )
+    for kind, control in table.select("kind", "control").drop_nulls().unique().iter_rows():
+        counts.setdefault((kind, control), 0)
+    spelling = _spellings(
+        counts, key, plainly=dataset.answer.kind != "text" and "grade_norm" not in dataset.metrics
+    )
+    changed = {pair: text for pair, text in spelling.items() if pair[1] != text}
+    if changed:
+        table = _respelled(table, changed)
+    if dataset.answer.kind == "text":
+        table = _matching_controls(table, dataset.answer.alternatives)
+    renamed = {**(responses.renamed or {}), **{text: kept for (_, text), kept in sorted(changed.items())}}
+    return replace(responses, table=table.drop("kind"), renamed=renamed)
+
+
+def key_of(dataset: Declared) -> Callable[[str, str], str] | None:
+    """What answers share that the dataset's metric holds equal, as a function of answer and type of question.
+
+    Returns:
+        The function; `None` where answers are equal only if their texts are.
+    """
+    if "grade_norm" in dataset.metrics:
+        return _exam_key
+    form = dataset.answer
+    numbers = form.kind == "integer" or (form.kind == "choice" and all(map(_is_integer, form.labels)))
+    if numbers:
+        return lambda answer, _: _number(answer)
+    if form.kind == "text":
+        return lambda answer, _: normalised(answer) or answer
+    return None
+
+
+def _number(text: str) -> str:
+    if text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
+        return text
+    return canonical(text, _NUMBERS)
+
+
+def _is_integer(label: str) -> bool:
+    return label.removeprefix("-").isdecimal()
+
+
+def _exam_key(answer: str, kind: str) -> str:
+    """The exam compares words by their letters, choices as sets, matchings as sequences."""
+    if kind == "text":
+        return letters(answer) or answer
+    numbers = _BETWEEN_NUMBERS.sub(",", answer.strip()).strip(",")
+    if not _LIST_OF_NUMBERS.fullmatch(numbers):
+        return answer
+    if kind.startswith("multiple_choice"):
+        return ",".join(sorted(set(numbers.split(",")), key=int))
+    return numbers
+
+
+def _spellings(
+    counts: Counter[tuple[str, str]], key: Callable[[str, str], str], *, plainly: bool
+) -> dict[tuple[str, str], str]:
+    """Each pair of type and answer -> its spelling: the key itself, or the most frequent spelling of the key."""
+    keys = {pair: key(pair[1], pair[0]) for pair in counts}
+    best: dict[tuple[str, str], tuple[int, str]] = {}
+    for (kind, answer), n in counts.items():
+        if plainly or (kind != "text" and _LIST_OF_NUMBERS.fullmatch(keys[kind, answer])):
+            continue
+        rank = (-n, answer)
+        place = (kind, keys[kind, answer])
+        best[place] = min(best.get(place, rank), rank)
+    return {
+        pair: best[pair[0], found][1] if (pair[0], found) in best else found for pair, found in keys.items()
+    }
+
+
+def _respelled(table: pl.DataFrame, changed: Mapping[tuple[str, str], str]) -> pl.DataFrame:
+    for name in ("answer", "control"):
+        new = pl.DataFrame(
+            [(*pair, text) for pair, text in changed.items()],
+            schema={"kind": pl.String, name: pl.String, "new": pl.String},
+            orient="row",
+        )
+        table = (
+            table.join(new, on=["kind", name], how="left", maintain_order="left")
+            .with_columns(pl.coalesce("new", name).alias(name))
+            .drop("new")
+        )
+    return table
+
+
+def _matching_controls(table: pl.DataFrame, separator: str | None) -> pl.DataFrame:
+    """A control's known answer becomes the answer where the metric holds the answer right."""
+    pairs = table.filter("is_control").select("answer", "control").drop_nulls().unique(maintain_order=True)
+    if not pairs.height:
+        return table
+    right = em_points(pairs["answer"].to_list(), pairs["control"].to_list(), separator)
+    hits = pairs.with_columns(pl.Series("right", right) > 0).filter("right")
+    joined = table.join(hits, on=["answer", "control"], how="left", nulls_equal=False, maintain_order="left")
+    return joined.with_columns(pl.when("right").then("answer").otherwise("control").alias("control")).drop(
+        "right"
+    )
