@@ -37,7 +37,13 @@ def gold_of(
     if gold is not None:
         labels = sorted(set(responses.table["answer"].unique()))
         return read_gold(
-            gold, items, answer=responses.answer_field or "", column=column, labels=labels, encoding=encoding
+            gold,
+            items,
+            answer=responses.answer_field or "",
+            column=column,
+            labels=labels,
+            encoding=encoding,
+            form=declared.answer if declared else None,
         )
     if column is not None:
         raise UsageError("--gold-column needs --gold")

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import permutations
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from merilo.errors import DataError, InputError, UsageError
-from merilo.files import listed, read_table, shortened, shown
+from merilo.errors import DataError, InputError
+from merilo.files import listed, shown
+from merilo.items import Item, ItemId
+from merilo.metrics.answers import AnswerForm
+from merilo.people.gold_file import GoldFile, gold_column, id_of, read_gold_file, records, text_of
+from merilo.people.gold_join import AT, GOLD, ID, ITEM, Joined, input_columns, join
 from merilo.people.labels import unify
-from merilo.responses import INPUT_MARK
-from merilo.strict_json import Json, json_lines, read_json
+from merilo.strict_json import Json
 
-_PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
+__all__ = ["Gold", "read_gold", "records", "solved_gold"]
 
-#: Names that a column of right answers may have, in order of preference.
-_GOLD_COLUMNS: Final = ("gold", "golden", "outputs", "output", "answer", "label", "target", "correct")
-_ID_COLUMNS: Final = ("id", "item_id", "gold_id")
+#: Columns of a table that hold whole numbers, as `meta` of the exam's split has them.
+_WHOLE: Final = ("score", "variant")
+_WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
+
+#: What other programs write into an empty cell.
+_EMPTY_WORDS: Final = ("nan", "none", "null", "n/a", "<na>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +34,16 @@ class Gold:
     """The right answers of a pool's items.
 
     Attributes:
-        answers: a row for each item that has one: `item`, `gold`, `id` (the dataset's id, or null).
+        answers: a row for each item that has one: `item`, `gold` (as text; a dictionary of criteria as JSON), `id` (the
+            dataset's id, which no other item has, or null).
         source: the file, or the solver, in words.
-        without_gold: the numbers of the pool's items that have none.
+        without_gold: the numbers of the pool's items that have none, without those of `unsolved`.
         unused: the rows of the file that match no item of the pool.
         warnings: what the reader should know.
         fields: the file's other fields of those items, `meta.*` among them: `item` and text columns; `None` without a file.
+        items: the pool's number of an item -> the item as the scorer takes it, for each item that has a right answer.
+        column: the column of the file that the right answers were taken from; `None` for a solver.
+        unsolved: the numbers of the items that the solver cannot answer.
     """
 
     answers: pl.DataFrame
@@ -43,10 +52,26 @@ class Gold:
     unused: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     fields: pl.DataFrame | None = None
+    items: Mapping[int, Item] = field(default_factory=dict)
+    column: str | None = None
+    unsolved: tuple[int, ...] = ()
+
+    def with_answers(self, answers: pl.DataFrame) -> Gold:
+        """The same items with other right answers, in `items` too.
+
+        Args:
+            answers: columns as in `answers`, the same items.
+        """
+        items = dict(self.items)
+        for number, text in answers.select("item", "gold").iter_rows():
+            item = items.get(number)
+            if item is not None and isinstance(item.outputs, str) and item.outputs != text:
+                items[number] = replace(item, outputs=text)
+        return replace(self, answers=answers, items=items)
 
 
 def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:
-    """Compute the right answers.
+    """Compute the right answers; an item that the solver cannot answer has none.
 
     Args:
         items: `item` and the input fields.
@@ -54,16 +79,39 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
         name: the dataset's name.
 
     Raises:
-        DataError: an item is none of the dataset's.
+        DataError: the solver can answer no item.
     """
-    rows = []
-    for number, *texts in items.iter_rows():
+    fields = [column for column in items.columns if column != "item"]
+    rows: list[tuple[int, str, None]] = []
+    found: dict[int, Item] = {}
+    reasons: dict[int, str] = {}
+    for number, *values in items.iter_rows():
+        texts = [text or "" for text in values]
         try:
-            rows.append((number, solve([text or "" for text in texts]), None))
+            answer = solve(texts)
         except DataError as error:
-            raise DataError(f"item {number} is not an item of {name}: {error.message}") from error
+            reasons[number] = error.message
+            continue
+        rows.append((number, answer, None))
+        found[number] = Item(number, "", dict(zip(fields, texts, strict=True)), answer)
+    if reasons and not rows:
+        number, reason = next(iter(reasons.items()))
+        raise DataError(f"the solver of {name} can answer no item; item {number}: {reason}")
     schema = {"item": pl.UInt32, "gold": pl.String, "id": pl.String}
-    return Gold(pl.DataFrame(rows, schema=schema, orient="row"), f"the solver of {name}")
+    return Gold(
+        pl.DataFrame(rows, schema=schema, orient="row"),
+        f"the solver of {name}",
+        warnings=(_unsolved(reasons, items.height, name),) if reasons else (),
+        items=found,
+        unsolved=tuple(reasons),
+    )
+
+
+def _unsolved(reasons: Mapping[int, str], total: int, name: str) -> str:
+    """How many items have no right answer, with the first reasons."""
+    first = "; ".join(f"item {number}: {reason}" for number, reason in list(reasons.items())[:3])
+    rest = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
+    return f"the solver of {name} cannot answer {len(reasons)} of {total} items, which are not scored ({first}{rest})"
 
 
 def read_gold(
@@ -74,242 +122,250 @@ def read_gold(
     column: str | None = None,
     labels: Sequence[str] = (),
     encoding: str | None = None,
+    form: AnswerForm | None = None,
+    alternatives: str | None = None,
 ) -> Gold:
-    """Read right answers and join them to a pool's items on the inputs, white space folded.
+    """Read right answers and join them to a pool's items, white space folded.
+
+    Items join on the dataset's id where the pool shows it, otherwise on the input fields that both sides have. How the
+    columns were matched is told in `warnings` where their names do not tell.
 
     Args:
-        path: CSV, TSV, JSONL, or JSON: a list of records, or the benchmark's own split file.
+        path: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file.
         items: `item` and the input fields, white space folded.
         answer: the name of the pool's answer column; a gold column of the same name is taken.
         column: the column of the right answers, where its name does not tell.
         labels: the answers' labels, to whose spelling the right answers are brought.
         encoding: the file's encoding, where it is neither UTF-8 nor marked.
+        form: what an answer looks like, where the dataset is declared. Right answers of kind "text" keep their spelling.
+        alternatives: what divides several right answers in one cell; such a cell keeps its spelling.
 
     Raises:
-        InputError: the file cannot be read, or has no column of right answers.
+        InputError: the file cannot be read, has no column of right answers, or an answer is of a wrong type.
         UsageError: `column` is not there.
-        DataError: two rows give one item two answers, or nothing matches.
+        DataError: nothing matches, two rows give one item two answers, the fields do not tell which row is an item's,
+            or two items have one id.
     """
     if not items.height:
         raise DataError(
             "no item is left to take a right answer: every response is to a control item", file=path
         )
-    table = records(path, encoding)
-    fields = [name for name in items.columns if name != "item"]
-    gold = _gold_column(table, [_named(name, table) for name in fields], answer, column, path)
-    inputs = _matching_columns(table, items, fields, gold)
-    key = pl.concat_str([pl.col(name).fill_null("") for name in inputs], separator=_separator(inputs)).alias(
-        "key"
-    )
-    others = [name for name in table.columns if name not in {"row", gold, *inputs}]
-    rows = table.select(
-        "row",
-        key,
-        pl.col(gold).alias("gold"),
-        _id(table).alias("id"),
-        *(pl.col(name).alias(f"\x1f{name}") for name in others),
-    ).filter(pl.col("gold").is_not_null())
-    if not rows.height:
-        raise DataError("no row has a right answer here (closed tests come without)", file=path, field=gold)
-    mapping = unify(sorted(rows["gold"].unique()), list(labels))
-    rows = rows.with_columns(pl.col("gold").replace(mapping))
-    warnings = _refuse_contradictions(rows, path)
-    rows = rows.unique("key", keep="first", maintain_order=True)
-    asked = items.select(
-        "item",
-        pl.concat_str([pl.col(name).fill_null("") for name in fields], separator=_separator(inputs)).alias(
-            "key"
-        ),
-    )
-    joined = asked.join(rows, on="key", how="left", maintain_order="left")
-    found = joined.filter(pl.col("gold").is_not_null())
-    if not found.height:
-        raise DataError(
-            f"no row matches an item of the pool: the pool shows '{shortened(asked['key'][0])}', the file begins with "
-            f"'{shortened(rows['key'][0])}'",
-            file=path,
+    file = read_gold_file(path, encoding)
+    kind = form.kind if form else None
+    separator = alternatives or (form.alternatives if form else None)
+    shared = list(input_columns(file, items).values())
+    gold, passed = gold_column(file, shared, answer=answer, column=column, criteria=kind == "criteria")
+    rows = _right_answers(file, gold, kind, separator)
+    if kind not in {"text", "program"} and not _is_whole_dictionary(file, gold):
+        rows = _unified(rows, labels, separator)
+    joined = join(file, rows, items, {gold, *passed})
+    found = joined.pairs
+    others = [name for name in file.columns if name not in {gold, "item", *joined.columns}]
+    warnings = [*joined.warnings, *_empty_words(found, labels, file)]
+    if passed:
+        names = listed([f"'{file.header(name)}'" for name in passed])
+        warnings.insert(
+            0,
+            f"{shown(path)}: the right answers were taken from the column '{file.header(gold)}' and not from {names} "
+            "(--gold-column takes another)",
         )
-    unused = rows.join(asked, on="key", how="anti", maintain_order="left")
     return Gold(
-        found.select("item", "gold", "id"),
+        found.select(pl.col(ITEM).alias("item"), pl.col(GOLD).alias("gold"), pl.col(ID).alias("id")),
         shown(path),
-        tuple(joined.filter(pl.col("gold").is_null())["item"]),
-        tuple(unused["row"]),
-        warnings,
-        found.select("item", *(pl.col(f"\x1f{name}").alias(name) for name in others if name != "item")),
+        joined.without_gold,
+        joined.unused,
+        tuple(warnings),
+        found.select(pl.col(ITEM).alias("item"), *others),
+        _items(file, joined, items, gold, kind),
+        file.header(gold),
     )
 
 
-def _separator(inputs: Sequence[str]) -> str:
-    """Whole inputs in one text are joined by a space, as the benchmark's own string inputs are."""
-    return " " if list(inputs) == ["inputs"] else "\x1f"
-
-
-def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
-    """Read a file of items as text columns, white space folded, and `row`, the rows' numbers.
-
-    Args:
-        path: CSV, TSV, JSONL, or JSON: a list of records, or the benchmark's own split file. A platform's prefixes
-            (`INPUT:`) are taken off the columns' names where the bare name is free.
-        encoding: the file's encoding, where it is neither UTF-8 nor marked.
-
-    Raises:
-        InputError: the file cannot be read, or holds no records.
-    """
-    if path.suffix.lower() in {".json", ".jsonl", ".ndjson"}:
-        found = _json_records(path)
-        names = list(dict.fromkeys(name for _, record in found for name in record))
-        if not names:
-            raise InputError("holds no records", file=path)
-        data = pl.DataFrame(
-            {name: pl.Series([record.get(name) for _, record in found], dtype=pl.String) for name in names}
-        )
-        rows = pl.Series("row", [row for row, _ in found], dtype=pl.UInt32)
-    else:
-        data = read_table(path, encoding=encoding).data
-        if not data.height:
-            raise InputError("holds no rows", file=path)
-        rows = pl.int_range(2, data.height + 2, dtype=pl.UInt32, eager=True).alias("row")
-    bare = {name: _bare(name) for name in data.columns}
-    # INPUT:text and OUTPUT:text may stand side by side: only the first keeps the bare name.
-    seen: set[str] = set()
-    names_kept = {}
-    for name, short in bare.items():
-        free = name if short in seen else short
-        names_kept[name] = f"{INPUT_MARK}{free}" if free == "row" else free
-        seen.add(short)
-    folded = pl.all().str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
-    return rows.to_frame().hstack(data.rename(names_kept).with_columns(folded))
-
-
-def _bare(name: str) -> str:
-    return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
-
-
-def _json_records(path: Path) -> list[tuple[int, dict[str, str | None]]]:
-    """The number of each record (of its line in JSONL), and its fields."""
-    if path.suffix.lower() == ".json":
-        found = list(enumerate(_list_of_records(read_json(path), path), start=1))
-    else:
-        found = list(json_lines(path))
-    return [(row, _flat(record, path, row)) for row, record in found]
-
-
-def _list_of_records(content: Json, path: Path) -> list[Json]:
-    """The records of `[...]`, `{"data": [...]}`, `{"data": {"test": [...]}}`; dialogues are laid end to end."""
-    while isinstance(content, dict):
-        inner = content.get("data", content.get("test"))
-        if inner is None and len(content) == 1:
-            inner = next(iter(content.values()))
-        if inner is None:
-            raise InputError("holds no list of items", file=path)
-        content = inner
-    if not isinstance(content, list):
-        raise InputError("holds no list of items", file=path)
-    return [turn for record in content for turn in (record if isinstance(record, list) else [record])]
-
-
-def _flat(record: Json, path: Path, row: int) -> dict[str, str | None]:
-    """A record's fields as texts; the benchmark's `inputs`, `outputs` by criterion and `meta` are laid open."""
-    if not isinstance(record, dict):
-        raise InputError("is not a JSON object", file=path, row=row)
-    flat: dict[str, Json] = {}
-    for name, value in record.items():
-        if name in {"inputs", "meta"} and isinstance(value, Mapping):
-            flat.update(value if name == "inputs" else _of_meta(value))
-        elif name == "outputs" and isinstance(value, Mapping):
-            flat.update({f"outputs.{criterion}": answer for criterion, answer in value.items()})
-        else:
-            flat[name] = value
-    return {name: _text(value) for name, value in flat.items() if name != "instruction"}
-
-
-def _of_meta(meta: Mapping[str, Json]) -> dict[str, Json]:
-    """The id, and the other fields with the mark of `meta` before their names, so that none is taken for an answer."""
-    return {"id": meta.get("id"), **{f"meta.{name}": value for name, value in meta.items() if name != "id"}}
-
-
-def _text(value: Json) -> str | None:
-    if value is None:
-        return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _gold_column(
-    table: pl.DataFrame, fields: Sequence[str], answer: str, column: str | None, path: Path
-) -> str:
-    names = [name for name in table.columns if name != "row"]
-    if column is not None:
-        for name in (column, _bare(column), f"outputs.{column}"):
-            if name in names:
-                return name
-        raise UsageError(f"there is no column '{column}' (there are: {listed(names)})", file=path)
-    free = [name for name in names if name not in fields]
-    asked = _bare(answer)
-    for name in (f"GOLDEN:{asked}", asked, f"OUTPUT:{asked}", f"outputs.{asked}", *_GOLD_COLUMNS):
-        match = next((own for own in free if own.casefold() == name.casefold()), None)
-        if match is not None:
-            return match
-    rest = [name for name in free if name.casefold() not in _ID_COLUMNS and not name.startswith("meta.")]
-    if len(rest) == 1:
-        return rest[0]
-    raise InputError(
-        f"no column of right answers was found; name it with --gold-column (there are: {listed(names)})",
-        file=path,
-        row=1,
+def _right_answers(file: GoldFile, gold: str, kind: str | None, separator: str | None) -> pl.DataFrame:
+    """The rows of the file that have a right answer: its columns, and `AT`, `GOLD` and `ID`."""
+    texts = file.table[gold]
+    if gold == "outputs" and (lists := _lists(file, kind, separator)):
+        texts = pl.Series([lists.get(at, text) for at, text in enumerate(texts)], dtype=pl.String)
+    identity = pl.lit(None, pl.String) if file.id_column is None else pl.col(file.id_column)
+    rows = (
+        file.table.with_columns(texts.alias(GOLD), identity.alias(ID))
+        .with_row_index(AT)
+        .filter(pl.col(GOLD).is_not_null())
     )
-
-
-def _id(table: pl.DataFrame) -> pl.Expr:
-    """The dataset's own id of each row, or null."""
-    name = next((name for name in _ID_COLUMNS if name in table.columns), None)
-    return pl.lit(None, pl.String) if name is None else pl.col(name)
-
-
-def _matching_columns(
-    table: pl.DataFrame, items: pl.DataFrame, fields: Sequence[str], gold: str
-) -> list[str]:
-    """The file's columns that hold the pool's inputs: by name, as one text, or by what stands in them."""
-    named = [_named(name, table) for name in fields]
-    if all(name in table.columns for name in named):
-        return named
-    if "inputs" in table.columns:
-        return ["inputs"]
-    candidates = [
-        name for name in table.columns if name not in {"row", gold} and not name.startswith("meta.")
-    ]
-    held = {name: set(table[name].drop_nulls()) for name in candidates}
-    shown = {name: set(items[name].drop_nulls()) for name in fields}
-    if len(candidates) < len(fields) or len(candidates) > 8 or len(fields) > 5:
-        return list(candidates[: len(fields)])
-    common = {(field, name): len(shown[field] & held[name]) for field in fields for name in candidates}
-    return list(
-        max(
-            permutations(candidates, len(fields)),
-            key=lambda order: sum(common[pair] for pair in zip(fields, order, strict=True)),
-        )
-    )
-
-
-def _named(field: str, table: pl.DataFrame) -> str:
-    """What the file calls an input field that the study had to set apart from its own columns."""
-    return field if field in table.columns else field.removeprefix(INPUT_MARK)
-
-
-def _refuse_contradictions(rows: pl.DataFrame, path: Path) -> tuple[str, ...]:
-    doubled = rows.filter(pl.col("key").is_duplicated())
-    if not doubled.height:
-        return ()
-    two = doubled.filter(pl.col("gold").n_unique().over("key") > 1).head(1)
-    if two.height:
-        same = doubled.filter(pl.col("key") == two["key"][0]).unique("gold", maintain_order=True).head(2)
-        first, second = same.iter_rows(named=True)
+    if not rows.height:
         raise DataError(
-            f"gives '{shortened(first['key'])}' the answer {second['gold']!r} where row {first['row']} gives "
-            f"{first['gold']!r}",
-            file=path,
-            row=second["row"],
+            "no row has a right answer here (closed tests come without)",
+            file=file.path,
+            field=file.header(gold),
         )
-    row = doubled["row"].sort()[1]
-    extra = doubled.height - doubled["key"].n_unique()
-    return (f"{path}, row {row}: repeats an item with the same answer ({extra} such rows)",)
+    return rows
+
+
+def _lists(file: GoldFile, kind: str | None, separator: str | None) -> dict[int, str | None]:
+    """The outputs that are lists, as texts: several right answers, or the results of a program's tests."""
+    found: dict[int, str | None] = {}
+    for at, entry in enumerate(file.entries):
+        outputs = entry.get("outputs")
+        if not isinstance(outputs, list):
+            continue
+        if not any(outputs):
+            found[at] = None
+        elif kind == "program":
+            found[at] = text_of(outputs)
+        elif separator and not any(isinstance(one, list | dict) for one in outputs):
+            found[at] = separator.join(text for one in outputs if (text := text_of(one)))
+        else:
+            raise InputError(
+                "is a list where one right answer is expected",
+                file=file.path,
+                row=file.table["row"][at],
+                field="outputs",
+            )
+    return found
+
+
+def _is_whole_dictionary(file: GoldFile, gold: str) -> bool:
+    return gold == "outputs" and bool(file.criteria)
+
+
+def _unified(rows: pl.DataFrame, labels: Sequence[str], separator: str | None) -> pl.DataFrame:
+    """The right answers in the spelling of the labels; a cell of several right answers stays as it is."""
+    texts = [text for text in rows[GOLD].unique() if not (separator and separator in text)]
+    mapping = {text: label for text, label in unify(sorted(texts), list(labels)).items() if text != label}
+    if not mapping:
+        return rows
+    return rows.with_columns(pl.col(GOLD).replace(mapping))
+
+
+def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> list[str]:
+    """A warning for right answers such as "nan", which some programs write into empty cells."""
+    known = {label.casefold() for label in labels}
+    words = [word for word in _EMPTY_WORDS if word not in known]
+    strange = found.filter(pl.col(GOLD).str.to_lowercase().is_in(words))
+    if not strange.height:
+        return []
+    return [
+        f"{shown(file.path)}, row {strange['row'][0]}: the right answer is '{strange[GOLD][0]}', which some programs "
+        f"write into an empty cell ({strange.height} such rows)"
+    ]
+
+
+def _items(
+    file: GoldFile, joined: Joined, items: pl.DataFrame, gold: str, kind: str | None
+) -> dict[int, Item]:
+    """The items as the scorer takes them, by the pool's number."""
+    found = joined.pairs
+    numbers = found[ITEM].to_list()
+    texts = found[GOLD].to_list()
+    ids = _ids(file, found)
+    fields = [name for name in items.columns if name != "item"]
+    values = found.select(pl.col(ITEM).alias("item")).join(
+        items, on="item", how="left", maintain_order="left"
+    )
+    shown_inputs = values.select(pl.col(fields).fill_null("")).rows()
+    if file.inputs:
+        entries = [file.entries[at] for at in found[AT]]
+        return {
+            number: Item(
+                identity,
+                _instruction(entry.get("instruction")),
+                _inputs(entry.get("inputs"), fields, values_of),
+                _outputs(entry.get("outputs"), text, gold, kind),
+                _meta(entry),
+            )
+            for number, identity, entry, values_of, text in zip(
+                numbers, ids, entries, shown_inputs, texts, strict=True
+            )
+        }
+    others = [name for name in file.columns if name not in {gold, "instruction", *joined.columns}]
+    names = [name.removeprefix("meta.") for name in others]
+    metas = found.select(others).rows() if others else [()] * found.height
+    instructions = _instructions(file, found)
+    return {
+        number: Item(
+            identity,
+            instruction,
+            dict(zip(fields, values_of, strict=True)),
+            text,
+            {
+                name: _whole_number(name, value)
+                for name, value in zip(names, meta, strict=True)
+                if value is not None
+            },
+        )
+        for number, identity, instruction, values_of, text, meta in zip(
+            numbers, ids, instructions, shown_inputs, texts, metas, strict=True
+        )
+    }
+
+
+def _ids(file: GoldFile, found: pl.DataFrame) -> list[ItemId]:
+    """The items' ids as the file has them, and the pool's numbers for items without one.
+
+    A table knows only texts: its ids are whole numbers where all of them are written as such.
+    """
+    numbers, texts = found[ITEM].to_list(), found[ID].to_list()
+    known: list[ItemId | None]
+    if file.entries:
+        known = [
+            _typed_id(file.entries[at], file.id_column, text)
+            for at, text in zip(found[AT], texts, strict=True)
+        ]
+    elif all(text is None or _WHOLE_NUMBER.fullmatch(text) for text in texts):
+        known = [None if text is None else int(text) for text in texts]
+    else:
+        known = texts
+    taken = set(known)
+    return [
+        identity if identity is not None else number if number not in taken else f"item {number}"
+        for number, identity in zip(numbers, known, strict=True)
+    ]
+
+
+def _typed_id(entry: Mapping[str, Json], column: str | None, text: str | None) -> ItemId | None:
+    meta = entry.get("meta")
+    identity = id_of(meta) if isinstance(meta, dict) else entry.get(column or "")
+    if isinstance(identity, float) and identity.is_integer():
+        return int(identity)
+    return (
+        identity
+        if isinstance(identity, int | str) and not isinstance(identity, bool) and identity != ""
+        else text
+    )
+
+
+def _instruction(value: Json) -> str | int:
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def _instructions(file: GoldFile, found: pl.DataFrame) -> list[str | int]:
+    if file.entries:
+        return [_instruction(file.entries[at].get("instruction")) for at in found[AT]]
+    if "instruction" in file.columns:
+        return [text or "" for text in found["instruction"]]
+    return [""] * found.height
+
+
+def _inputs(value: Json, fields: Sequence[str], texts: Sequence[str]) -> str | Mapping[str, Json]:
+    return value if isinstance(value, str | dict) else dict(zip(fields, texts, strict=True))
+
+
+def _outputs(value: Json, text: str, gold: str, kind: str | None) -> Json:
+    """A dictionary of criteria with its numbers as texts, a list of results, or the right answer's text."""
+    if isinstance(value, dict) and (kind == "criteria" or gold == "outputs"):
+        return {
+            name: str(label) if isinstance(label, int) and not isinstance(label, bool) else label
+            for name, label in value.items()
+        }
+    return value if kind == "program" and isinstance(value, list) else text
+
+
+def _meta(entry: Mapping[str, Json]) -> Mapping[str, Json]:
+    meta = entry.get("meta")
+    if isinstance(meta, dict):
+        return meta
+    return {name: value for name, value in entry.items() if name not in {"instruction", "inputs", "outputs"}}
+
+
+def _whole_number(name: str, text: str) -> Json:
+    return int(text) if name in _WHOLE and _WHOLE_NUMBER.fullmatch(text) else text

@@ -221,4 +221,4 @@ def normalise_gold(gold: Gold, made: Normalisation) -> Gold:
     new = [spelling.get(canonical(text, made.rules), text) for text in texts]
     if not texts:
         return gold
-    return replace(gold, answers=gold.answers.with_columns(pl.col("gold").replace(texts, new)))
+    return gold.with_answers(gold.answers.with_columns(pl.col("gold").replace(texts, new)))

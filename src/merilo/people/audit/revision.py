@@ -122,4 +122,4 @@ def revise(
         return responses, None
     answers = gold.answers.join(new, on="item", how="left", maintain_order="left")
     corrected = answers.with_columns(pl.coalesce("revised", "gold").alias("gold")).drop("revised")
-    return responses, replace(gold, answers=corrected, source=f"{gold.source}, revised")
+    return responses, replace(gold.with_answers(corrected), source=f"{gold.source}, revised")

@@ -1,0 +1,264 @@
+"""Reading a file of right answers: a table, or the dataset's own split file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from merilo.errors import InputError, UsageError
+from merilo.files import listed, read_table
+from merilo.items import raw_splits
+from merilo.responses import INPUT_MARK
+from merilo.strict_json import Json, json_lines, read_json
+
+_PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
+
+#: Names of columns that can only mean the right answer, in order of preference.
+CERTAIN: Final = ("gold", "golden", "answer_gold", "outputs", "correct")
+#: Names of columns that are the right answer where no column has a name of `CERTAIN`.
+_POSSIBLE: Final = ("output", "answer", "label", "target")
+#: Names of columns that hold the dataset's own id of an item.
+ID_COLUMNS: Final = ("id", "item_id", "gold_id", "idx", "meta.id")
+
+
+@dataclass(frozen=True, slots=True)
+class GoldFile:
+    """A file of right answers as text columns, and as its JSON where it has one.
+
+    Attributes:
+        path: the file.
+        table: a row an item: `row` (its number, or its line in JSONL) and text columns, white space folded. In a split
+            file the keys of `inputs` are columns, and those of `meta` are columns called `meta.<key>`.
+        entries: the JSON objects, one for each row of `table`; empty for CSV and TSV.
+        inputs: the columns that are the keys of `inputs`, or `inputs` itself where it is a text; empty for a table.
+        criteria: the keys of `outputs` where these are dictionaries; their columns are called `outputs.<key>`.
+        headers: column of `table` -> its name in the file, where they differ.
+    """
+
+    path: Path
+    table: pl.DataFrame
+    entries: tuple[Mapping[str, Json], ...] = ()
+    inputs: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    headers: Mapping[str, str] | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, without `row`."""
+        return self.table.columns[1:]
+
+    @property
+    def id_column(self) -> str | None:
+        """The column of the dataset's own ids, where there is one."""
+        return next((name for name in ID_COLUMNS if name in self.columns), None)
+
+    def header(self, column: str) -> str:
+        """The name of a column as the file has it."""
+        return (self.headers or {}).get(column, column)
+
+
+def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
+    """Read a file of items as text columns, white space folded, and `row`, the rows' numbers.
+
+    Args:
+        path: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file. A platform's
+            prefixes (`INPUT:`) are taken off the columns' names where the bare name is free.
+        encoding: the file's encoding, where it is neither UTF-8 nor marked.
+
+    Raises:
+        InputError: the file cannot be read, or holds no records.
+    """
+    return read_gold_file(path, encoding).table
+
+
+def read_gold_file(path: Path, encoding: str | None = None) -> GoldFile:
+    """Read a file of items with its JSON; arguments and errors as for `records`."""
+    if path.suffix.lower() in {".json", ".jsonl", ".ndjson", ".parquet"}:
+        return _json_file(path)
+    data = read_table(path, encoding=encoding).data
+    if not data.height:
+        raise InputError("holds no rows", file=path)
+    rows = pl.int_range(2, data.height + 2, dtype=pl.UInt32, eager=True).alias("row")
+    table, headers = _as_table(data, rows)
+    return GoldFile(path, table, headers=headers)
+
+
+def _as_table(data: pl.DataFrame, rows: pl.Series) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The columns under their bare names, white space folded, behind the rows' numbers; and the names that changed."""
+    # INPUT:text and OUTPUT:text may stand side by side: only the first keeps the bare name.
+    seen: set[str] = set()
+    kept = {}
+    for name in data.columns:
+        short = bare(name)
+        free = name if short in seen else short
+        kept[name] = f"{INPUT_MARK}{free}" if free == "row" else free
+        seen.add(short)
+    folded = pl.all().str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
+    table = rows.to_frame().hstack(data.rename(kept).with_columns(folded))
+    return table, {new: name for name, new in kept.items() if new != name}
+
+
+def bare(name: str) -> str:
+    """A column's name without the prefix of a platform."""
+    return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
+
+
+def _json_file(path: Path) -> GoldFile:
+    found = _json_records(path)
+    entries: list[Mapping[str, Json]] = []
+    flat: list[dict[str, str | None]] = []
+    # Dictionaries keep the order in which the names were met; sets do not.
+    inputs: dict[str, None] = {}
+    criteria: dict[str, None] = {}
+    for row, record in found:
+        if not isinstance(record, dict):
+            raise InputError("is not a JSON object", file=path, row=row)
+        entries.append(record)
+        flat.append(_flat(record))
+        shown, outputs = record.get("inputs"), record.get("outputs")
+        if isinstance(shown, dict):
+            inputs.update(dict.fromkeys(shown))
+        elif shown is not None:
+            inputs["inputs"] = None
+        if isinstance(outputs, dict):
+            criteria.update(dict.fromkeys(outputs))
+    names = list(dict.fromkeys(name for record in flat for name in record))
+    if not names:
+        raise InputError("holds no records", file=path)
+    data = pl.DataFrame(
+        {name: pl.Series([record.get(name) for record in flat], dtype=pl.String) for name in names}
+    )
+    rows = pl.Series("row", [row for row, _ in found], dtype=pl.UInt32)
+    table, headers = _as_table(data, rows)
+    of_inputs = tuple(name for name in table.columns[1:] if headers.get(name, name) in inputs)
+    return GoldFile(path, table, tuple(entries), of_inputs, tuple(criteria), headers)
+
+
+def _json_records(path: Path) -> list[tuple[int, Json]]:
+    """The number of each record (of its line in JSONL), and what stands there."""
+    match path.suffix.lower():
+        case ".json":
+            return list(enumerate(_list_of_records(read_json(path), path), start=1))
+        case ".parquet":
+            (split,) = raw_splits(path)
+            return list(enumerate(_list_of_records(split.entries, path), start=1))
+        case _:
+            return list(json_lines(path))
+
+
+def _list_of_records(content: Json, path: Path) -> list[Json]:
+    """The records of `[...]`, `{"data": [...]}`, `{"data": {"test": [...]}}`; dialogues are laid end to end."""
+    while isinstance(content, dict):
+        inner = content.get("data", content.get("test"))
+        if inner is None and len(content) == 1:
+            inner = next(iter(content.values()))
+        if inner is None:
+            raise InputError("holds no list of items", file=path)
+        content = inner
+    if not isinstance(content, list):
+        raise InputError("holds no list of items", file=path)
+    return [turn for record in content for turn in (record if isinstance(record, list) else [record])]
+
+
+def _flat(record: Mapping[str, Json]) -> dict[str, str | None]:
+    """A record's fields as texts; the benchmark's `inputs`, `outputs` by criterion and `meta` are laid open."""
+    flat: dict[str, str | None] = {}
+    for name, value in record.items():
+        if name == "inputs" and isinstance(value, dict):
+            flat.update({key: text_of(inner) for key, inner in value.items()})
+        elif name == "meta" and isinstance(value, dict):
+            flat["id"] = text_of(id_of(value))
+            # The mark keeps a field of meta from being taken for an answer.
+            flat.update({f"meta.{key}": text_of(inner) for key, inner in value.items() if key != "id"})
+        elif name == "outputs" and isinstance(value, dict):
+            flat["outputs"] = text_of(value) if any(map(text_of, value.values())) else None
+            flat.update({f"outputs.{criterion}": text_of(answer) for criterion, answer in value.items()})
+        elif name != "instruction":
+            flat[name] = text_of(value)
+    return flat
+
+
+def id_of(meta: Mapping[str, Json]) -> Json:
+    """The dataset's own id of an item; a turn of a dialogue may be known by `dialog_id` and `question_id` instead."""
+    number = meta.get("id")
+    if number is None and {"dialog_id", "question_id"} <= meta.keys():
+        return f"{meta['dialog_id']}/{meta['question_id']}"
+    return number
+
+
+def text_of(value: Json) -> str | None:
+    """A JSON value as text; the NaN of a Parquet file is an empty cell."""
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return None
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def gold_column(
+    file: GoldFile,
+    fields: Sequence[str],
+    *,
+    answer: str = "",
+    column: str | None = None,
+    criteria: bool = False,
+) -> tuple[str, tuple[str, ...]]:
+    """Find the column of right answers.
+
+    A name that can only mean a right answer (`CERTAIN`) wins over the name of the pool's answers.
+
+    Args:
+        file: the file.
+        fields: the columns that hold the pool's input fields; no right answer is looked for in them.
+        answer: the name of the pool's answer column.
+        column: the column that the user named.
+        criteria: whether an answer of the dataset is a whole dictionary of criteria.
+
+    Returns:
+        The column, and the other columns that could have been meant and hold something.
+
+    Raises:
+        UsageError: `column` is not there.
+        InputError: no column has a name of right answers.
+    """
+    names = file.columns
+    if column is not None:
+        for name in (column, bare(column), f"outputs.{column}"):
+            if name in names:
+                return name, ()
+        raise UsageError(f"there is no column '{column}' (there are: {listed(names)})", file=file.path)
+    taken = {*fields, *(file.inputs if file.entries else ())}
+    free = [name for name in names if name not in taken and not name.startswith("meta.")]
+    asked = bare(answer)
+    # One text cannot be right where each criterion has an answer of its own.
+    certain = [name for name in CERTAIN if name != "outputs" or criteria or not file.criteria]
+    wanted = (
+        f"GOLDEN:{asked}", f"outputs.{asked}", *certain, asked, f"OUTPUT:{asked}", *_POSSIBLE
+    )  # fmt: skip
+    by_name = {name.casefold(): name for name in reversed(free)}
+    found = list(dict.fromkeys(by_name[name.casefold()] for name in wanted if name.casefold() in by_name))
+    filled = [name for name in found if file.table[name].null_count() < file.table.height]
+    if found:
+        best = (filled or found)[0]
+        whole = {"outputs"} if best.startswith("outputs.") else set()
+        return best, tuple(name for name in filled if name != best and name not in whole)
+    if file.criteria:
+        raise InputError(
+            f"holds an answer for each of {listed(file.criteria)}; name one of them with --gold-column",
+            file=file.path,
+            field="outputs",
+        )
+    rest = [name for name in free if name.casefold() not in {*ID_COLUMNS, "instruction"}]
+    if len(rest) == 1:
+        return rest[0], ()
+    raise InputError(
+        f"no column of right answers was found; name it with --gold-column (there are: {listed(names)})",
+        file=file.path,
+        row=1,
+    )
