@@ -339,7 +339,7 @@ def _items_worth(influence: Influence, p: float, width: float, alike: float, *, 
     square = float(influence.item @ influence.item) / influence.item.shape[0] ** 2 / width**2
     if square <= 0 or not 0 < p < 1:
         return max(min(alike, float(influence.scored)), 1.0)
-    worth = p * (1 - p) / square
+    worth: float = p * (1 - p) / square
     return max(worth, float(influence.scored) if bounded else 1.0)
 
 
