@@ -55,11 +55,11 @@ def test_a_declaration_is_read_from_the_file_or_its_folder(tmp_path: Path) -> No
         ("a: &a [1]\nb: *a", "aliases"),
         ("!!python/object/apply:os.getcwd []", "is not YAML"),
         ("when: 2020-99-99", "is not YAML"),
-        (CITIES.replace("name: cities\n", ""), "name: Field required"),
-        (CITIES.replace("fields:", "felds:"), "felds: Unexpected keyword argument"),
+        (CITIES.replace("name: cities\n", ""), "name: is missing"),
+        (CITIES.replace("fields:", "felds:"), "felds: is not a field of this declaration"),
         (CITIES.replace("[acc]", "[accuracy]"), "there is no metric 'accuracy'"),
-        (CITIES.replace("[A, B]", "[1, 2]"), r"answer.labels.0: Input should be a valid string"),
-        (CITIES.replace("kind: choice", "kind: guess"), "answer.kind: Input should be 'choice'"),
+        (CITIES.replace("[A, B]", "[1, 2]"), r"answer.labels.0: must be a text \(put it in quotes\)"),
+        (CITIES.replace("kind: choice", "kind: guess"), "answer.kind: must be 'choice', 'integer'"),
         (CITIES.replace("media: [picture]", "media: [film]"), "'film' is not among the fields"),
         (CITIES.replace("measured", "guessed"), "human.0.provenance"),
     ],
@@ -75,8 +75,30 @@ def test_what_is_wrong_is_said_with_its_field(tmp_path: Path, text: str, fault: 
 def test_all_faults_come_in_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
     file.write_text("title: 5\nanswer: {kind: integer}\nmetrics: [em]", encoding="utf-8")
-    with pytest.raises(InputError, match="name: Field required; title: Input should be a valid string"):
+    with pytest.raises(InputError, match="name: is missing; title: must be a text"):
         dataset(str(file))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        CITIES.replace("[A, B]", "[A]"),
+        CITIES.replace("[acc]", "[accuracy]"),
+        CITIES.replace("count: 2", "count: many"),
+        CITIES.replace("0.91", "high"),
+        CITIES.replace('  - "Вопрос', '  - 5\n  - "Вопрос'),
+        CITIES.replace("human:\n  - ", "human:\n    "),
+    ],
+)
+def test_faults_are_told_in_plain_words_and_not_in_those_of_the_validator(
+    tmp_path: Path, changed: str
+) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(changed, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        dataset(str(file))
+    said = str(caught.value)
+    assert not any(word in said for word in ("Value error", "Input should", "Field required", "instance of"))
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:

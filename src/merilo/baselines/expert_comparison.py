@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
 from merilo.statistics.comparison import Difference, compare_scores
 
+Key = TypeVar("Key", bound=Hashable)
 
-def compare(first: Mapping[str, bool], second: Mapping[str, bool]) -> Difference | None:
+
+def compare(first: Mapping[Key, float], second: Mapping[Key, float]) -> Difference | None:
     """Set two sides beside each other on the items that both decided.
 
     Args:
-        first: an item's key -> whether the first side is right.
+        first: an item's key -> the points of the first side's answer: whether it is right, or a part from 0 to 1.
         second: the same of the second side.
 
     Returns:
@@ -24,7 +27,7 @@ def compare(first: Mapping[str, bool], second: Mapping[str, bool]) -> Difference
         >>> found.n, found.second, round(found.value, 2), found.test.p
         (3, 1.0, 0.67, 0.5)
     """
-    both = sorted(first.keys() & second.keys())
+    both = [key for key in first if key in second]
     if not both:
         return None
     return compare_scores(

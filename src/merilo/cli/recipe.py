@@ -130,6 +130,10 @@ def _as_json(one: Recipe) -> dict[str, Json]:
     }
 
 
+def _items(n: int) -> str:
+    return "1 item" if n == 1 else f"{n} items"
+
+
 def _print(result: RecipeResult, out: Path | None) -> None:
     from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
     from rich.markup import escape  # noqa: PLC0415 - as above
@@ -151,11 +155,11 @@ def _print(result: RecipeResult, out: Path | None) -> None:
         )
     for name, score in result.scores.items():
         sure = f" \\[{score.interval.low:.3f}, {score.interval.high:.3f}]" if score.interval else ""
-        console.print(f"{escape(name)}: {score.value:.3f}{sure} on {score.n} items")
+        console.print(f"{escape(name)}: {score.value:.3f}{sure} on {_items(score.n)}")
     if result.agreement:
         one, two = result.recipe.compare
         same, n = result.agreement
-        console.print(f"{escape(one)} and {escape(two)} agree on {same} of {n} items")
+        console.print(f"{escape(one)} and {escape(two)} agree on {same} of {_items(n)}")
     if result.comparison:
         found = result.comparison
         console.print(

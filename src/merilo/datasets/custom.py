@@ -8,6 +8,7 @@ from typing import Final
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import InputError
@@ -15,13 +16,23 @@ from merilo.errors import InputError
 _LARGEST_FILE: Final = 1_000_000
 
 
-class _PlainLoader(yaml.SafeLoader):
+class PlainLoader(yaml.SafeLoader):
     """The safe loader without aliases: a small file could grow without bound through them."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Refuse an alias where PyYAML would copy the node that it names."""
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not allowed")
         return super().compose_node(parent, index)
+
+
+class TextLoader(PlainLoader):
+    """Leaves every plain value as it is written: `yes`, `1.0` and `false` are texts; an empty value is null."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own attribute
+        first: [(tag, pattern) for tag, pattern in resolvers if tag == "tag:yaml.org,2002:null"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 @cache
@@ -52,15 +63,46 @@ def read_declaration(path: Path) -> Dataset:
 
 
 def faults_of(error: ValidationError) -> str:
-    """All that is wrong with a declaration, in one sentence."""
+    """Everything that is wrong with a declaration, in one sentence of plain words."""
     return "; ".join(
-        f"{'.'.join(map(str, fault['loc'])) or 'declaration'}: {fault['msg'].removeprefix('Value error, ')}"
+        f"{'.'.join(str(part) for part in fault['loc'] if part != '[key]') or 'declaration'}: {_fault(fault)}"
         for fault in error.errors(include_url=False)
     )
 
 
-def read_yaml(path: Path) -> object:
+#: Pydantic's type of a fault -> what to tell the author of the file.
+_FAULTS: Final = {
+    "missing": "is missing",
+    "unexpected_keyword_argument": "is not a field of this declaration",
+    "string_type": "must be a text (put it in quotes)",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping (name: value)",
+    "mapping_type": "must be a mapping (name: value)",
+    "dataclass_type": "must be a mapping (name: value)",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+}
+
+
+def _fault(fault: ErrorDetails) -> str:
+    if fault["type"] == "value_error":
+        return str(fault["ctx"]["error"])
+    if fault["type"] == "literal_error":
+        return f"must be {fault['ctx']['expected']}"
+    return _FAULTS.get(fault["type"], fault["msg"].replace("Value error, ", ""))
+
+
+def read_yaml(path: Path, *, loader: type[PlainLoader] = PlainLoader) -> object:
     """Read a page of YAML that somebody else wrote: plain values only, no aliases, no tags.
+
+    Args:
+        path: the file.
+        loader: how plain values are read: `PlainLoader`, or `TextLoader`, which leaves each as it is written.
 
     Raises:
         InputError: the file cannot be read, is too large, or is no such YAML.
@@ -72,7 +114,7 @@ def read_yaml(path: Path) -> object:
             raise InputError(
                 f"is larger than {_LARGEST_FILE} bytes; a declaration is a page of text", file=path
             )
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", file=path) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:

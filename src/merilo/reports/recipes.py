@@ -69,8 +69,7 @@ def _question(name: str, made: Baseline, result: RecipeResult) -> dict[str, Json
 def _kept(result: RecipeResult) -> dict[str, Json]:
     kept = result.table["kept"]
     accepted: dict[str, Json] = {
-        name: int((result.table[name] == result.recipe.questions[name].accept).sum())
-        for name in result.recipe.keep
+        name: int(result.table[name].is_in(result.accepted[name]).sum()) for name in result.recipe.keep
     }
     return {
         "items": int(kept.sum()),

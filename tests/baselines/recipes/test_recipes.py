@@ -11,22 +11,27 @@ from sklearn.metrics import matthews_corrcoef
 from merilo.baselines.recipes.declaration import names, read_recipe, recipe, text_of
 from merilo.baselines.recipes.running import run_recipe
 from merilo.cli import main
+from merilo.datasets import dataset
 from merilo.errors import DataError, InputError, UsageError
+from merilo.items import read_split
+from merilo.metrics import scoring
 from merilo.metrics.detox import Ratings
 
 
-def toloka(path: Path, fields: list[str], rows: list[tuple[list[str], str, str, str]]) -> Path:
+def toloka(
+    path: Path, fields: list[str], rows: list[tuple[list[str], str, str, str]], answer: str = "result"
+) -> Path:
     """A Toloka export from (inputs, annotator, answer, control)."""
     with path.open("w", encoding="utf-8", newline="") as lines:
         table = csv.writer(lines, delimiter="\t")
         table.writerow(
-            [*(f"INPUT:{name}" for name in fields), "OUTPUT:result", "GOLDEN:result", "ASSIGNMENT:assignment_id",
+            [*(f"INPUT:{name}" for name in fields), f"OUTPUT:{answer}", f"GOLDEN:{answer}", "ASSIGNMENT:assignment_id",
              "ASSIGNMENT:worker_id", "ASSIGNMENT:status", "ASSIGNMENT:started", "ASSIGNMENT:submitted",
              "ASSIGNMENT:reward"]
         )  # fmt: skip
-        for place, (inputs, who, answer, control) in enumerate(rows):
+        for place, (inputs, who, given, control) in enumerate(rows):
             table.writerow(
-                [*inputs, answer, control, f"page{place}", who, "APPROVED", "2026-01-01T10:00:00",
+                [*inputs, given, control, f"page{place}", who, "APPROVED", "2026-01-01T10:00:00",
                  "2026-01-01T10:00:30", "0.01"]
             )  # fmt: skip
     return path
@@ -38,29 +43,74 @@ PAIRS = [(f"toxic {n}", f"neutral {n}") for n in range(12)]
 VERDICTS = [(n % 2 == 0, n % 3 != 1, n != 6) for n in range(12)]
 
 
+#: Question -> its column of answers, the answer that accepts, another one, and the fields that people saw.
+PROJECTS = {
+    "meaning": ("is_match", "true", "false", ["toxic_comment", "neutral_comment"]),
+    "fluent": ("fluent", "fluent", "partly", ["neutral_comment"]),
+    "inoffensive": ("toxic", "false", "true", ["neutral_comment"]),
+}
+
+
 @pytest.fixture
 def detox(tmp_path: Path) -> dict[str, list[Path]]:
-    """Three projects, three people each; the third always disagrees, a fourth fails the controls."""
-
-    def project(name: str, place: int, inputs: list[list[str]], fields: list[str]) -> list[Path]:
+    """Three projects as published: three people agree, two give another answer, a sixth fails the controls."""
+    exports = {}
+    for place, (name, (column, accepting, other, fields)) in enumerate(PROJECTS.items()):
         rows = []
-        for n, shown in enumerate(inputs):
-            truth = str(int(VERDICTS[n][place]))
-            other = str(1 - int(truth))
-            rows += [(shown, "ann", truth, ""), (shown, "bob", truth, ""), (shown, "cat", other, "")]
-            rows += [(shown, "spam", other, "")]
+        for n, pair in enumerate(PAIRS):
+            truth, wrong = (accepting, other) if VERDICTS[n][place] else (other, accepting)
+            # The platform's row number differs from page to page, and is no part of the item.
+            for page, who in enumerate(("ann", "bob", "cat", "dan", "eve", "spam")):
+                shown = [str(100 * page + n), *pair[2 - len(fields) :]]
+                rows.append((shown, who, truth if who < "d" else wrong, ""))
         rows += [
-            ([f"control {field}" for field in fields], who, "0" if who == "spam" else "1", "1")
-            for who in ("ann", "bob", "cat", "spam")
-        ]
-        return [toloka(tmp_path / f"{name}.tsv", fields, rows)]
+            (["13", *(f"control {field}" for field in fields)], who, other if who == "spam" else accepting, accepting)
+            for who in ("ann", "bob", "cat", "dan", "eve", "spam")
+        ]  # fmt: skip
+        exports[name] = [toloka(tmp_path / f"{name}.tsv", ["idx", *fields], rows, column)]
+    return exports
 
-    alone = [[neutral] for _, neutral in PAIRS]
-    return {
-        "meaning": project("meaning", 0, [list(pair) for pair in PAIRS], ["toxic", "neutral"]),
-        "fluent": project("fluent", 1, alone, ["neutral"]),
-        "inoffensive": project("inoffensive", 2, alone, ["neutral"]),
+
+PUBLISHED = {
+    "meaning": ("assignments_from_pool_41793355__21-10-2023.tsv", 172, 37, 789),
+    "fluent": ("assignments_from_pool_41793535__21-10-2023.tsv", 372, 201, 561),
+    "inoffensive": ("assignments_from_pool_41793133__17-10-2023.tsv", 341, 158, 698),
+}
+
+
+def test_the_published_files_keep_the_published_number_of_pairs(pools: Path) -> None:
+    folder = pools / "rudetox"
+    if not folder.is_dir():
+        pytest.skip(f"the pools of ruDetox are not here ({folder})")
+    result = run_recipe(recipe("rudetox"), {name: [folder / file] for name, (file, *_) in PUBLISHED.items()})
+    found = {
+        name: (
+            PUBLISHED[name][0],
+            made.annotators.filter(made.annotators["controls"] > 0).height,
+            int(made.annotators["excluded"].sum()),
+            800 - result.table[name].null_count(),
+        )
+        for name, made in result.questions.items()
     }
+    assert found == PUBLISHED
+    assert result.table.height == 800
+    assert result.table["kept"].sum() == 404
+    with (folder / "dataset.csv").open(encoding="utf-8", newline="") as lines:
+        pairs = {
+            (" ".join(row["inputs"].split()), " ".join(row["outputs"].split()))
+            for row in csv.DictReader(lines)
+        }
+    assert pairs == set(result.table.select("toxic_comment", "neutral_comment").iter_rows())
+
+
+def test_published_files_that_are_swapped_are_recognised(pools: Path) -> None:
+    folder = pools / "rudetox"
+    if not folder.is_dir():
+        pytest.skip(f"the pools of ruDetox are not here ({folder})")
+    files = {name: [folder / file] for name, (file, *_) in PUBLISHED.items()}
+    swapped = {**files, "fluent": files["inoffensive"], "inoffensive": files["fluent"]}
+    with pytest.raises(UsageError, match="the file looks like one for question 'inoffensive'"):
+        run_recipe(recipe("rudetox"), swapped)
 
 
 class FixedRater:
@@ -76,7 +126,7 @@ class FixedRater:
 
 def test_pairs_that_all_three_projects_accept_are_kept(detox: dict[str, list[Path]]) -> None:
     result = run_recipe(recipe("rudetox"), detox)
-    kept = result.table.filter("kept")["neutral"].to_list()
+    kept = result.table.filter("kept")["neutral_comment"].to_list()
     assert kept == [f"neutral {n}" for n in range(12) if all(VERDICTS[n])]
     assert all(made.annotators["excluded"].sum() == 1 for made in result.questions.values())
 
@@ -92,6 +142,7 @@ def test_j_is_taken_on_the_kept_pairs_alone(detox: dict[str, list[Path]]) -> Non
     result = run_recipe(recipe("rudetox"), detox, rater=FixedRater())
     numbers = [n for n in range(12) if all(VERDICTS[n])]
     assert result.scores["j"].n == len(numbers)
+    assert list(result.scores) == ["j", "sta", "sim", "fl"]
     assert result.scores["j"].value == pytest.approx(np.mean([n / 10 * 0.5 for n in numbers]))
     assert result.left_undone == ()
 
@@ -99,19 +150,22 @@ def test_j_is_taken_on_the_kept_pairs_alone(detox: dict[str, list[Path]]) -> Non
 def test_a_pair_that_a_question_left_undecided_is_neither_kept_nor_refused(
     detox: dict[str, list[Path]], tmp_path: Path
 ) -> None:
-    rows = [([f"neutral {n}"], who, "1", "") for n in range(1, 12) for who in ("ann", "bob")]
-    detox["fluent"] = [toloka(tmp_path / "part.tsv", ["neutral"], rows)]
+    rows = [([f"neutral {n}"], who, "fluent", "") for n in range(1, 12) for who in ("ann", "bob", "cat")]
+    detox["fluent"] = [toloka(tmp_path / "part.tsv", ["neutral_comment"], rows, "fluent")]
     table = run_recipe(recipe("rudetox"), detox).table
-    assert table.filter(table["neutral"] == "neutral 0")["kept"].to_list() == [None]
+    assert table.filter(table["neutral_comment"] == "neutral 0")["kept"].to_list() == [None]
     # Where another question refuses, nothing is open.
-    assert table.filter(table["neutral"] == "neutral 1")["kept"].to_list() == [False]
+    assert table.filter(table["neutral_comment"] == "neutral 1")["kept"].to_list() == [False]
 
 
 CRITERIA = ["virtue", "law", "moral", "justice", "utilitarianism"]
 
 
-def test_three_pools_and_five_criteria_make_fifteen_coefficients(tmp_path: Path) -> None:
+@pytest.fixture
+def ethics(tmp_path: Path) -> tuple[dict[str, list[Path]], list[dict]]:
+    """Three pools of forty texts where three of five people agree, and the dataset's own items."""
     rng = np.random.default_rng(0)
+    fields = ["text", "actant_1", "actant_2"]
     texts = [[f"text {n}", "one", "two"] for n in range(40)]
     truth = {name: rng.integers(0, 2, 40) for name in ("correct", "good", "ethical")}
     golds = {name: rng.integers(0, 2, 40) for name in CRITERIA}
@@ -122,26 +176,75 @@ def test_three_pools_and_five_criteria_make_fifteen_coefficients(tmp_path: Path)
             for n, shown in enumerate(texts)
             for who in range(5)
         ]
-        exports[name] = [toloka(tmp_path / f"{name}.tsv", ["text", "actant_1", "actant_2"], rows)]
-    gold = tmp_path / "gold.json"
+        exports[name] = [toloka(tmp_path / f"{name}.tsv", fields, rows)]
     items = [
         {
             "instruction": "?",
-            "inputs": dict(zip(("text", "actant_1", "actant_2"), shown, strict=True)),
+            "inputs": dict(zip(fields, shown, strict=True)),
             "outputs": {name: str(values[n]) for name, values in golds.items()},
-            "meta": {"id": 3 * n + place, "question": question},
+            "meta": {"id": 3 * n + place, "question": question, "answer": str(truth[question][n])},
         }
         for n, shown in enumerate(texts)
         for place, question in enumerate(truth)
     ]
-    gold.write_text(json.dumps({"data": {"test": items}}), encoding="utf-8")
-    result = run_recipe(recipe("ruethics"), exports, gold=gold)
-    assert set(result.scores) == {f"{question}.{criterion}" for question in truth for criterion in CRITERIA}
-    for question, answers in truth.items():
+    return exports, items
+
+
+def split(path: Path, items: list[dict]) -> Path:
+    """A split file of the dataset; what people answered stays out of it."""
+    kept = [item | {"meta": {k: v for k, v in item["meta"].items() if k != "answer"}} for item in items]
+    path.write_text(json.dumps({"data": {"test": kept}}), encoding="utf-8")
+    return path
+
+
+def test_three_pools_and_five_criteria_make_fifteen_coefficients(
+    ethics: tuple[dict[str, list[Path]], list[dict]], tmp_path: Path
+) -> None:
+    exports, items = ethics
+    result = run_recipe(recipe("ruethics"), exports, gold=split(tmp_path / "gold.json", items))
+    names = {f"{question}.{criterion}" for question in exports for criterion in CRITERIA}
+    assert set(result.scores) == names == {one.metric for one in dataset("ruethics").human}
+    for question in exports:
+        asked = [item for item in items if item["meta"]["question"] == question]
+        answers = [item["meta"]["answer"] for item in asked]
         for criterion in CRITERIA:
             score = result.scores[f"{question}.{criterion}"]
-            assert score.value == pytest.approx(matthews_corrcoef(golds[criterion], answers))
+            gold = [item["outputs"][criterion] for item in asked]
+            assert score.value == pytest.approx(matthews_corrcoef(gold, answers))
             assert score.n == 40
+
+
+def test_people_get_the_scores_that_a_model_with_the_same_answers_gets(
+    ethics: tuple[dict[str, list[Path]], list[dict]], tmp_path: Path
+) -> None:
+    exports, items = ethics
+    path = split(tmp_path / "gold.json", items)
+    people = run_recipe(recipe("ruethics"), exports, gold=path).scores
+    answers = {item["meta"]["id"]: dict.fromkeys(CRITERIA, item["meta"]["answer"]) for item in items}
+    model = scoring.score(dataset("ruethics"), read_split(path).items, answers).all()
+    assert {name: (one.value, one.n) for name, one in people.items()} == {
+        name: (one.value, one.n) for name, one in model.items()
+    }
+
+
+def test_criteria_that_the_right_answers_lack_are_named_together(
+    ethics: tuple[dict[str, list[Path]], list[dict]], tmp_path: Path
+) -> None:
+    exports, items = ethics
+    for item in items:
+        del item["outputs"]["law"], item["outputs"]["justice"]
+    with pytest.raises(UsageError, match="no columns 'law', 'justice' of right answers"):
+        run_recipe(recipe("ruethics"), exports, gold=split(tmp_path / "gold.json", items))
+
+
+def test_texts_that_lack_some_criteria_are_counted_by_criterion(
+    ethics: tuple[dict[str, list[Path]], list[dict]], tmp_path: Path
+) -> None:
+    exports, items = ethics
+    for item in items[:6]:
+        item["outputs"]["moral"] = None
+    with pytest.raises(DataError, match=r"right answers are missing for 'moral' \(2 of 40 items\)$"):
+        run_recipe(recipe("ruethics"), exports, gold=split(tmp_path / "gold.json", items))
 
 
 def dialogue(tmp_path: Path, name: str, answers: list[str], *, turn: bool) -> list[Path]:
@@ -232,6 +335,13 @@ def test_a_recipe_shown_can_be_copied_and_read_back(name: str, tmp_path: Path) -
         ("name: x\nitem: [t]\nquestions: {a: {}}\nkeep: [b]", "there is no question 'b'"),
         ("name: x\nitem: [t]\nquestions: {a: {}}\ncompare: [a, a]", "takes two questions"),
         ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: j}]", "source and rewritten"),
+        ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{kept: false}]", "say its 'metric'"),
+        (
+            "name: x\ndataset: rutie\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: acc}]",
+            "leave 'metric' out",
+        ),
+        ("name: x\nitem: [t]\nignore: [t]\nquestions: {a: {}}", "is a field of the item"),
+        ("name: x\nitem: [t]\nquestions: {a: {accept: {b: c}}}", "accept: must be a list"),
         ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: bleu}]", "metric"),
         ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: acc, kept: true}]", "keeps nothing"),
         ("name: x\nitem: [t]\nquestions: {t: {}}", "called like a field"),
@@ -255,13 +365,114 @@ def test_questions_and_files_must_fit(detox: dict[str, list[Path]], tmp_path: Pa
         run_recipe(recipe("rudetox"), {"meaning": detox["meaning"]})
     with pytest.raises(UsageError, match="asks no question 'polite'"):
         run_recipe(recipe("rudetox"), {**detox, "polite": detox["fluent"]})
-    with pytest.raises(UsageError, match="has no field 'toxic'"):
-        run_recipe(recipe("rudetox"), {**detox, "meaning": detox["fluent"]})
+    alone = toloka(tmp_path / "alone.tsv", ["neutral_comment"], [(["else"], "ann", "true", "")], "is_match")
+    with pytest.raises(UsageError, match="has no field 'toxic_comment'") as lacking:
+        run_recipe(recipe("rudetox"), {**detox, "meaning": [alone]})
+    assert "swapped" not in str(lacking.value)
+    people = ("ann", "bob", "cat")
     strange = toloka(
-        tmp_path / "strange.tsv", ["neutral"], [(["else"], who, "1", "") for who in ("ann", "bob")]
+        tmp_path / "strange.tsv",
+        ["neutral_comment"],
+        [(["else"], who, "fluent", "") for who in people],
+        "fluent",
     )
     with pytest.raises(DataError, match="answers none of the items"):
         run_recipe(recipe("rudetox"), {**detox, "fluent": [strange]})
+
+
+@pytest.mark.parametrize("other", ["fluent", "inoffensive"])
+def test_swapped_files_are_named_with_the_question_that_they_fit(
+    detox: dict[str, list[Path]], other: str
+) -> None:
+    swapped = {**detox, "meaning": detox[other], other: detox["meaning"]}
+    with pytest.raises(UsageError, match=f"one for question '{other}': were the files swapped?") as caught:
+        run_recipe(recipe("rudetox"), swapped)
+    assert str(caught.value).startswith(f"{detox[other][0]}: ")
+
+
+TWO = """
+name: own
+item: [text]
+min_votes: 1
+questions:
+  clear: {accept: [clear, very clear]}
+  short: {accept: yes}
+keep: [clear, short]
+"""
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, dict[str, list[Path]]]:
+    """A recipe whose questions differ by their answers alone, and their files."""
+    own = tmp_path / "own.yaml"
+    own.write_text(TWO, encoding="utf-8")
+    answers = {"clear": ["clear", "very clear", "dark"], "short": ["yes", "yes", "no"]}
+    exports = {
+        name: [toloka(tmp_path / f"{name}.tsv", ["text"], [([f"t{n}"], "w", a, "") for n, a in enumerate(given)])]
+        for name, given in answers.items()
+    }  # fmt: skip
+    return own, exports
+
+
+def test_several_answers_may_accept_and_are_read_as_they_are_written(
+    two: tuple[Path, dict[str, list[Path]]],
+) -> None:
+    own, exports = two
+    assert read_recipe(own).questions["short"].accept == ("yes",)
+    result = run_recipe(read_recipe(own), exports)
+    assert result.table["kept"].to_list() == [True, True, False]
+
+
+def test_files_that_differ_by_their_answers_alone_are_told_apart(
+    two: tuple[Path, dict[str, list[Path]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, exports = two
+    words = ["--files", f"clear={exports['short'][0]}", "--files", f"short={exports['clear'][0]}"]
+    assert main(["recipe", "run", str(own), *words]) == 1
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert (
+        "question 'clear' accepts 'clear', and nobody gave this answer (answers: yes (2), no (1))" in sentence
+    )
+    assert sentence.endswith("the file looks like one for question 'short': were the files swapped?")
+
+
+def test_an_accepted_answer_that_nobody_gave_stops_the_recipe(
+    two: tuple[Path, dict[str, list[Path]]],
+) -> None:
+    own, exports = two
+    own.write_text(TWO.replace("very clear", "quite clear"), encoding="utf-8")
+    given = r"answers: clear \(1\), dark \(1\), very clear \(1\)"
+    with pytest.raises(DataError, match=rf"accepts 'quite clear', and nobody gave this answer \({given}\)$"):
+        run_recipe(read_recipe(own), exports)
+
+
+def test_a_truth_value_accepts_however_the_platform_writes_it(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "name: own\nitem: [text]\nmin_votes: 1\nquestions: {toxic: {accept: false}}\nkeep: [toxic]\n", "utf-8"
+    )
+    for yes, no in (("true", "false"), ("1", "0"), ("TRUE", "FALSE")):
+        file = toloka(tmp_path / "a.tsv", ["text"], [(["a"], "w", no, ""), (["b"], "w", yes, "")])
+        assert run_recipe(read_recipe(own), {"toxic": [file]}).table["kept"].to_list() == [True, False]
+
+
+def test_fields_of_the_platform_are_no_part_of_the_item(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    text = "name: own\nitem: [text]\nquestions: {clear: {}}\n"
+    rows = [([f"{who}{n}", f"t{n}"], f"w{who}", "yes", "") for who in range(3) for n in range(2)]
+    file = toloka(tmp_path / "a.tsv", ["row_number", "text"], rows)
+    for ignored, answers in (("", [None, None]), ("ignore: [row_number]\n", ["yes", "yes"])):
+        own.write_text(text + ignored, encoding="utf-8")
+        assert run_recipe(read_recipe(own), {"clear": [file]}).table["clear"].to_list() == answers
+
+
+def test_a_dataset_that_is_not_scored_by_j_takes_no_rewritten_sentences(
+    two: tuple[Path, dict[str, list[Path]]],
+) -> None:
+    own, exports = two
+    own.write_text(f"{TWO}dataset: rutie\nscores: [{{source: text, rewritten: text}}]\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="are for datasets scored by J"):
+        run_recipe(read_recipe(own), exports)
 
 
 def test_the_command_follows_a_recipe_and_writes_every_item(

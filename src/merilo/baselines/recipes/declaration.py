@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
-from merilo.datasets.custom import faults_of, read_yaml
+from merilo.datasets import Dataset, dataset
+from merilo.datasets.custom import TextLoader, faults_of, read_yaml
 from merilo.errors import InputError, UsageError
 
-#: Metrics that a recipe may ask for.
+#: Metrics that a recipe without a dataset may ask for.
 Metric: TypeAlias = Literal["acc", "em", "f1_macro", "mcc", "j"]
 
 _SUFFIX: Final = ".yaml"
@@ -23,7 +24,8 @@ _Config: TypeAlias = dict[str, str]
 _STRICT: Final[_Config] = {"extra": "forbid"}
 
 #: Columns of the result beside the fields and the questions.
-RESERVED: Final = frozenset({"kept", "gold"})
+GOLD, KEPT = "gold", "kept"
+RESERVED: Final = frozenset({KEPT, GOLD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class Question:
         shows: the item's fields that people saw; all of them when empty.
         columns: item's field -> how the export calls it, where it calls it otherwise.
         answer: the column of answers, where the export has several.
-        accept: the answer that accepts an item.
+        accept: the answers that accept an item; a file may give a single one without a list.
         min_votes: how many equal votes make a majority; the recipe's own when not given.
     """
 
@@ -45,28 +47,29 @@ class Question:
     shows: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     answer: str | None = None
-    accept: str | None = None
+    accept: tuple[str, ...] = ()
     min_votes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreStep:
-    """One metric over the answers.
+    """One scoring of the answers.
 
     Attributes:
-        metric: the metric.
-        questions: the questions whose answers it scores, each by itself; all when empty. Not for `j`.
-        gold: the columns of right answers, one score each: criteria such as `virtue` and `law`. Not for `j`.
-        source: `j` only: the item's field of the toxic sentence.
-        rewritten: `j` only: the item's field of what was made of it.
+        metric: the metric; `None` where the recipe names a dataset, whose metrics are taken.
+        questions: the questions whose answers are scored, each by itself; all when empty. Not with `source`.
+        gold: the columns of right answers, one score each; the dataset's criteria (`virtue`, `law`) or `gold` when empty. Not
+            with `source`.
+        source: the item's field of the toxic sentence, where sentences that people rewrote are scored.
+        rewritten: the item's field of the rewritten sentence.
         kept: whether only items that the recipe keeps are scored.
     """
 
     __pydantic_config__: ClassVar[_Config] = _STRICT
 
-    metric: Metric
+    metric: Metric | None = None
     questions: tuple[str, ...] = ()
-    gold: tuple[str, ...] = ("gold",)
+    gold: tuple[str, ...] = ()
     source: str | None = None
     rewritten: str | None = None
     kept: bool = False
@@ -79,7 +82,10 @@ class Recipe:
     Attributes:
         name: its name.
         about: what it is for, in words.
+        dataset: the dataset whose metrics score the answers; a name of the catalogue or the path of a declaration. Without it
+            every score names its metric.
         item: the fields that together are one item.
+        ignore: input fields of the exports that are the platform's and not the item's, such as row numbers.
         questions: name -> question.
         min_votes: how many equal votes make a majority.
         min_control_accuracy: people below it on control items are excluded, in each question by itself.
@@ -93,7 +99,9 @@ class Recipe:
 
     name: str
     about: str = ""
+    dataset: str | None = None
     item: tuple[str, ...]
+    ignore: tuple[str, ...] = ()
     questions: Mapping[str, Question]
     min_votes: int = 3
     min_control_accuracy: float = 0.5
@@ -107,6 +115,21 @@ class Recipe:
             raise ValueError("a recipe needs the fields of an item and at least one question")
         if taken := sorted(RESERVED.intersection((*self.item, *self.questions))):
             raise ValueError(f"'{taken[0]}' is the result's own name: call the field or question otherwise")
+        if both := sorted(set(self.item) & set(self.ignore)):
+            raise ValueError(f"ignore: '{both[0]}' is a field of the item")
+        self._check_questions()
+        for name in self.keep:
+            self._require(name, self.questions, "keep", "question")
+            if not self.questions[name].accept:
+                raise ValueError(f"keep: question {name} does not say which answer accepts an item")
+        if self.compare and len(set(self.compare)) != 2:
+            raise ValueError("compare takes two questions")
+        for name in self.compare:
+            self._require(name, self.questions, "compare", "question")
+        for step in self.scores:
+            self._check(step)
+
+    def _check_questions(self) -> None:
         for name, question in self.questions.items():
             for shown in (*question.shows, *question.columns):
                 self._require(shown, self.item, f"question {name} shows", "field")
@@ -116,16 +139,6 @@ class Recipe:
             raise ValueError(
                 "no question shows all fields of an item: nothing says which of them belong together"
             )
-        for name in self.keep:
-            self._require(name, self.questions, "keep", "question")
-            if self.questions[name].accept is None:
-                raise ValueError(f"keep: question {name} does not say which answer accepts an item")
-        if self.compare and len(set(self.compare)) != 2:
-            raise ValueError("compare takes two questions")
-        for name in self.compare:
-            self._require(name, self.questions, "compare", "question")
-        for step in self.scores:
-            self._check(step)
 
     def shown(self, question: str) -> tuple[str, ...]:
         """The item's fields that people saw with a question."""
@@ -135,14 +148,40 @@ class Recipe:
         """The questions that a step scores."""
         return step.questions or tuple(self.questions)
 
+    @property
+    def declared(self) -> Dataset | None:
+        """The declaration of the recipe's dataset.
+
+        Raises:
+            UsageError: there is no such dataset.
+            InputError: its declaration cannot be read.
+        """
+        return dataset(self.dataset) if self.dataset else None
+
+    def gold_columns(self, step: ScoreStep) -> tuple[str, ...]:
+        """The columns of right answers that a step needs."""
+        if step.source:
+            return ()
+        declared = self.declared
+        return step.gold or (declared.answer.criteria if declared else ()) or (GOLD,)
+
     def _check(self, step: ScoreStep) -> None:
+        what = f"score {step.metric}" if step.metric else "score"
         for name in step.questions:
-            self._require(name, self.questions, f"score {step.metric}", "question")
+            self._require(name, self.questions, what, "question")
         if step.kept and not self.keep:
-            raise ValueError(f"score {step.metric}: kept, and the recipe keeps nothing apart")
-        if step.metric == "j":
+            raise ValueError(f"{what}: kept, and the recipe keeps nothing apart")
+        if self.dataset and step.metric:
+            raise ValueError(f"{what}: the metrics are those of dataset {self.dataset}, leave 'metric' out")
+        if not self.dataset and not step.metric:
+            raise ValueError(
+                f"score: say its 'metric' ({', '.join(get_args(Metric))}) or the recipe's 'dataset'"
+            )
+        if step.metric == "j" or step.source or step.rewritten:
             for field_name in (step.source, step.rewritten):
-                self._require(field_name or "", self.item, "score j: source and rewritten", "field")
+                self._require(field_name or "", self.item, f"{what}: source and rewritten", "field")
+            if step.metric not in {None, "j"}:
+                raise ValueError(f"{what}: source and rewritten are for j")
 
     @staticmethod
     def _require(name: str, known: Mapping[str, object] | tuple[str, ...], where: str, what: str) -> None:
@@ -192,31 +231,35 @@ def read_recipe(path: Path) -> Recipe:
     """Read a recipe of one's own.
 
     Args:
-        path: a YAML file with the fields of `Recipe`.
+        path: a YAML file with the fields of `Recipe`. Plain values are read as they are written: `accept: yes` is the answer
+            "yes", and `accept: false` is the answer "false".
 
     Raises:
         InputError: the file cannot be read, or is no recipe; one sentence names all faults.
     """
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - only recipes pay for it
 
-    content = read_yaml(path)
+    content = read_yaml(path, loader=TextLoader)
     if not isinstance(content, dict):
         raise InputError(
             "holds no recipe: 'name: ...', 'item: [...]', 'questions: ...' were expected", file=path
         )
     try:
-        return TypeAdapter(Recipe).validate_python(_texts(content))
+        return TypeAdapter(Recipe).validate_python(_listed_answers(content))
     except ValidationError as error:
         raise InputError(faults_of(error), file=path) from error
 
 
-def _texts(value: object) -> object:
-    """YAML reads `accept: 1` as a number and `accept: yes` as a truth; an answer is a text."""
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: str(inner) if key == "accept" and isinstance(inner, int | float) and not isinstance(inner, bool)
-        else {name: _texts(one) for name, one in inner.items()} if key == "questions" and isinstance(inner, dict)
-        else inner
-        for key, inner in value.items()
-    }  # fmt: skip
+def _listed_answers(content: dict[object, object]) -> dict[object, object]:
+    """The declaration with every single `accept` as a list of one."""
+    questions = content.get("questions")
+    if not isinstance(questions, dict):
+        return content
+    return content | {
+        "questions": {
+            name: question | {"accept": [question["accept"]]}
+            if isinstance(question, dict) and isinstance(question.get("accept"), str)
+            else question
+            for name, question in questions.items()
+        }
+    }

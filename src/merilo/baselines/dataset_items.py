@@ -1,0 +1,60 @@
+"""Items of a dataset made from what a study shows and from the right answers, ready for `merilo.metrics.scoring.score`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from merilo.datasets import Answer, Dataset
+from merilo.people.gold import Gold
+from merilo.strict_json import Json
+
+_META = "meta."
+
+
+def metas(gold: Gold | None) -> dict[int, dict[str, Json]]:
+    """The `meta` of every item that the file of right answers has, by the item's number.
+
+    Whole numbers are read back as numbers, because the file's table holds texts.
+    """
+    if gold is None or gold.fields is None:
+        return {}
+    names = [name for name in gold.fields.columns if name.startswith(_META)]
+    rows = gold.fields.select("item", *names).iter_rows(named=True)
+    return {
+        int(row["item"]): {
+            name.removeprefix(_META): int(row[name]) if row[name].isdecimal() else row[name]
+            for name in names
+            if row[name] is not None
+        }
+        for row in rows
+    }
+
+
+def texts(items: pl.DataFrame, fields: Iterable[str], *, number: str = "item") -> dict[int, dict[str, Json]]:
+    """The input texts of every item, by the item's number.
+
+    Args:
+        items: a row an item.
+        fields: the columns of the texts.
+        number: the column of the items' numbers.
+    """
+    names = list(fields)
+    rows = zip(items[number].to_list(), items.select(names).iter_rows(named=True), strict=True)
+    return {int(n): {name: text for name, text in row.items() if text is not None} for n, row in rows}
+
+
+def undeclared(name: str, metrics: tuple[str, ...], labels: Iterable[str]) -> Dataset:
+    """A declaration for answers of a dataset that nobody declared: they are compared as they are written.
+
+    Args:
+        name: what to call it in messages.
+        metrics: names of metrics that need labels only, or of ruDetox's.
+        labels: the labels of the answers and of the right answers.
+    """
+    known: Mapping[str, None] = dict.fromkeys(labels)
+    if len(known) < 2:
+        # A choice needs two labels; where only one occurs, the other is anything else.
+        known = {**known, "another answer": None, "a third answer": None}
+    return Dataset(name=name, title=name, answer=Answer(kind="choice", labels=tuple(known)), metrics=metrics)

@@ -1,0 +1,183 @@
+"""Reading the answers to a recipe's question, and telling which question a file belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from merilo.baselines.pipeline import Baseline, baseline, test_items
+from merilo.baselines.recipes.declaration import Recipe
+from merilo.baselines.settings import Settings
+from merilo.errors import DataError, MeriloError, UsageError
+from merilo.files import listed
+from merilo.people import platforms
+from merilo.people.duplicates import Repeats
+from merilo.people.labels import unify
+from merilo.people.platforms import Columns
+from merilo.responses import INPUT_MARK, Responses
+
+_NUMBER = "\x1fnumber"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One question after people answered it.
+
+    Attributes:
+        made: the question's baseline.
+        table: the fields that the question shows, and the answer under the question's name (null without a majority).
+        accepted: the labels that accept an item, as the answers spell them.
+    """
+
+    made: Baseline
+    table: pl.DataFrame
+    accepted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A question's files as read: the responses, the item's field -> its column, and the labels that accept."""
+
+    responses: Responses
+    columns: Mapping[str, str]
+    accepted: tuple[str, ...]
+
+
+def read_answers(
+    recipe: Recipe, exports: Mapping[str, Sequence[Path]], *, encoding: str | None, repeats: Repeats
+) -> dict[str, Answered]:
+    """Read the files of every question and make its baseline.
+
+    Args:
+        recipe: the recipe.
+        exports: question -> its files.
+        encoding: the files' encoding, where it is neither UTF-8 nor marked.
+        repeats: what becomes of a person's second, different answer to an item.
+
+    Raises:
+        UsageError: a file lacks a field or the column of answers; the message names the question that the file fits.
+        InputError: a file cannot be read.
+        DataError: nobody gave an answer that the recipe accepts, or two items look the same.
+    """
+    found = {}
+    for name in recipe.questions:
+        try:
+            read = _read(recipe, name, exports[name], encoding)
+        except MeriloError as error:
+            if (better := _fitting(recipe, name, exports[name], encoding)) is None:
+                raise
+            raise type(error)(
+                f"{error.message}; the file looks like one for question '{better}': were the files swapped?",
+                file=error.place.file,
+                row=error.place.row,
+                field=error.place.field,
+            ) from error
+        found[name] = _answered(recipe, name, read, exports[name][0], repeats)
+    return found
+
+
+def _fitting(recipe: Recipe, question: str, paths: Sequence[Path], encoding: str | None) -> str | None:
+    """Another question that these files fit."""
+    for other in recipe.questions:
+        if other != question:
+            try:
+                _read(recipe, other, paths, encoding)
+            except MeriloError:
+                continue
+            return other
+    return None
+
+
+def _read(recipe: Recipe, name: str, paths: Sequence[Path], encoding: str | None) -> _Read:
+    question, declared = recipe.questions[name], recipe.declared
+    called = {one: question.columns.get(one, one) for one in recipe.shown(name)}
+    plain = all(platforms.recognise(path, encoding) == "csv" for path in paths)
+    columns = Columns(answer=question.answer, item=tuple(called.values()) if plain else ())
+    labels = declared.answer.labels if declared else None
+    responses = platforms.read(list(paths), columns=columns, labels=labels or None, encoding=encoding)
+    fields = {one: _field(column, responses, paths[0], name) for one, column in called.items()}
+    responses = _without(responses, recipe.ignore)
+    return _Read(responses, fields, _accepted(question.accept, responses, paths[0], name))
+
+
+def _field(column: str, responses: Responses, path: Path, question: str) -> str:
+    for name in (column, f"{INPUT_MARK}{column}"):
+        if name in responses.fields:
+            return name
+    raise UsageError(
+        f"question '{question}' has no field '{column}' (its fields: {listed(responses.fields)}); say in the recipe's "
+        "'columns' how the export calls it",
+        file=path,
+    )
+
+
+def _without(responses: Responses, ignored: Sequence[str]) -> Responses:
+    """The responses with items made of the other fields alone; items that differ only in ignored fields become one."""
+    kept = [name for name in responses.fields if name.removeprefix(INPUT_MARK) not in ignored]
+    if kept == responses.fields:
+        return responses
+    empty = pl.all_horizontal(pl.col(name).is_null() for name in kept)
+    blank = responses.items.filter(empty)["item"].to_list()
+    responses = responses.without(pl.col("item").is_in(blank), "empty_input")
+    items = (
+        responses.items.filter(~empty)
+        .select(kept)
+        .unique(maintain_order=True)
+        .with_row_index("item", offset=1)
+    )
+    number = responses.items.join(
+        items.rename({"item": _NUMBER}), on=kept, how="inner", nulls_equal=True
+    ).select("item", _NUMBER)
+    table = (
+        responses.table.join(number, on="item", how="left", maintain_order="left")
+        .with_columns(pl.col(_NUMBER).alias("item"))
+        .drop(_NUMBER)
+    )
+    return replace(responses, table=table, items=items)
+
+
+def _accepted(accept: Sequence[str], responses: Responses, path: Path, question: str) -> tuple[str, ...]:
+    """The accepted answers in the spelling of the answers that were given."""
+    counted = responses.table["answer"].value_counts().sort(["count", "answer"], descending=[True, False])
+    counts = {str(text): int(n) for text, n in counted.iter_rows()}
+    found = []
+    for value in accept:
+        label = value if value in counts else unify([value], sorted(counts))[value]
+        if label not in counts:
+            given = listed([f"{text} ({n})" for text, n in counts.items()])
+            raise DataError(
+                f"question '{question}' accepts '{value}', and nobody gave this answer (answers: {given})",
+                file=path,
+            )
+        found.append(label)
+    return tuple(found)
+
+
+def _answered(recipe: Recipe, name: str, read: _Read, path: Path, repeats: Repeats) -> Answered:
+    """A question's baseline, and its answers by the item's fields."""
+    shown = recipe.shown(name)
+    settings = Settings(
+        min_votes=recipe.questions[name].min_votes or recipe.min_votes,
+        min_control_accuracy=recipe.min_control_accuracy,
+        resolve=recipe.resolve,
+        max_low_agreement=1.0,
+        repeats=repeats,
+    )
+    made = baseline(read.responses, settings)
+    items = test_items(made.responses).select(
+        pl.col("item").alias(_NUMBER), *(pl.col(column).alias(one) for one, column in read.columns.items())
+    )
+    consensus = made.consensus.select(pl.col("item").alias(_NUMBER), pl.col("label").alias(name))
+    answers = items.join(consensus, on=_NUMBER, how="left", maintain_order="left").select(*shown, name)
+    doubled = answers.filter(pl.struct(shown).is_duplicated() & (pl.col(name).n_unique().over(shown) > 1))
+    if doubled.height:
+        raise DataError(
+            f"two items of question '{name}' have the same {', '.join(shown)} and different answers: the recipe must show "
+            "more of their fields, or ignore those that are not the item's",
+            file=path,
+        )
+    table = answers.unique(list(shown), keep="first", maintain_order=True)
+    return Answered(made, table, read.accepted)

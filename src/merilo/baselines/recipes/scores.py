@@ -1,0 +1,238 @@
+"""A recipe's answers against the right answers, scored as any answers to a dataset are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from merilo.baselines.dataset_items import metas, texts, undeclared
+from merilo.baselines.recipes.declaration import GOLD, Recipe, ScoreStep
+from merilo.datasets import Dataset
+from merilo.errors import DataError, UsageError
+from merilo.files import listed
+from merilo.items import Item, ItemId
+from merilo.metrics.answers import Given
+from merilo.metrics.detox import Rater
+from merilo.metrics.score import Score
+from merilo.metrics.scoring import NO_RATER, RATED, Scores, score
+from merilo.people.gold import read_gold, records
+from merilo.responses import INPUT_MARK
+from merilo.strict_json import Json
+
+#: The column of the items' numbers in a recipe's table.
+ITEM: Final = "\x1fitem"
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeGold:
+    """The right answers of a recipe's items.
+
+    Attributes:
+        columns: a column a criterion, named by `gold_column`, a row an item.
+        meta: item's number -> the `meta` that the file gives.
+    """
+
+    columns: tuple[pl.Series, ...] = ()
+    meta: Mapping[int, Mapping[str, Json]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a step of a recipe gives.
+
+    Attributes:
+        scores: name -> score.
+        missing: what could not be computed, a sentence each.
+    """
+
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+
+def gold_column(criterion: str) -> str:
+    """How a recipe's table calls the right answers by a criterion."""
+    return criterion if criterion == GOLD else f"{GOLD}.{criterion}"
+
+
+def read_recipe_gold(recipe: Recipe, table: pl.DataFrame, path: Path, encoding: str | None) -> RecipeGold:
+    """Read the right answers that a recipe's scores need.
+
+    Args:
+        recipe: the recipe.
+        table: a row an item: `ITEM`, the item's fields and the questions' answers.
+        path: the file: a table, or the dataset's own split file.
+        encoding: its encoding, where it is neither UTF-8 nor marked.
+
+    Raises:
+        UsageError: the file lacks columns of right answers; the message names them all.
+        InputError: the file cannot be read.
+        DataError: the file answers one item in two ways, or some items by some of the criteria only.
+    """
+    wanted = list(dict.fromkeys(name for step in recipe.scores for name in recipe.gold_columns(step)))
+    marked = {name: f"{INPUT_MARK}{name}" for name in recipe.item if name in {"item", "row"}}
+    items = table.select(pl.col(ITEM).alias("\x1fnumber"), *recipe.item).rename(marked)
+    items = items.rename({"\x1fnumber": "item"})
+    called = _columns(wanted, records(path, encoding).columns[1:], path)
+    declared = recipe.declared
+    labels = {text for name in recipe.questions for text in table[name].drop_nulls().unique()}
+    labels |= set(declared.answer.labels) if declared else set()
+    columns, meta = [], {}
+    for criterion, column in called.items():
+        found = read_gold(path, items, column=column, labels=sorted(labels), encoding=encoding)
+        known = found.answers.select("item", "gold")
+        joined = items.select("item").join(known, on="item", how="left", maintain_order="left")
+        columns.append(joined["gold"].alias(gold_column(criterion)))
+        meta = metas(found)
+    if declared and declared.answer.criteria:
+        _refuse_gaps(columns, path)
+    return RecipeGold(tuple(columns), meta)
+
+
+def _columns(wanted: Sequence[str], there: Sequence[str], path: Path) -> dict[str, str | None]:
+    """Criterion -> the file's column; `None` where the file's own rules find it."""
+    called = {
+        name: next((one for one in (name, f"outputs.{name}", f"meta.{name}") if one in there), None)
+        for name in wanted
+    }
+    missing = [name for name, column in called.items() if column is None and name != GOLD]
+    if missing:
+        columns = "column" if len(missing) == 1 else "columns"
+        names = ", ".join(f"'{name}'" for name in missing)
+        raise UsageError(
+            f"there is no {columns} {names} of right answers (there are: {listed(there)})", file=path
+        )
+    return called
+
+
+def _refuse_gaps(columns: Sequence[pl.Series], path: Path) -> None:
+    """Every item with right answers needs one for each criterion."""
+    golds = pl.DataFrame(list(columns))
+    some = golds.filter(~pl.all_horizontal(pl.all().is_null()))
+    gaps = {name.removeprefix(f"{GOLD}."): some[name].null_count() for name in some.columns}
+    told = [f"'{name}' ({n} of {some.height} items)" for name, n in gaps.items() if n]
+    if told:
+        raise DataError(f"right answers are missing for {', '.join(told)}", file=path)
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeScorer:
+    """Scores what a recipe's questions found.
+
+    Attributes:
+        recipe: the recipe.
+        gold: the right answers; those of the tables' columns count.
+        rater: rates sentences for J.
+        seed: of the intervals' resampling.
+    """
+
+    recipe: Recipe
+    gold: RecipeGold
+    rater: Rater | None = None
+    seed: int = 0
+
+    def step(self, step: ScoreStep, table: pl.DataFrame) -> Scored:
+        """Follow one step of the recipe.
+
+        Args:
+            step: the step.
+            table: a row an item to score.
+
+        Raises:
+            UsageError: the step does not fit the recipe's dataset.
+        """
+        recipe, declared = self.recipe, self.recipe.declared
+        rated = bool(set(declared.metrics) & set(RATED)) if declared else step.metric == "j"
+        if rated != bool(step.source):
+            raise UsageError(
+                f"recipe {recipe.name}: 'source' and 'rewritten' are for datasets scored by J, and J needs them"
+            )
+        if declared and declared.answer.kind == "program":
+            raise UsageError(
+                f"recipe {recipe.name}: programs of {declared.name} are scored by 'merilo code score'"
+            )
+        if rated:
+            return self._rewritten(step, table)
+        asked, criteria = recipe.asked(step), recipe.gold_columns(step)
+        if gold_column(criteria[0]) not in table.columns:
+            what = step.metric or ", ".join(declared.metrics if declared else ())
+            return Scored({}, (f"{what} of {', '.join(asked)} needs right answers (--gold)",))
+        if declared and declared.answer.criteria:
+            return self._by_criteria(declared, asked, table)
+        parts = [
+            self._closed(step.metric, question, criterion, table)
+            for question in asked
+            for criterion in criteria
+        ]
+        return Scored(
+            {name: one for part in parts for name, one in part.scores.items()},
+            tuple(sentence for part in parts for sentence in part.missing),
+        )
+
+    def points(self, question: str, table: pl.DataFrame) -> Mapping[ItemId, float]:
+        """What each item's answer to a question is worth, by the first metric that judges items one by one.
+
+        Where the dataset has no such metric, answers are compared with the right ones as they are written (`acc`).
+        """
+        for declared in (self.recipe.declared, None):
+            found = self._scores(declared, "acc", question, GOLD, table)
+            by_item = next((one.per_item for one in found.main.values() if one.per_item), None)
+            if by_item is not None:
+                return by_item
+        return {}
+
+    def _rewritten(self, step: ScoreStep, table: pl.DataFrame) -> Scored:
+        """J and its parts: the toxic sentence is the item, and the rewritten one is the answer to it."""
+        pairs = table.select(ITEM, str(step.source), str(step.rewritten)).drop_nulls()
+        kept = f"{pairs.height} {'kept ' if step.kept else ''}{'pair' if pairs.height == 1 else 'pairs'}"
+        if self.rater is None:
+            return Scored({}, (f"J of the {kept} {NO_RATER}",))
+        if not pairs.height:
+            return Scored({}, ("J is not defined: no pair was kept",))
+        declared = self.recipe.declared or undeclared(self.recipe.name, RATED, ())
+        items = [Item(number, "", toxic) for number, toxic, _ in pairs.iter_rows()]
+        answers = {number: text for number, _, text in pairs.iter_rows()}
+        return Scored(score(declared, items, answers, rater=self.rater, seed=self.seed).all())
+
+    def _by_criteria(self, declared: Dataset, asked: Sequence[str], table: pl.DataFrame) -> Scored:
+        """One label answers every criterion: each question about an item is an item of the dataset."""
+        criteria = declared.answer.criteria
+        inputs = texts(table, self.recipe.item, number=ITEM)
+        items: list[Item] = []
+        answers: dict[ItemId, Given] = {}
+        for question in asked:
+            known = table.select(ITEM, question, *map(gold_column, criteria)).drop_nulls()
+            for number, label, *right in known.iter_rows():
+                key = f"{number} {question}"
+                meta = {**self.gold.meta.get(number, {}), "question": question}
+                outputs: dict[str, Json] = dict(zip(criteria, right, strict=True))
+                items.append(Item(key, "", inputs[number], outputs, meta))
+                answers[key] = dict.fromkeys(criteria, label)
+        return Scored(score(declared, items, answers, seed=self.seed).all())
+
+    def _closed(self, metric: str | None, question: str, criterion: str, table: pl.DataFrame) -> Scored:
+        found = self._scores(self.recipe.declared, metric, question, criterion, table)
+        scores = {}
+        for name, one in found.all().items():
+            of = name if criterion == GOLD else criterion if len(found.all()) == 1 else f"{criterion}.{name}"
+            scores[f"{question}.{of}"] = replace(one, name=f"{question}.{of}")
+        return Scored(scores, tuple(f"{question}.{name}: {why}" for name, why in found.missing.items()))
+
+    def _scores(
+        self, declared: Dataset | None, metric: str | None, question: str, criterion: str, table: pl.DataFrame
+    ) -> Scores:
+        """One question's answers against one column of right answers."""
+        known = table.drop_nulls([question, gold_column(criterion)])
+        given, right = known[question].to_list(), known[gold_column(criterion)].to_list()
+        if declared is None:
+            declared = undeclared(self.recipe.name, (metric or "acc",), [*given, *right])
+        inputs = texts(known, self.recipe.item, number=ITEM)
+        numbers = known[ITEM].to_list()
+        items = [
+            Item(number, "", inputs[number], one, self.gold.meta.get(number, {}))
+            for number, one in zip(numbers, right, strict=True)
+        ]
+        return score(declared, items, dict(zip(numbers, given, strict=True)), seed=self.seed)
