@@ -66,6 +66,21 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
+class Recoded:
+    """Answers that the user asked to be replaced.
+
+    Attributes:
+        written: the answer as it was read.
+        kept: what stands in its place; `None` where the answer is left out.
+        answers: how many answers that were, known answers of control items not among them.
+    """
+
+    written: str
+    kept: str | None
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Responses:
     """Responses with the items that they answer.
 
@@ -79,6 +94,8 @@ class Responses:
         renamed: answers that were rewritten on reading, as written -> as kept.
         unread: times and rewards that could not be read.
         lost_pages: `page_reward` and `page_seconds` of every page that was paid and of which no response is in `table`.
+        absent: what the platform usually exports and these files have no column for: `time`, `reward`, `page`, `control`.
+        recoded: the answers that `recoding.recode` replaced.
     """
 
     table: pl.DataFrame
@@ -90,6 +107,8 @@ class Responses:
     renamed: dict[str, str] | None = None
     unread: tuple[Unread, ...] = ()
     lost_pages: pl.DataFrame | None = None
+    absent: tuple[str, ...] = ()
+    recoded: tuple[Recoded, ...] = ()
 
     @property
     def fields(self) -> list[str]:

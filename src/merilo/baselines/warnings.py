@@ -11,6 +11,7 @@ from merilo.baselines.settings import Settings
 from merilo.files import shortened
 from merilo.people.aggregation import Fit
 from merilo.people.gold import Gold
+from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
 
 
@@ -96,6 +97,7 @@ def warnings(
     return (
         *_warnings_on_controls(responses, annotators, settings),
         *_warnings_on_labels(responses, settings.labels),
+        *_warnings_on_reading(responses, settings.labels),
         *map(_warning_on_unread, responses.unread),
         *_warnings_on_skills(annotators, settings, skills),
         *(_warnings_on_gold(gold) if gold else ()),
@@ -155,6 +157,50 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Ba
             "быть только ошибочными",
         ),
     )
+
+
+#: What older exports lack, in both languages; missing control items have a warning of their own.
+_ABSENT = {"time": ("times", "нет времени"), "reward": ("rewards", "нет вознаграждений")}
+
+
+def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[BaselineWarning, ...]:
+    """What the export lacks, what the user recoded, and which answers look like slips."""
+    found = []
+    absent = [_ABSENT[what] for what in responses.absent if what in _ABSENT]
+    if absent:
+        found.append(
+            BaselineWarning(
+                "absent",
+                f"the export has no {' and no '.join(en for en, _ in absent)}: what rests on them is left out",
+                f"в выгрузке {', '.join(ru for _, ru in absent)}: показатели, которые на них основаны, не приводятся",
+            )
+        )
+    for one in responses.recoded:
+        answers = f"{one.answers} answer{'' if one.answers == 1 else 's'}"
+        russian = counted(one.answers, "ответ", "ответа", "ответов")
+        found.append(
+            BaselineWarning(
+                "recoded",
+                f"recoded as asked: {answers} '{one.written}' "
+                + (f"count as '{one.kept}'" if one.kept is not None else "are left out"),
+                f"перекодировано по указанию: {russian} «{one.written}» "
+                + (f"— это «{one.kept}»" if one.kept is not None else "— не учитываются"),
+            )
+        )
+    counts = dict(responses.table["answer"].value_counts().iter_rows())
+    near = near_spellings(counts, labels)
+    for place, slip in enumerate(near[:5], start=1):
+        more = f"; {len(near) - 5} more look like slips, see merilo inspect" if place == 5 < len(near) else ""
+        found.append(
+            BaselineWarning(
+                "near_spelling",
+                f"'{slip.written}' ({slip.answers}) looks like a spelling of '{slip.label}' ({slip.label_answers}); "
+                f"{slip.option} joins them{more}",
+                f"«{slip.written}» ({slip.answers}) похоже на написание «{slip.label}» ({slip.label_answers}); "
+                f"объединить: {slip.option}",
+            )
+        )
+    return tuple(found)
 
 
 def _warning_on_unread(unread: Unread) -> BaselineWarning:

@@ -46,6 +46,7 @@ _REASONS: Final = {
     "same_row_twice": ("the same row twice", "та же строка дважды"),
     "repeated": ("a repeated answer of one person", "повторный ответ того же человека"),
     "contradicted": ("contradicts the same person's answer", "противоречит ответу того же человека"),
+    "recoded_to_nothing": ("left out by --recode", "исключено по --recode"),
     "excluded_annotator": ("by an excluded annotator", "от исключённого разметчика"),
 }
 

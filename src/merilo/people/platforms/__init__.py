@@ -5,24 +5,42 @@ A platform is known by its header. One study may come in several files; they mus
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
 import polars as pl
 
-from merilo.errors import DataError, InputError
-from merilo.files import Progress, fold, listed, read_header, read_table
+from merilo.errors import DataError, InputError, UsageError
+from merilo.files import Progress, Table, fold, listed, read_header, read_table
 from merilo.people.labels import unify
-from merilo.people.platforms import abc_elementary, label_studio, plain, toloka
-from merilo.people.platforms.export import Columns, Export
+from merilo.people.platforms import abc_elementary, label_studio, label_studio_flat, mturk, plain, toloka
+from merilo.people.platforms.export import Columns, Export, SeveralAnswersError
 from merilo.responses import INPUT_MARK, SCHEMA, Responses, lost_pages
 
-__all__ = ["PLATFORMS", "Columns", "Platform", "read", "recognise"]
+__all__ = [
+    "NAMES",
+    "PLATFORMS",
+    "Columns",
+    "Platform",
+    "SeveralAnswersError",
+    "field_names",
+    "read",
+    "recognise",
+]
 
-Platform: TypeAlias = Literal["toloka", "abc", "label-studio", "csv"]
+Platform: TypeAlias = Literal["toloka", "abc", "label-studio", "mturk", "csv"]
 PLATFORMS: Final[tuple[str, ...]] = get_args(Platform)
+
+#: What the platforms are called.
+NAMES: Final[Mapping[Platform, str]] = {
+    "toloka": "Toloka",
+    "abc": "ABC Elementary",
+    "label-studio": "Label Studio",
+    "mturk": "Amazon Mechanical Turk",
+    "csv": "a plain table",
+}
 
 
 def recognise(path: Path, encoding: str | None = None) -> Platform:
@@ -36,9 +54,30 @@ def recognise(path: Path, encoding: str | None = None) -> Platform:
     if path.suffix.lower() == ".json":
         return "label-studio"
     header = read_header(path, encoding)
-    if toloka.recognises(header):
-        return "toloka"
-    return "abc" if abc_elementary.recognises(header) else "csv"
+    return next((platform for platform, recognises in _BY_HEADER if recognises(header)), "csv")
+
+
+#: The order matters: ABC Elementary's columns of what was shown and answered are called like Toloka's.
+_BY_HEADER: Final[tuple[tuple[Platform, Callable[[list[str]], bool]], ...]] = (
+    ("toloka", toloka.recognises),
+    ("abc", abc_elementary.recognises),
+    ("toloka", toloka.resembles),
+    ("mturk", mturk.recognises),
+    ("label-studio", label_studio_flat.recognises),
+)
+
+
+def field_names(path: Path, encoding: str | None = None) -> list[str]:
+    """The names of a file's columns, or of a JSON file's fields, in the file's order.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if plain.is_other_format(path):
+        return list(plain.load(path).data.columns)
+    if path.suffix.lower() == ".json":
+        return label_studio.field_names(path)
+    return read_header(path, encoding)
 
 
 def read(
@@ -65,7 +104,8 @@ def read(
 
     Raises:
         InputError: a file cannot be read as what it should be.
-        UsageError: several answer columns and no choice among them, or a column that is not there.
+        UsageError: several answer columns and no choice among them, a column that is not there, or a column named that
+            the platform names itself.
         DataError: the files are of different projects, or hold no answer.
     """
     exports = [
@@ -93,13 +133,63 @@ def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
 def _read_one(
     path: Path, platform: Platform, columns: Columns, encoding: str | None, progress: Progress | None
 ) -> Export:
-    if platform == "label-studio":
-        return label_studio.read(path, columns)
     if platform == "csv":
         return plain.read(plain.load(path, encoding=encoding, progress=progress), columns)
-    wanted, reader = (
-        (toloka.wanted, toloka.read) if platform == "toloka" else (abc_elementary.wanted, abc_elementary.read)
-    )
+    _refuse_named_columns(platform, columns, path)
+    if platform == "label-studio":
+        if path.suffix.lower() == ".json":
+            export = label_studio.read(path, columns)
+        else:
+            table = plain.load(path, encoding=encoding, progress=progress)
+            export = label_studio_flat.read(table, columns)
+    else:
+        export = _read_table(path, platform, columns, encoding, progress)
+    return _with_item(export, columns.item) if columns.item else export
+
+
+#: The columns that only a plain table needs named.
+_NAMED_IN_PLAIN_TABLES: Final = (
+    "annotator",
+    "control",
+    "page",
+    "started",
+    "submitted",
+    "seconds",
+    "reward",
+)
+
+
+def _refuse_named_columns(platform: Platform, columns: Columns, path: Path) -> None:
+    given = [f"--{name}" for name in _NAMED_IN_PLAIN_TABLES if getattr(columns, name) is not None]
+    if given:
+        raise UsageError(
+            f"{' and '.join(given)} cannot be used here: exports of {NAMES[platform]} name these columns themselves "
+            "(the options are for plain tables, --platform csv)",
+            file=path,
+        )
+
+
+def _with_item(export: Export, chosen: Sequence[str]) -> Export:
+    """An export whose items are made of some of the fields that were shown."""
+    there = export.inputs.columns
+    names = []
+    for name in dict.fromkeys(chosen):
+        bare = name.removeprefix("INPUT:").removeprefix("Input.")
+        if name not in there and bare not in there:
+            raise UsageError(
+                f"no field '{name}' was shown to the annotators (there are: {listed(there)})",
+                file=export.file,
+                field="--item",
+            )
+        names.append(name if name in there else bare)
+    names = list(dict.fromkeys(names))
+    return replace(export, inputs=export.inputs.select(names), project=listed(sorted(names), 50))
+
+
+def _read_table(
+    path: Path, platform: Platform, columns: Columns, encoding: str | None, progress: Progress | None
+) -> Export:
+    wanted, reader = _TABLES[platform]
     if plain.is_other_format(path):
         table = plain.load(path, progress=progress)
         return reader(
@@ -107,6 +197,14 @@ def _read_one(
             columns,
         )
     return reader(read_table(path, keep=wanted, encoding=encoding, progress=progress), columns)
+
+
+#: Platforms that export nothing but tables: which columns are needed, and the reader.
+_TABLES: Final[Mapping[Platform, tuple[Callable[[str], bool], Callable[[Table, Columns], Export]]]] = {
+    "toloka": (toloka.wanted, toloka.read),
+    "abc": (abc_elementary.wanted, abc_elementary.read),
+    "mturk": (mturk.wanted, mturk.read),
+}
 
 
 def _refuse_different_projects(exports: Sequence[Export]) -> None:
@@ -177,6 +275,7 @@ def _responses(
         renamed=dict(sorted({**renamed, **changed}.items())),
         unread=tuple(one for export in exports for one in export.unread),
         lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
+        absent=tuple(what for what in first.absent if all(what in export.absent for export in exports)),
     )
 
 

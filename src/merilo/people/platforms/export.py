@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -12,6 +13,10 @@ import polars as pl
 from merilo.errors import InputError, UsageError
 from merilo.files import listed
 from merilo.responses import Unread
+from merilo.strict_json import Json
+
+#: Where platforms without control items of their own keep the known answer of one: a field of what was shown.
+CONTROL_FIELDS: Final = ("golden", "control")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +25,7 @@ class Columns:
 
     Attributes:
         answer: the column of the answer; the platform's only one when not given.
-        item: the columns that make an item (plain tables).
+        item: the columns that make an item; on platforms that name their columns, all that was shown when not given.
         annotator: the column of the annotator's id (plain tables).
         control: the column of control items' known answers (plain tables).
         page: the column of what was answered and paid together (plain tables).
@@ -56,6 +61,7 @@ class Export:
         currency: the currency of the rewards, where the platform has one.
         renamed: answers that the reader rewrote.
         unread: times and rewards that could not be read.
+        absent: what the platform usually exports and this file has no column for; see `Responses`.
     """
 
     file: str
@@ -67,6 +73,21 @@ class Export:
     currency: str | None = None
     renamed: dict[str, str] = field(default_factory=dict)
     unread: tuple[Unread, ...] = ()
+    absent: tuple[str, ...] = ()
+
+
+class SeveralAnswersError(UsageError):
+    """A file has several columns of answers and none was chosen.
+
+    Attributes:
+        names: the columns, without the platform's prefix.
+    """
+
+    def __init__(self, names: Sequence[str], file: str) -> None:
+        super().__init__(
+            f"there are several answer columns, choose one with --answer: {listed(names, 50)}", file=file
+        )
+        self.names = tuple(names)
 
 
 def require(header: Sequence[str], names: Iterable[str], file: str) -> None:
@@ -113,9 +134,7 @@ def choose_answer(data: pl.DataFrame, prefix: str, chosen: str | None, file: str
         )
     filled = [name for name in names if data[name].null_count() < data.height]
     if len(filled) > 1:
-        raise UsageError(
-            f"there are several answer columns, choose one with --answer: {listed(shown, 50)}", file=file
-        )
+        raise SeveralAnswersError(shown, file)
     return filled[0] if filled else names[0]
 
 
@@ -136,6 +155,18 @@ def known_answer(data: pl.DataFrame, answer: str) -> tuple[pl.Expr, pl.Expr]:
 def column(data: pl.DataFrame, name: str | None) -> pl.Expr:
     """A column that may be missing; then it is null."""
     return pl.col(name) if name in data.columns else pl.lit(None, dtype=pl.String)
+
+
+def json_text(value: Json) -> str | None:
+    """A JSON value as a text: strings as they are, nothing for `null` and the empty string.
+
+    Example:
+        >>> json_text("A"), json_text(4), json_text(["A"]), json_text(""), json_text(None)
+        ('A', '4', '["A"]', None, None)
+    """
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 #: How platforms write a time, the usual ways first.

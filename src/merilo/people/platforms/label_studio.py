@@ -1,25 +1,30 @@
-"""Label Studio: a JSON list of tasks, each with the annotations that people made."""
+"""Label Studio: a JSON list of tasks, each with the annotations that people made; JSON-MIN, CSV and TSV as well."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
 
 import polars as pl
 
 from merilo.errors import InputError, UsageError
 from merilo.files import listed, shown
-from merilo.people.platforms.export import Columns, Export, moment, number, unread
+from merilo.people.platforms import label_studio_flat
+from merilo.people.platforms.export import (
+    CONTROL_FIELDS,
+    Columns,
+    Export,
+    SeveralAnswersError,
+    json_text,
+    moment,
+    number,
+    unread,
+)
 from merilo.strict_json import Json, read_json
-
-#: Where a task keeps the known answer of a control item.
-CONTROL_FIELDS: Final = ("golden", "control")
 
 
 def read(path: Path, columns: Columns) -> Export:
-    """Read one Label Studio export (JSON, with `data` and `annotations`).
+    """Read one Label Studio export in JSON: tasks with `data` and `annotations`, or JSON-MIN.
 
     Args:
         path: the file.
@@ -30,14 +35,14 @@ def read(path: Path, columns: Columns) -> Export:
         UsageError: several answers a task and no choice among them.
     """
     tasks = _tasks(path)
+    if tasks and label_studio_flat.is_minimal(tasks[0][1]):
+        return label_studio_flat.read_records([task for _, task in tasks], path, columns)
     names = list(dict.fromkeys(tag for _, task in tasks for tag, *_ in _results(task)))
     if not names:
         raise InputError("no task has an annotation", file=path)
     answer = columns.answer or names[0]
     if columns.answer is None and len(names) > 1:
-        raise UsageError(
-            f"there are several answer columns, choose one with --answer: {listed(names, 50)}", file=path
-        )
+        raise SeveralAnswersError(names, shown(path))
     if answer not in names:
         raise UsageError(f"there is no answer column '{answer}' (there are: {listed(names)})", file=path)
     inputs: list[dict[str, str | None]] = []
@@ -45,8 +50,8 @@ def read(path: Path, columns: Columns) -> Export:
     for row, task in tasks:
         data = task.get("data")
         texts = data if isinstance(data, dict) else {}
-        fields_shown = {name: _text(value) for name, value in texts.items() if name not in CONTROL_FIELDS}
-        known = next((_text(texts[name]) for name in CONTROL_FIELDS if name in texts), None)
+        fields_shown = {name: json_text(value) for name, value in texts.items() if name not in CONTROL_FIELDS}
+        known = next((json_text(texts[name]) for name in CONTROL_FIELDS if name in texts), None)
         for tag, annotation, value in _results(task):
             if tag == answer:
                 inputs.append(fields_shown)
@@ -84,9 +89,7 @@ def read(path: Path, columns: Columns) -> Export:
     )
 
 
-def _row(
-    row: int, annotation: Mapping[str, object], value: str | None, known: str | None
-) -> dict[str, object]:
+def _row(row: int, annotation: Mapping[str, Json], value: str | None, known: str | None) -> dict[str, object]:
     by = annotation.get("completed_by")
     person = by.get("id", by.get("email")) if isinstance(by, dict) else by
     seconds = annotation.get("lead_time")
@@ -97,7 +100,7 @@ def _row(
         "is_control": known is not None,
         "page": str(annotation.get("id", "")) or None,
         "started": None,
-        "submitted": _text(annotation.get("created_at")),
+        "submitted": json_text(annotation.get("created_at")),
         "page_seconds": None if seconds is None else str(seconds),
         "page_reward": None,
         "dropped": "not_submitted" if annotation.get("was_cancelled") else None,
@@ -113,25 +116,36 @@ def _tasks(path: Path) -> list[tuple[int, dict[str, Json]]]:
     return list(enumerate(tasks, start=1))
 
 
-def _results(task: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object], str | None]]:
+def _results(task: Mapping[str, Json]) -> Iterator[tuple[str, Mapping[str, Json], str | None]]:
     """(tag's name, its annotation, the answer) of everything that people answered in a task."""
     annotations = task.get("annotations")
     for annotation in annotations if isinstance(annotations, list) else []:
-        results = annotation.get("result") if isinstance(annotation, dict) else None
+        if not isinstance(annotation, dict):
+            continue
+        results = annotation.get("result")
         for result in results if isinstance(results, list) else []:
-            if isinstance(result, dict) and isinstance(result.get("value"), dict):
-                yield str(result.get("from_name", "answer")), annotation, _value(result["value"])
+            value = result.get("value") if isinstance(result, dict) else None
+            if isinstance(result, dict) and isinstance(value, dict):
+                yield str(result.get("from_name", "answer")), annotation, _value(value)
 
 
-def _value(value: Mapping[str, object]) -> str | None:
+def _value(value: Mapping[str, Json]) -> str | None:
     """`{"choices": ["1"]}` is `1`; several choices are joined by commas."""
     content = next(iter(value.values()), None)
     if isinstance(content, list):
         return ",".join(str(part) for part in content) or None
-    return _text(content)
+    return json_text(content)
 
 
-def _text(value: object) -> str | None:
-    if value is None or value == "":
-        return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def field_names(path: Path) -> list[str]:
+    """The names of a record's fields: of what was shown and answered, or of JSON-MIN's records.
+
+    Raises:
+        InputError: the file is not a Label Studio export.
+    """
+    tasks = [task for _, task in _tasks(path)]
+    if tasks and label_studio_flat.is_minimal(tasks[0]):
+        return list(dict.fromkeys(name for task in tasks for name in task))
+    data = (task.get("data") for task in tasks)
+    shown_fields = dict.fromkeys(name for texts in data if isinstance(texts, dict) for name in texts)
+    return [*shown_fields, *dict.fromkeys(tag for task in tasks for tag, *_ in _results(task))]

@@ -11,7 +11,7 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError
 from merilo.files import Progress, Table, listed, read_parquet, read_table, refuse_too_wide, shown
-from merilo.people.platforms.export import Columns, Export, column, moment, number, unread
+from merilo.people.platforms.export import Columns, Export, column, json_text, moment, number, unread
 from merilo.strict_json import Json, json_lines
 
 #: Names that are understood without being told, in order of preference.
@@ -157,12 +157,6 @@ def _json_lines(path: Path, progress: Progress | None) -> Table:
     refuse_too_wide(list(names), path)
     rows = [records.get(row, {}) for row in range(1, max(records) + 1)]
     data = pl.DataFrame(
-        {name: pl.Series([_field(row.get(name)) for row in rows], dtype=pl.String) for name in names}
+        {name: pl.Series([json_text(row.get(name)) for row in rows], dtype=pl.String) for name in names}
     )
     return Table(shown(path), data, first_row=1)
-
-
-def _field(value: Json) -> str | None:
-    if value is None or value == "":
-        return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

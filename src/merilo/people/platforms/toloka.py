@@ -1,4 +1,8 @@
-"""Toloka: a TSV with a row an answer; `INPUT:*` was shown, `OUTPUT:*` was answered, `GOLDEN:*` stands on control items."""
+"""Toloka: a TSV with a row an answer; `INPUT:*` was shown, `OUTPUT:*` was answered, `GOLDEN:*` stands on control items.
+
+Older exports are separated by semicolons and have `ASSIGNMENT:worker_id` and no other `ASSIGNMENT:*` column: there is no
+time and no reward, and often no control item.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,14 @@ _SOURCES: Final = {
     "page_reward": "ASSIGNMENT:reward",
 }
 
+#: What an export usually has, and how the columns begin that hold it.
+_USUAL: Final = {
+    "time": ("ASSIGNMENT:started", "ASSIGNMENT:submitted"),
+    "reward": ("ASSIGNMENT:reward",),
+    "page": ("ASSIGNMENT:assignment_id",),
+    "control": ("GOLDEN:",),
+}
+
 #: An assignment in these states was never answered.
 UNANSWERED: Final = ("ACTIVE", "SKIPPED", "EXPIRED")
 
@@ -35,6 +47,11 @@ def recognises(header: list[str]) -> bool:
     """Whether a header is Toloka's."""
     names = set(header)
     return "ASSIGNMENT:worker_id" in names and bool({"ASSIGNMENT:started", "ASSIGNMENT:task_id"} & names)
+
+
+def resembles(header: list[str]) -> bool:
+    """Whether a header has Toloka's columns of what was shown and answered, whatever else it lacks."""
+    return all(any(name.startswith(prefix) for name in header) for prefix in ("INPUT:", "OUTPUT:"))
 
 
 def wanted(name: str) -> bool:
@@ -93,4 +110,9 @@ def read(table: Table, columns: Columns) -> Export:
         project=listed(sorted(inputs), 50),
         currency="USD",
         unread=unread(data, rows, _SOURCES, table.file),
+        absent=tuple(what for what, prefixes in _USUAL.items() if not _has(data, prefixes)),
     )
+
+
+def _has(data: pl.DataFrame, prefixes: tuple[str, ...]) -> bool:
+    return any(name.startswith(prefixes) for name in data.columns)

@@ -1,0 +1,148 @@
+"""Pseudonyms of annotators: the same within a study, and not to be traced back to the platform's ids.
+
+Ids may be few and easy to guess (Label Studio counts its users from 1). A pseudonym is therefore a digest with a key that
+is not published: by default, the content of the study's own files. Who has those files has the ids anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from merilo.errors import UsageError
+from merilo.files import opened
+from merilo.people.simulation import SIMULATED_PREFIX
+from merilo.responses import Responses
+
+PREFIX: Final = "annotator-"
+
+#: Pseudonyms of this many hexadecimal digits, more where two people would share one.
+_DIGITS: Final = 8
+_ALL_DIGITS: Final = 64
+
+_BLOCK: Final = 1 << 20
+
+
+def key_of(files: Iterable[Path]) -> bytes:
+    """Make a study's key from the content of its files, whatever their names and their order.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    digests = []
+    for path in files:
+        digest = blake2b(person=b"merilo study")
+        with opened(path) as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+        digests.append(digest.digest())
+    return blake2b(b"".join(sorted(digests)), person=b"merilo key").digest()
+
+
+def pseudonyms(ids: Iterable[str], key: bytes) -> dict[str, str]:
+    """Give every id a pseudonym, `annotator-` and a digest; ids of simulated annotators keep their prefix.
+
+    The pseudonym of an id follows from the id and the key. Only where two ids would share one are both made longer.
+
+    Args:
+        ids: the annotators' ids, in any order.
+        key: the study's secret, at most 64 bytes; see `key_of`.
+
+    Returns:
+        id -> pseudonym, all different.
+
+    Raises:
+        UsageError: the key is empty or too long.
+
+    Example:
+        >>> names = pseudonyms(["w1", "w2"], b"a secret of the study")
+        >>> names == pseudonyms(["w2", "w1"], b"a secret of the study"), len(set(names.values()))
+        (True, 2)
+    """
+    if not 0 < len(key) <= 64:
+        raise UsageError("the key of pseudonyms takes 1 to 64 bytes")
+    digests = {
+        one: (
+            SIMULATED_PREFIX if one.startswith(SIMULATED_PREFIX) else PREFIX,
+            blake2b(one.encode("utf-8", "surrogatepass"), key=key, digest_size=32).hexdigest(),
+        )
+        for one in set(ids)
+    }
+    return _shortest_different(digests)
+
+
+def _shortest_different(digests: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """(prefix, digest) of each id as one name, cut as short as keeps names apart."""
+    names: dict[str, str] = {}
+    left = dict(digests)
+    digits = _DIGITS
+    while left:
+        cut = {one: prefix + digest[:digits] for one, (prefix, digest) in left.items()}
+        times = Counter(cut.values())
+        shared = {name for name in times if times[name] > 1 and digits < _ALL_DIGITS}
+        names |= {one: name for one, name in cut.items() if name not in shared}
+        left = {one: left[one] for one, name in cut.items() if name in shared}
+        digits += 1
+    return names
+
+
+def anonymise(
+    responses: Responses, skills: pl.DataFrame | None, key: bytes
+) -> tuple[Responses, pl.DataFrame | None]:
+    """Replace every annotator's id, and the folders of file names; pages are numbered anew by digest.
+
+    Args:
+        responses: the responses.
+        skills: the platform's skills, columns `annotator` and `skill`; `None` where there are none.
+        key: the study's secret; see `key_of`.
+
+    Returns:
+        The responses and the skills of the people among them, by pseudonym.
+    """
+    people = responses.table["respondent"].unique().to_list()
+    pages = responses.table["page"].drop_nulls().unique().to_list()
+    names = pseudonyms(people, key)
+    page_names = {page: f"page-{name.removeprefix(PREFIX)}" for page, name in pseudonyms(pages, key).items()}
+    files = _file_names(responses.table["file"].unique(maintain_order=True).to_list())
+    table = responses.table.with_columns(
+        pl.col("respondent").replace(names),
+        pl.col("page").replace(page_names),
+        pl.col("file").replace(files),
+    )
+    hidden = replace(
+        responses,
+        table=table,
+        unread=tuple(replace(one, file=files.get(one.file, Path(one.file).name)) for one in responses.unread),
+    )
+    if skills is None:
+        return hidden, None
+    known = skills.filter(pl.col("annotator").is_in(people)).with_columns(pl.col("annotator").replace(names))
+    return hidden, known
+
+
+def _file_names(files: Sequence[str]) -> dict[str, str]:
+    """Files by their names without folders; a second file of one name is numbered."""
+    seen: Counter[str] = Counter()
+    names = {}
+    for file in files:
+        name = Path(file).name
+        seen[name] += 1
+        names[file] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+    return names
+
+
+def bare_names(texts: Sequence[str], files: Iterable[Path]) -> tuple[str, ...]:
+    """Texts in which files are called by their names, without their folders."""
+    found = []
+    for text in texts:
+        bare = text
+        for path in files:
+            bare = bare.replace(str(path), path.name)
+        found.append(bare)
+    return tuple(found)

@@ -1,0 +1,244 @@
+"""Answers that the user replaces by others: marks of cleaning by hand, values of a shifted column.
+
+Nothing is replaced that the user did not name. `near_spellings` names the answers that look like slips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from merilo.errors import DataError, InputError, UsageError
+from merilo.files import listed, read_table, shortened
+from merilo.responses import Recoded, Responses
+
+_OPTION: Final = "--recode"
+
+#: The reason under which answers without a replacement are counted.
+LEFT_OUT: Final = "recoded_to_nothing"
+
+
+def read_recoding(given: Sequence[str], encoding: str | None = None) -> dict[str, str | None]:
+    """Read what answers are to be replaced by.
+
+    Args:
+        given: each `FROM=TO`, or the name of a delimited file with the columns `from` and `to`. An empty TO leaves the
+            answer out. Only a file can name an answer that holds `=`.
+        encoding: the files' encoding, where it is neither UTF-8 nor marked.
+
+    Returns:
+        from -> to, white space folded; `None` where the answer is left out.
+
+    Raises:
+        UsageError: a word is neither `FROM=TO` nor a file.
+        InputError: a file cannot be read or lacks a column, or a row has no `from`.
+        DataError: one answer has two replacements.
+    """
+    mapping: dict[str, str | None] = {}
+    for word in given:
+        if "=" not in word or Path(word).is_file():
+            if "=" not in word and not Path(word).exists():
+                raise UsageError(
+                    f"takes FROM=TO or a file with the columns from and to, not '{shortened(word)}'",
+                    field=_OPTION,
+                )
+            for row, written, kept in _rows(Path(word), encoding):
+                _add(mapping, written, kept, word, row)
+            continue
+        written, _, kept = (_folded(part) for part in word.partition("="))
+        if not written:
+            raise UsageError(f"'{shortened(word)}' names no answer before '='", field=_OPTION)
+        _add(mapping, written, kept or None, None, None)
+    return mapping
+
+
+def _rows(path: Path, encoding: str | None) -> list[tuple[int, str, str | None]]:
+    data = read_table(path, keep=lambda name: name.lower() in {"from", "to"}, encoding=encoding).data
+    data = data.rename({name: name.lower() for name in data.columns})
+    for name in ("from", "to"):
+        if name not in data.columns:
+            raise InputError("there is no such column (a recoding has from and to)", file=path, field=name)
+    found = []
+    for row, (written, kept) in enumerate(data.select("from", "to").iter_rows(), start=2):
+        if written is None and kept is None:
+            continue
+        if written is None or not _folded(written):
+            raise InputError("names no answer", file=path, row=row, field="from")
+        found.append((row, _folded(written), _folded(kept or "") or None))
+    return found
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _add(
+    mapping: dict[str, str | None], written: str, kept: str | None, file: str | None, row: int | None
+) -> None:
+    if written in mapping and mapping[written] != kept:
+        raise DataError(
+            f"'{written}' is recoded twice: to '{mapping[written] or ''}' and to '{kept or ''}'",
+            file=file,
+            row=row,
+            field=None if file else _OPTION,
+        )
+    mapping[written] = kept
+
+
+def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses:
+    """Replace answers and the known answers of control items, all at once: what was replaced is not replaced again.
+
+    Args:
+        responses: the responses.
+        mapping: from -> to; `None` leaves the answers out, counted under `recoded_to_nothing`.
+
+    Returns:
+        The responses; `recoded` says how many answers each replacement changed, and `renamed` names it.
+
+    Raises:
+        UsageError: an answer never occurs.
+    """
+    if not mapping:
+        return responses
+    counts = dict(responses.table["answer"].value_counts().iter_rows())
+    known = set(responses.table["control"].drop_nulls())
+    missing = [text for text in mapping if text not in counts and text not in known]
+    if missing:
+        raise UsageError(_never_given(missing[0], counts, responses), field=_OPTION)
+    gone = [text for text, kept in mapping.items() if kept is None]
+    responses = responses.without(pl.col("answer").is_in(gone), LEFT_OUT)
+    if not responses.table.height:
+        raise UsageError("no answer is left: all of them are recoded to nothing", field=_OPTION)
+    changed = dict(mapping)
+    renamed = {written: changed.get(kept, kept) for written, kept in (responses.renamed or {}).items()}
+    return replace(
+        responses,
+        table=responses.table.with_columns(pl.col("answer", "control").replace(changed)),
+        renamed=dict(sorted({
+            **{written: kept for written, kept in renamed.items() if kept is not None},
+            **{written: kept for written, kept in mapping.items() if kept is not None},
+        }.items())),
+        recoded=tuple(
+            Recoded(written, kept, int(counts.get(written, 0))) for written, kept in mapping.items()
+        ),
+    )  # fmt: skip
+
+
+def _never_given(text: str, counts: Mapping[str, int], responses: Responses) -> str:
+    read_as = (responses.renamed or {}).get(text)
+    if read_as is not None:
+        return f"'{text}' is read as '{read_as}': recode '{read_as}'"
+    usual = sorted(counts, key=lambda answer: (-counts[answer], answer))
+    there = listed([f"'{shortened(answer, 30)}'" for answer in usual], 8)
+    return f"nobody answered '{shortened(text)}' (the answers are {there})"
+
+
+@dataclass(frozen=True, slots=True)
+class NearSpelling:
+    """An answer that looks like a spelling of another.
+
+    Attributes:
+        written: the answer.
+        label: what it looks like.
+        answers: how often it was given.
+        label_answers: how often the other was given.
+    """
+
+    written: str
+    label: str
+    answers: int
+    label_answers: int
+
+    @property
+    def option(self) -> str:
+        """The option that joins the two."""
+        return f"--recode '{self.written}={self.label}'"
+
+
+#: Answers are a choice among labels where at most so many labels make up this share of all answers.
+_MOST_LABELS: Final = 20
+_SHARE_OF_LABELS: Final = 0.8
+
+#: A label is an answer that was given so often; a slip is given at most a tenth as often as its label.
+_FEWEST_OF_A_LABEL: Final = 5
+_SHARE_OF_A_LABEL: Final = 0.02
+_RARE: Final = 0.1
+
+#: In shorter words, one letter makes another word.
+_SHORTEST_TO_MISTYPE: Final = 4
+
+_APPENDED: Final = " \t0123456789.,;:!?*'\"`_-"
+
+
+def near_spellings(counts: Mapping[str, int], labels: Sequence[str] = ()) -> tuple[NearSpelling, ...]:
+    """Find answers that look like a spelling of a label: a mark or a digit more, or one letter off.
+
+    Where answers are open, or are numbers, nothing is found: there another spelling is another answer.
+
+    Args:
+        counts: answer -> how often it was given.
+        labels: the dataset's labels, where it declares them. Without them, the labels are the answers given often.
+
+    Returns:
+        The answers that look like slips, the most frequent first.
+
+    Example:
+        >>> [(one.written, one.label) for one in near_spellings({"yes": 90, "no": 80, "yes6": 2})]
+        [('yes6', 'yes')]
+        >>> near_spellings({"10": 90, "11": 80, "101": 2})
+        ()
+    """
+    total = sum(counts.values())
+    often = max(_FEWEST_OF_A_LABEL, _SHARE_OF_A_LABEL * total)
+    found = {answer for answer, count in counts.items() if count >= often}
+    if not labels and (
+        not 0 < len(found) <= _MOST_LABELS or sum(counts[one] for one in found) < _SHARE_OF_LABELS * total
+    ):
+        return ()
+    accepted = set(labels) or found
+    near = []
+    for answer, count in counts.items():
+        if answer in accepted or _is_number(answer):
+            continue
+        alike = [
+            label
+            for label in accepted
+            if not _is_number(label)
+            and (bool(labels) or count <= _RARE * counts[label])
+            and _looks_like(answer, label)
+        ]
+        if alike:
+            label = max(alike, key=lambda one: (counts.get(one, 0), one))
+            near.append(NearSpelling(answer, label, count, counts.get(label, 0)))
+    return tuple(sorted(near, key=lambda one: (-one.answers, one.written)))
+
+
+def _is_number(text: str) -> bool:
+    return not any(letter.isalpha() for letter in text)
+
+
+def _looks_like(answer: str, label: str) -> bool:
+    one, other = answer.casefold(), label.casefold()
+    if one == other or one.strip(_APPENDED) == other.strip(_APPENDED):
+        return True
+    return min(len(one), len(other)) >= _SHORTEST_TO_MISTYPE and _one_edit_away(one, other)
+
+
+def _one_edit_away(one: str, other: str) -> bool:
+    """Whether one letter is put in, left out, replaced by another, or exchanged with its neighbour."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    one, other = one[start:], other[start:]
+    if len(one) == len(other):
+        return one[1:] == other[1:] or (
+            one[2:] == other[2:] and len(one) > 1 and one[0] == other[1] and one[1] == other[0]
+        )
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    return longer[1:] == shorter
