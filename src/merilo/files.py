@@ -186,7 +186,13 @@ def read_table(
         reader, read = csv.reader(chain(stream, [_END]), delimiter=delimiter), 0
         try:
             header = _header(reader, path)
-            wanted = [position for position, name in enumerate(header) if keep(name)]
+            # Several columns without a name cannot be told apart, nor asked for: spreadsheets leave such behind.
+            several = header.count("") > 1
+            wanted = [
+                position
+                for position, name in enumerate(header)
+                if keep(name) and not (several and not name)
+            ]
             blocks = []
             for rows in _blocks(reader, header, path):
                 blocks.append(_columns(rows, header, wanted))
@@ -272,9 +278,9 @@ def _header(reader: Iterator[list[str]], path: Path) -> list[str]:
     if not any(header):
         raise InputError("the first row is empty; it must name the columns", file=path, row=1)
     refuse_too_wide(header, path)
-    doubled, times = Counter(header).most_common(1)[0]
+    doubled, times = Counter(name for name in header if name).most_common(1)[0]
     if times > 1:
-        raise InputError("two columns have this name", file=path, row=1, field=doubled or "(no name)")
+        raise InputError("two columns have this name", file=path, row=1, field=doubled)
     return header
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -37,6 +38,21 @@ class Provenance:
             "parameters": dict(self.parameters),
             "versions": dict(self.versions),
         }
+
+    def without_folders(self) -> Provenance:
+        """The record with every input file called by its name, without its folder."""
+        names = {str(one["file"]): Path(str(one["file"])).name for one in self.inputs}
+        return replace(
+            self,
+            command=shlex.join(names.get(word, word) for word in shlex.split(self.command)),
+            inputs=tuple({**one, "file": names[str(one["file"])]} for one in self.inputs),
+            parameters={
+                name: [names.get(str(one), one) for one in value]
+                if isinstance(value, list)
+                else names.get(str(value), value)
+                for name, value in self.parameters.items()
+            },
+        )
 
 
 def provenance(command: str, inputs: Sequence[Path], parameters: Mapping[str, Json]) -> Provenance:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal, get_args, get_origin
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -18,6 +21,8 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         # Not command.main(): it answers to signals and to a closed output in its own way, and ends the process.
+        if "--help" in words or not words:
+            _name_values(command)
         with command.make_context(f"merilo {name}", list(words)) as context:
             status = command.invoke(context)
     except typer.Exit as ended:
@@ -32,6 +37,43 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
     except Abort as error:
         raise KeyboardInterrupt from error
     return status if isinstance(status, int) else 0
+
+
+#: What stands for an option's value in the help, where the option does not say it.
+_VALUES: Final = {Path: "FILE", str: "TEXT", int: "N", float: "NUMBER", bool: ""}
+
+
+def _name_values(command: Any) -> None:  # noqa: ANN401 - Typer's classes are private
+    """Let the help of a command, and of those below it, say FILE and TEXT instead of names of Python's types.
+
+    A choice is listed in the option's help: beside its name, it would be broken in the middle of a word.
+    """
+    for one in _commands(command):
+        context = typer.Context(one)
+        for parameter in one.get_params(context):
+            if parameter.param_type_name == "argument":
+                parameter.display_type_rich = _nothing  # its name and its help say what it is
+                continue
+            if parameter.metavar is not None:
+                continue
+            kind: Any = parameter.type_descriptor.annotation
+            while get_origin(kind) is list:
+                kind = get_args(kind)[0]
+            if get_origin(kind) is Literal:
+                parameter.help = f"{parameter.help or ''} One of: {', '.join(get_args(kind))}.".strip()
+                parameter.metavar = "NAME"
+            else:
+                parameter.metavar = _VALUES.get(kind)
+
+
+def _nothing(_: object) -> None:
+    return None
+
+
+def _commands(command: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
+    yield command
+    for one in (getattr(command, "commands", None) or {}).values():
+        yield from _commands(one)
 
 
 def _sentence(message: str) -> str:

@@ -14,10 +14,10 @@ from merilo.baselines.quality import study_quality
 from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
 from merilo.cli.study import command_line, gold_of, reading
 from merilo.cli.study_options import (
-    COLUMNS,
     INPUT,
     OUTPUT,
     AnnotatorOption,
+    AnonymiseOption,
     AnswerOption,
     ControlOption,
     DatasetOption,
@@ -28,17 +28,25 @@ from merilo.cli.study_options import (
     GoldOption,
     ItemOption,
     JsonOption,
+    PageOption,
     PlatformOption,
+    RecodeOption,
+    RewardOption,
+    SecondsOption,
     SkillsOption,
+    StartedOption,
+    SubmittedOption,
 )
 from merilo.datasets import dataset
 from merilo.errors import UsageError
-from merilo.people import platforms
+from merilo.people import platforms, pseudonyms
 from merilo.people.agreement import Level
 from merilo.people.controls import read_skills
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
 from merilo.people.platforms import Columns
+from merilo.people.recoding import read_recoding, recoding_files
+from merilo.people.recoding import recode as recode_answers
 from merilo.reports.summary import summary
 from merilo.strict_json import Json
 
@@ -56,6 +64,8 @@ def make(
     gold: GoldOption = None,
     gold_column: GoldColumnOption = None,
     answer: AnswerOption = None,
+    item: ItemOption = None,
+    recode: RecodeOption = None,
     skills: SkillsOption = None,
     model: Annotated[list[Path] | None, typer.Option(help="A model's answers (id, answer, and sample for several) to set beside the people; may be given several times.", rich_help_panel=INPUT)] = None,
     common_items: Annotated[bool, typer.Option("--common-items", help="Compare models on the items that both answered where these are not all.", rich_help_panel=INPUT)] = False,
@@ -74,15 +84,15 @@ def make(
     by: Annotated[list[str] | None, typer.Option(help="A field of the items (of the inputs, or of the gold's file: domain finds meta.domain): agreement and the figure are told for each of its values; may be given several times.", rich_help_panel=_PROCEDURE)] = None,
     level: Annotated[Level, typer.Option(help="What labels are to Krippendorff's alpha: names, places in an order, or numbers.", rich_help_panel=_PROCEDURE)] = "nominal",
     repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
-    item: ItemOption = None,
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
-    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered and paid together.", rich_help_panel=COLUMNS)] = None,
-    started: Annotated[str | None, typer.Option(help="The column of the time when a page was opened.", rich_help_panel=COLUMNS)] = None,
-    submitted: Annotated[str | None, typer.Option(help="The column of the time when a page was sent.", rich_help_panel=COLUMNS)] = None,
-    seconds: Annotated[str | None, typer.Option(help="The column of the seconds that a page took.", rich_help_panel=COLUMNS)] = None,
-    reward: Annotated[str | None, typer.Option(help="The column of what a page paid.", rich_help_panel=COLUMNS)] = None,
+    page: PageOption = None,
+    started: StartedOption = None,
+    submitted: SubmittedOption = None,
+    seconds: SecondsOption = None,
+    reward: RewardOption = None,
     out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=OUTPUT)] = None,
+    anonymise: AnonymiseOption = False,
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
@@ -90,7 +100,12 @@ def make(
 
     Exit status 1: the baseline was made and must be rejected.
     """
-    inputs = [*files, *(path for path in (gold, skills) if path), *(model or [])]
+    inputs = [
+        *files,
+        *(path for path in (gold, skills) if path),
+        *(model or []),
+        *recoding_files(recode or ()),
+    ]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
     declared = dataset(dataset_name) if dataset_name else None
@@ -132,19 +147,18 @@ def make(
             encoding=encoding,
             progress=progress,
         )
+    responses = recode_answers(responses, read_recoding(recode or (), encoding))
     found = gold_of(responses, declared, gold, gold_column, encoding)
+    skilled = read_skills(skills, encoding) if skills else None
+    if anonymise:
+        responses, skilled = pseudonyms.anonymise(responses, skilled, pseudonyms.key_of(files))
+        found = pseudonyms.gold_without_folders(found) if found else None
     if model and not found:
         raise UsageError("--model is compared on right answers, and none are known: give --gold")
-    result = baseline(
-        responses,
-        settings,
-        dataset=declared,
-        gold=found,
-        skills=read_skills(skills, encoding) if skills else None,
-    )
+    result = baseline(responses, settings, dataset=declared, gold=found, skills=skilled)
     options: dict[str, Json] = {
         "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
-        "answer": answer, "skills": named(skills), "model": [named(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric, "alternatives": alternatives,
+        "answer": answer, "recode": list(recode or []), "anonymise": anonymise, "skills": named(skills), "model": [named(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric, "alternatives": alternatives,
         "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": min_votes,
         "max_low_agreement": max_low_agreement, "aggregator": aggregator, "resolve": resolve,
         "anchor_controls": anchor_controls, "normalise": list(normalise or []), "by": list(by or []), "level": level, "repeats": repeats, "item": list(item or []),
@@ -152,6 +166,8 @@ def make(
         "seconds": seconds, "reward": reward,
     }  # fmt: skip
     made = provenance(command_line("baseline", files, options, _DEFAULTS), inputs, options)
+    if anonymise:
+        made = made.without_folders()
     quality = study_quality(result)
     content = summary(result, made, quality)
     if folder or model:
@@ -183,4 +199,5 @@ _DEFAULTS: dict[str, Json] = {
     "level": "nominal",
     "repeats": "refuse",
     "common_items": False,
+    "anonymise": False,
 }

@@ -17,6 +17,7 @@ import polars as pl
 
 from merilo.errors import UsageError
 from merilo.files import opened
+from merilo.people.gold import Gold
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
 
@@ -137,12 +138,9 @@ def _file_names(files: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def bare_names(texts: Sequence[str], files: Iterable[Path]) -> tuple[str, ...]:
-    """Texts in which files are called by their names, without their folders."""
-    found = []
-    for text in texts:
-        bare = text
-        for path in files:
-            bare = bare.replace(str(path), path.name)
-        found.append(bare)
-    return tuple(found)
+def gold_without_folders(gold: Gold) -> Gold:
+    """Right answers whose source and warnings call their file by its name."""
+    name = Path(gold.source).name
+    return replace(
+        gold, source=name, warnings=tuple(text.replace(gold.source, name) for text in gold.warnings)
+    )

@@ -40,8 +40,8 @@ def read_recoding(given: Sequence[str], encoding: str | None = None) -> dict[str
     """
     mapping: dict[str, str | None] = {}
     for word in given:
-        if "=" not in word or Path(word).is_file():
-            if "=" not in word and not Path(word).exists():
+        if recoding_files([word]):
+            if not Path(word).exists():
                 raise UsageError(
                     f"takes FROM=TO or a file with the columns from and to, not '{shortened(word)}'",
                     field=_OPTION,
@@ -54,6 +54,11 @@ def read_recoding(given: Sequence[str], encoding: str | None = None) -> dict[str
             raise UsageError(f"'{shortened(word)}' names no answer before '='", field=_OPTION)
         _add(mapping, written, kept or None, None, None)
     return mapping
+
+
+def recoding_files(given: Sequence[str]) -> list[Path]:
+    """The files among what was given to `read_recoding`."""
+    return [Path(word) for word in given if "=" not in word or Path(word).is_file()]
 
 
 def _rows(path: Path, encoding: str | None) -> list[tuple[int, str, str | None]]:
