@@ -11,17 +11,18 @@ import contextlib
 import logging
 import socket
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from merilo.errors import MissingPartError, UsageError
+from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Execution, Program
 
-if TYPE_CHECKING:
-    from merilo.sandbox.executors import Jails
+#: Makes a pool of so many workers on the machine where it is called; it is sent to the machines of the cluster.
+MakePool = Callable[[int], Pool]
 
 #: Programs that travel together: a few milliseconds of work against one of travel.
 BATCH: Final = 8
@@ -96,8 +97,8 @@ class _Queue:
 class Node:
     """What runs on the cluster: a pool of one jailed worker. Ray makes an actor of it."""
 
-    def __init__(self, jails: Jails) -> None:
-        self._pool = jails.pool(1)
+    def __init__(self, make_pool: MakePool) -> None:
+        self._pool = make_pool(1)
 
     def greet(self) -> None:
         """Answer, once the actor is up."""
@@ -111,7 +112,8 @@ class Cluster:
     """Jailed workers on all machines of a Ray cluster, for the length of a `with` block.
 
     Args:
-        jails: how programs are run; its `ray` is the cluster's address, "auto", or "local" for one made here.
+        address: the cluster's address, "auto", or "local" for one that is started on this machine.
+        make_pool: makes the pool of a worker.
         workers: how many on each machine; one a processor when not given.
         quiet: half as many.
 
@@ -120,8 +122,11 @@ class Cluster:
         UsageError: no cluster answers at the address.
     """
 
-    def __init__(self, jails: Jails, workers: int | None, *, quiet: bool = False) -> None:
-        self._jails = jails
+    def __init__(
+        self, address: str, make_pool: MakePool, workers: int | None, *, quiet: bool = False
+    ) -> None:
+        self._address = address
+        self._make_pool = make_pool
         self._workers = workers
         self._quiet = quiet
         self._ray = _ray()
@@ -130,7 +135,7 @@ class Cluster:
 
     def __enter__(self) -> Self:
         if not self._ray.is_initialized():
-            _connect(self._ray, str(self._jails.ray))
+            _connect(self._ray, self._address)
             self._made_here = True
         self._actors = self._ray.remote(num_cpus=1, max_restarts=0)(Node)
         for node in self._ray.nodes():
@@ -227,13 +232,13 @@ class Cluster:
     def _start(self, node: str | None) -> _Worker:
         """Ask for a worker, on one machine or on any."""
         if node is None:
-            return _Worker(self._actors.options(scheduling_strategy="SPREAD").remote(self._jails))
+            return _Worker(self._actors.options(scheduling_strategy="SPREAD").remote(self._make_pool))
         from ray.util.scheduling_strategies import (  # noqa: PLC0415 - Ray is an extra
             NodeAffinitySchedulingStrategy,
         )
 
         strategy = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
-        return _Worker(self._actors.options(scheduling_strategy=strategy).remote(self._jails))
+        return _Worker(self._actors.options(scheduling_strategy=strategy).remote(self._make_pool))
 
 
 def _ray() -> ModuleType:

@@ -12,6 +12,7 @@ from pathlib import Path
 from merilo.errors import UsageError
 from merilo.files import shown
 from merilo.sandbox.backends import NoJail, backend
+from merilo.sandbox.cluster import Cluster
 from merilo.sandbox.job import Executor
 from merilo.sandbox.launch import Backend
 from merilo.sandbox.pool import Pool
@@ -104,7 +105,5 @@ class Jails:
             with self.pool(max(1, count // 2) if quiet else count) as pool:
                 yield pool
         else:
-            from merilo.sandbox.cluster import Cluster  # noqa: PLC0415 - Ray is an extra, and takes seconds
-
-            with Cluster(self, workers, quiet=quiet) as cluster:
+            with Cluster(self.ray, self.pool, workers, quiet=quiet) as cluster:
                 yield cluster
