@@ -178,6 +178,166 @@ def test_the_recorded_command_gives_the_same_score_again(tmp_path, data):
     assert again.json["metrics"]["pass@2"]["value"] == pytest.approx(0.8)
 
 
+@pytest.fixture
+def drawn(tmp_path: Path) -> Path:
+    """Problems whose checks draw at random whether double(x) must be 2 * x or 3 * x."""
+    check = "def check(candidate):\n    import random\n    assert candidate(1) == random.choice((2, 3))\n"
+    rows = [check_row(f"HumanEval/{number}") | {"test": check} for number in range(12)]
+    return write_lines(tmp_path / "HumanEval.jsonl", *rows)
+
+
+def doubles(count: int = 12) -> list[dict]:
+    return [completion(f"HumanEval/{number}", RIGHT) for number in range(count)]
+
+
+def passed(done: Outcome) -> list[int]:
+    return [one["passed"] for one in done.json["per_problem"]]
+
+
+def test_random_tests_are_drawn_anew_for_each_job_and_repeated_by_their_seed(tmp_path, drawn):
+    path = write_lines(tmp_path / "c.jsonl", *doubles())
+    first = score(path, drawn, "--json", "-")
+    seed = first.json["provenance"]["parameters"]["judge_seed"]
+    assert len(seed) == 32
+    words = shlex.split(first.json["provenance"]["command"])
+    assert words[words.index("--judge-seed") + 1] == seed
+    again = merilo(*words[1:], "--json", "-")
+    assert again.json | {"seconds": 0} == first.json | {"seconds": 0}
+    results = {tuple(passed(score(path, drawn, "--judge-seed", n, "--json", "-"))) for n in range(4)}
+    assert len(results) > 1
+    assert score(path, drawn, "--json", "-").json["provenance"]["parameters"]["judge_seed"] != seed
+
+
+def test_a_job_that_goes_on_draws_the_random_tests_of_its_beginning(tmp_path, drawn):
+    path = write_lines(tmp_path / "c.jsonl", *doubles())
+    out = tmp_path / "out"
+    first = score(path, drawn, "--out", out, "--json", "-")
+    verdicts = out / "verdicts.jsonl"
+    verdicts.write_bytes(b"".join(verdicts.read_bytes().splitlines(keepends=True)[:4]))
+    again = score(path, drawn, "--out", out, "--json", "-")
+    assert again.json["resumed"] == 3
+    assert passed(again) == passed(first)
+    done = score(path, drawn, "--out", out, "--judge-seed", "another")
+    assert (done.status, 'and is now "another"; choose another folder' in done.complaint) == (2, True)
+
+
+@pytest.mark.parametrize("seed", ["", "a b", "ё", "x" * 101])
+def test_a_seed_that_not_every_file_can_hold_is_refused(tmp_path, drawn, seed):
+    done = score(write_lines(tmp_path / "c.jsonl", *doubles()), drawn, "--judge-seed", seed)
+    assert (done.status, "--judge-seed: must be 1 to 100 letters" in done.complaint) == (2, True)
+
+
+def test_a_seed_for_checks_is_refused_where_there_are_none(tmp_path, data):
+    done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), data, "--judge-seed", "1")
+    assert done.status == 2
+    assert done.complaint == "merilo: --judge-seed: no problem has a check(candidate) that could draw tests"
+
+
+def test_long_wrong_answers_take_no_room_unless_they_are_asked_for(tmp_path, data):
+    long = "    return chr(1) * 400_000\n"
+    path = write_lines(
+        tmp_path / "c.jsonl",
+        *[completion(n, f"{long}    # {i}\n    pass\n") for n in (1, 2) for i in range(5)],
+    )
+    small, whole = tmp_path / "small", tmp_path / "whole"
+    assert score(path, data, "--out", small).status == 0
+    assert sum(file.stat().st_size for file in small.iterdir()) < 50_000
+    outputs = tmp_path / "o.json"
+    done = score(path, data, "--out", small, "--outputs", outputs)
+    assert (done.status, 'answers was "shortened" and is now "whole"' in done.complaint) == (2, True)
+    assert score(path, data, "--out", whole, "--outputs", outputs).status == 0
+    kept = outputs.read_bytes()
+    assert read_json(outputs)["data"]["test"][0]["outputs"][0] == ["\x01" * 400_000] * 2
+    assert score(path, data, "--out", whole).status == 0
+    assert score(path, data, "--out", whole, "--outputs", outputs).status == 0
+    assert outputs.read_bytes() == kept
+
+
+def test_repeated_programs_are_said_to_count_as_samples(tmp_path, data):
+    rows = [completion(number, text) for number in (1, 2) for text in (RIGHT, RIGHT, RIGHT, WRONG)]
+    path = write_lines(tmp_path / "c.jsonl", *rows)
+    assert "4  equal to another of their problem" in score(path, data).out
+    done = score(path, data, "--json", "-")
+    assert (done.json["repeated"], done.json["programs"], done.json["generations"]) == (4, 4, 8)
+    assert done.json["metrics"]["pass@1"]["value"] == 0.75
+    once = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 2))
+    assert "repeated" not in score(once, data).out
+
+
+# Programs that people wrote.
+
+
+def by(name: object, number: int, text: str, field: str = "annotator") -> dict:
+    return completion(number, text) | {field: name}
+
+
+PEOPLE = [
+    by("Anna", 1, RIGHT), by("Anna", 2, RIGHT), by("Boris", 1, RIGHT), by("Boris", 2, WRONG),
+    by("Vera", 1, "    return ("), by("Vera", 2, WRONG),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ["annotator", "respondent"])
+def test_programs_of_people_are_samples_of_their_problems_and_grouped_by_person(tmp_path, data, field):
+    rows = [{field if key == "annotator" else key: value for key, value in row.items()} for row in PEOPLE]
+    done = score(write_lines(tmp_path / "c.jsonl", *rows), data, "-k", "1,3", "--json", "-")
+    assert done.status == 0
+    assert done.json["metrics"]["pass@1"]["value"] == pytest.approx((2 / 3 + 1 / 3) / 2)
+    assert done.json["metrics"]["pass@3"]["value"] == 1.0
+    found = done.json["annotators"]
+    assert [(one["annotator"], one["problems"], one["solved"], one["share"]) for one in found["people"]] == [
+        ("Anna", 2, 2, 1.0),
+        ("Boris", 2, 1, 0.5),
+        ("Vera", 2, 0, 0.0),
+    ]
+    assert found["count"] == 3
+    assert found["single_person"]["mean"] == pytest.approx(0.5)
+    low, high = found["single_person"]["ci95"]
+    assert 0 <= low < 0.5 < high <= 1
+    low, high = found["people"][1]["ci95"]
+    assert 0 < low < 0.5 < high < 1
+
+
+def test_people_who_answered_different_problems_have_shares_of_their_own_problems(tmp_path, data):
+    rows = [by("Anna", 1, RIGHT), by("Anna", 2, WRONG), by(7, 1, RIGHT)]
+    path = write_lines(tmp_path / "c.jsonl", *rows)
+    found = score(path, data, "--json", "-").json["annotators"]["people"]
+    assert [(one["annotator"], one["share"]) for one in found] == [("7", 1.0), ("Anna", 0.5)]
+    shown = score(path, data).out
+    assert "single person" in shown
+    assert "1.000  solved 1 of 1" in shown
+    assert "0.500  solved 1 of 2" in shown
+
+
+def test_many_people_fit_on_the_terminal_and_all_stand_in_the_json(tmp_path, data):
+    rows = [by(f"[red]p{n}", number, RIGHT) for n in range(23) for number in (1, 2)]
+    path = write_lines(tmp_path / "c.jsonl", *rows)
+    shown = score(path, data).out
+    assert (shown.count("[red]p"), "3 more in the JSON" in shown) == (20, True)
+    assert len(score(path, data, "--json", "-").json["annotators"]["people"]) == 23
+
+
+def test_a_models_programs_have_no_people(tmp_path, data):
+    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
+    assert "annotators" not in score(path, data, "--json", "-").json
+    assert "single person" not in score(path, data).out
+
+
+@pytest.mark.parametrize(("rows", "sentence"), [
+    ([by("a", 1, RIGHT), completion(2, RIGHT)], "row 2, annotator: is missing, and row 1 names a person"),
+    ([completion(2, RIGHT), by("a", 1, RIGHT)], "row 1, annotator: is missing, and row 2 names a person"),
+    ([by("a", 1, RIGHT), by("a", 2, RIGHT), by("a", 1, WRONG)], "row 3, annotator: a has a program for problem 1 in row 1 already"),
+    ([by("", 1, RIGHT)], "row 1, annotator: is empty"),
+    ([by(None, 1, RIGHT, "respondent")], "row 1, respondent: is empty"),
+    ([by(["a"], 1, RIGHT)], "row 1, annotator: is no name of a person: ['a']"),
+    ([by(True, 1, RIGHT)], "row 1, annotator: is no name of a person: True"),
+])  # fmt: skip
+def test_people_that_cannot_be_told_apart_are_one_sentence(tmp_path, data, rows, sentence):
+    done = score(write_lines(tmp_path / "c.jsonl", *rows), data)
+    assert done.status == 1
+    assert sentence in done.complaint
+
+
 def test_closed_problems_are_run_for_their_outputs_alone(tmp_path):
     data = write_items(tmp_path / "problems.json", item(1, outputs=()))
     path = write_lines(tmp_path / "c.jsonl", completion(1, RIGHT))

@@ -3,6 +3,7 @@
 A naive executor, which runs the program and its test in one process, shows that these attacks are real.
 """
 
+import hashlib
 import os
 import random
 import secrets
@@ -212,6 +213,57 @@ def test_right_answers_are_nowhere_in_the_programs_memory() -> None:
         )
         assert f"GOLD{planted}" in str(only(pool, finding).texts[0])
         assert gold not in str(only(pool, finding).texts[0])
+
+
+#: HumanEval/38 draws its tests so: the program is given `encoded(text)` and must answer `text`.
+RANDOM_CHECK = """
+def check(candidate):
+    from random import choice, randint
+    import string
+    for _ in range(100):
+        text = "".join(choice(string.ascii_lowercase) for _ in range(randint(10, 20)))
+        assert candidate(text[::-1] + "!") == text
+"""
+
+#: Draws the texts of that public generator, from the seed that it supposes, instead of solving the problem.
+REPEATS_THE_GENERATOR = """
+import random, string
+random.seed(@SEED@)
+drawn = ["".join(random.choice(string.ascii_lowercase) for _ in range(random.randint(10, 20))) for _ in range(100)]
+drawn.reverse()
+def attack(text):
+    return drawn.pop()
+"""
+
+
+def judged_with(pool: Pool, seed: str | None, supposed: str) -> Outcome:
+    source = REPEATS_THE_GENERATOR.replace("@SEED@", supposed)
+    program = Program("only", source, "attack", Check(RANDOM_CHECK), judge_seed=seed)
+    (execution,) = pool.run([program])
+    return execution.outcome
+
+
+def test_a_program_that_repeats_the_generator_of_a_random_check_does_not_pass(pool: Pool) -> None:
+    known = hashlib.sha256(b"known").hexdigest()
+    assert (
+        judged_with(pool, "known", repr(known)) is Outcome.COMPLETED
+    )  # the attack is real: the seed is all it lacks
+    for supposed in ("0", "None", "''", repr(known)):
+        assert judged_with(pool, None, supposed) is Outcome.REFUSED
+    assert judged_with(pool, "another", repr(known)) is Outcome.REFUSED
+
+
+def test_the_same_seed_gives_a_check_the_same_random_tests_and_another_gives_others(pool: Pool) -> None:
+    check = Check("def check(candidate):\n    import random\n    candidate(random.random())")
+    source = "def attack(x):\n    raise ValueError(x)"
+
+    def drawn(seed: str | None) -> str:
+        (execution,) = pool.run([Program("only", source, "attack", check, judge_seed=seed)])
+        return execution.message
+
+    assert drawn("a") == drawn("a") != drawn("b")
+    assert drawn(None) != drawn(None)
+    assert float(drawn("\ud800")) < 1
 
 
 def test_a_program_does_not_see_the_next_question_before_it_has_answered(pool: Pool) -> None:
@@ -434,12 +486,13 @@ def test_a_check_that_expects_any_failure_does_not_take_the_programs_end_for_one
 
 
 def test_a_check_draws_the_same_random_numbers_whatever_was_checked_before(pool: Pool) -> None:
-    first = random.Random(0).random()
+    first = random.Random(hashlib.sha256(b"seed").hexdigest()).random()
     check = Check(
         f"import random\ndef check(candidate):\n    assert random.random() == {first} and candidate()"
     )
+    program = Program("only", "def attack():\n    return True", "attack", check, judge_seed="seed")
     for _ in range(3):
-        assert only(pool, "def attack():\n    return True", check).outcome is Outcome.COMPLETED
+        assert [execution.outcome for execution in pool.run([program])] == [Outcome.COMPLETED]
 
 
 #: A check comes with a set of problems, which may be a stranger's: its process is jailed as a program's is.

@@ -1,5 +1,6 @@
 """Verdicts on disk: what was judged stays judged, whatever ends the process."""
 
+import hashlib
 import json
 import os
 import resource
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.sandbox.ledger import open_ledger
+from merilo.sandbox.ledger import LONGEST_ANSWERS, SHORTENED, open_ledger
 from merilo.sandbox.verdicts import Result, Verdict
 
 HEADER = {"completions": "abc", "timeout": 3.0}
@@ -147,7 +148,8 @@ def test_another_jobs_verdicts_are_not_gone_on_with(tmp_path, changed):
         "\x00\n",
         "theirs",
         '{"format":"other',
-        '{"format":"merilo verdicts 1"}x',
+        '{"format":"merilo verdicts 1"}\n',
+        '{"format":"merilo verdicts 2"}x',
         "theirs\n",
     ],
 )
@@ -166,6 +168,41 @@ def test_a_line_that_is_no_verdict_is_named(tmp_path):
         stream.write(json.dumps({"program": "b", "result": "guessed", "error": ""}) + "\n")
     with pytest.raises(InputError, match="row 3: is no verdict that this version wrote"):
         keep(path)
+
+
+def test_what_is_chosen_for_a_new_ledger_stands_when_the_job_goes_on(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    with open_ledger(path, HEADER, {"judge_seed": "first"}) as ledger:
+        assert ledger.header["judge_seed"] == "first"
+    with open_ledger(path, HEADER, {"judge_seed": "second"}) as ledger:
+        assert ledger.header["judge_seed"] == "first"
+    keep(path, header=HEADER | {"judge_seed": "first"})
+    with pytest.raises(UsageError, match='judge_seed was "first" and is now "second"'):
+        keep(path, header=HEADER | {"judge_seed": "second"})
+    with pytest.raises(UsageError, match='judge_seed was "first" and is now null'):
+        keep(path)
+
+
+def test_a_ledger_of_shortened_answers_stays_small_and_still_tells_answers_apart(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    header = HEADER | {"answers": SHORTENED}
+    long = ["\x01" * 300_000, "\x01" * 300_000 + "\ud800", None, "short"]
+    with open_ledger(path, header) as ledger:
+        ledger.append("a", "1", Verdict(Result.WRONG_ANSWER, texts=("right", *long)))
+        ledger.append("b", "1", Verdict(Result.WRONG_ANSWER, texts=("x" * LONGEST_ANSWERS, "y")))
+        with pytest.raises(UsageError, match="holds long answers shortened, and they are needed whole"):
+            ledger.texts("a")
+    first, second = (json.loads(line)["texts"] for line in path.read_text().splitlines()[1:])
+    assert first[0] == "right"
+    assert first[3] is None
+    assert [(one["length"], one["start"]) for one in first[1:3]] == [
+        (300_000, "\x01" * 100),
+        (300_001, "\x01" * 100),
+    ]
+    assert first[1]["sha256"] == hashlib.sha256(long[0].encode()).hexdigest() != first[2]["sha256"]
+    assert second[0] == "x" * LONGEST_ANSWERS
+    assert second[1]["length"] == 1
+    assert path.stat().st_size < 10_000
 
 
 def test_two_processes_do_not_write_one_ledger(tmp_path):

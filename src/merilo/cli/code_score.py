@@ -1,4 +1,4 @@
-"""`merilo code score`: pass@k of the programs that a model wrote."""
+"""`merilo code score`: pass@k of the programs that a model or people wrote."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,9 +24,9 @@ from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_complet
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.export import write_generations, write_outputs
 from merilo.sandbox.job import Entry, Job, Step, run_job
-from merilo.sandbox.ledger import Ledger, open_ledger
+from merilo.sandbox.ledger import SHORTENED, Ledger, open_ledger
 from merilo.sandbox.problems import Problem, read_problems
-from merilo.sandbox.program import Check, Limits
+from merilo.sandbox.program import Check, Limits, new_judge_seed
 from merilo.sandbox.results import Tally, tally_job, unanswered
 from merilo.strict_json import Json
 
@@ -40,17 +41,21 @@ _OUTPUT: Final = "Output"
 VERDICTS: Final = "verdicts.jsonl"
 GENERATIONS: Final = "generations.jsonl"
 SCORE: Final = "score.json"
+WHOLE: Final = "whole"
 KEPT: Final = (VERDICTS, GENERATIONS, SCORE)
 
 #: A k: with more digits than these there is no file of so many generations, and Python reads no number of 5,000.
 _K: Final = re.compile(r"0{0,9}[1-9][0-9]{0,14}")
+
+#: A seed that a command line, a file of JSON and every Python hold alike.
+_SEED: Final = re.compile(r"[!-~]{1,100}")
 
 #: The k that are answered where the completions allow it and nothing else is asked for.
 USUAL_KS: Final = (1, 5, 10)
 
 
 def score(
-    completions: Annotated[Path, typer.Argument(help="JSON Lines with task_id (or id) and completion, many rows a problem; may be packed by gzip.")],
+    completions: Annotated[Path, typer.Argument(help="JSON Lines with task_id (or id) and completion, and annotator where people wrote them; many rows a problem; may be packed by gzip.")],
     *,
     data: Annotated[Path, typer.Option(help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.", rich_help_panel=_INPUT)],
     k: Annotated[list[str] | None, typer.Option("-k", "--k", metavar="1,5,10", help="For which k; 1, 5 and 10, as far as there are that many generations, when not given.", rich_help_panel=_INPUT)] = None,
@@ -59,6 +64,7 @@ def score(
     timeout: Annotated[float, typer.Option(min=0.01, max=86_400, help="Seconds that one program may take, all its tests together.", rich_help_panel=_JAIL)] = 3.0,
     memory: Annotated[int, typer.Option(min=16, max=1 << 24, help="MiB that one program may use.", rich_help_panel=_JAIL)] = 512,
     retries: Annotated[int, typer.Option(min=0, help="How often a program that failed is tried again. A time-out always is once, on a quiet machine.", rich_help_panel=_JAIL)] = 0,
+    judge_seed: Annotated[str | None, typer.Option(metavar="TEXT", help="Repeat the tests that checks draw at random: the seed of an earlier result. A fresh secret when not given.", rich_help_panel=_JAIL)] = None,
     python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14; Merilo's own when not given.", rich_help_panel=_JAIL)] = None,
     packages: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.", rich_help_panel=_JAIL)] = None,
     backend: Annotated[str, typer.Option(help="The jail: bubblewrap, docker, or auto for the first that is here.", rich_help_panel=_JAIL)] = "auto",
@@ -69,7 +75,7 @@ def score(
     per_problem: Annotated[bool, typer.Option("--per-problem", help="Print a line a problem.", rich_help_panel=_OUTPUT)] = False,
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
 ) -> int:  # fmt: skip
-    """Score generated programs by pass@k.
+    """Score programs of a model or of people by pass@k.
 
     Every distinct program runs once, in a jail of its own, and its answers are compared outside of it.
 
@@ -89,7 +95,6 @@ def score(
     problems = read_problems(data)
     census = count_completions(completions, problems)
     _refuse_gaps(problems, census, completions, data, partial=partial, outputs=outputs)
-    job = Job(problems, completions, census, retries, workers)
     jail = jails.described()
     header: dict[str, Json] = {
         "completions": census.sha256,
@@ -97,8 +102,19 @@ def score(
         **jail,
         "retries": retries,
     }
+    chosen: dict[str, Json] = {}
+    (header if outputs else chosen)["answers"] = WHOLE if outputs else SHORTENED
+    if any(isinstance(problem.tests, Check) for problem in problems.values()):
+        if judge_seed is not None and not _SEED.fullmatch(judge_seed):
+            raise UsageError("must be 1 to 100 letters, digits or signs without spaces", field="--judge-seed")
+        (chosen if judge_seed is None else header)["judge_seed"] = judge_seed or new_judge_seed()
+    elif judge_seed is not None:
+        raise UsageError("no problem has a check(candidate) that could draw tests", field="--judge-seed")
     begun = time.monotonic()
-    with open_ledger(out / VERDICTS if out else None, header) as ledger:
+    with open_ledger(out / VERDICTS if out else None, header, chosen) as ledger:
+        job = Job(problems, completions, census, retries, workers)
+        if seed := ledger.header.get("judge_seed"):
+            job = replace(job, judge_seed=str(seed))
         if ledger.resumed:
             say(f"going on; programs that have their verdicts already: {ledger.resumed}")
         with _hint(out), _progress(census) as tell:
@@ -107,10 +123,10 @@ def score(
         tally = tally_job(problems, entries, ledger.standings)
         options: dict[str, Json] = {
             "data": named(data), "k": ",".join(map(str, asked)) or None, "partial": partial, "workers": workers, "timeout": timeout, "memory": memory,
-            "retries": retries, "python": named(python), "packages": named(packages), "backend": backend, "ray": ray,
+            "retries": retries, "judge_seed": seed, "python": named(python), "packages": named(packages), "backend": backend, "ray": ray,
             "unsafe_no_sandbox": unsafe_no_sandbox, "out": named(out), "outputs": named(outputs),
         }  # fmt: skip
-        report = _report(tally, census, asked, seconds, ledger, jailed=not unsafe_no_sandbox)
+        report = _report(tally, census, asked, seconds, ledger, entries, jailed=not unsafe_no_sandbox)
         content = report.content() | {
             "provenance": provenance(
                 _command(completions, options),
@@ -215,10 +231,22 @@ def _refuse_gaps(
 
 
 def _report(
-    tally: Tally, census: Census, asked: tuple[int, ...], seconds: float, ledger: Ledger, *, jailed: bool
+    tally: Tally,
+    census: Census,
+    asked: tuple[int, ...],
+    seconds: float,
+    ledger: Ledger,
+    entries: list[Entry],
+    *,
+    jailed: bool,
 ) -> Report:
     from merilo.cli.code_table import Report  # noqa: PLC0415 - see TYPE_CHECKING
 
+    people = None
+    if entries[0].annotator is not None:
+        from merilo.cli.code_people import authors  # noqa: PLC0415 - arrays, which no model's programs need
+
+        people = authors(entries, ledger.standings)
     fewest = tally.fewest().generations
     warnings = [] if jailed else ["the programs ran without a jail, and could do anything that you can"]
     if census.too_long:
@@ -239,7 +267,7 @@ def _report(
     ks = () if closed else asked or tuple(k for k in USUAL_KS if k <= fewest)
     refused = {k: sentence for k in ks if (sentence := tally.refusal(k))}
     scores = [tally.score(k) for k in ks if k not in refused]
-    return Report(tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed)
+    return Report(tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed, people)
 
 
 def _write(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from merilo.cli import tame
 from merilo.metrics.score import Score
@@ -14,6 +15,9 @@ from merilo.sandbox.job import Step
 from merilo.sandbox.results import ProblemTally, Tally
 from merilo.sandbox.verdicts import Result
 from merilo.strict_json import Json
+
+if TYPE_CHECKING:
+    from merilo.cli.code_people import Authors
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Report:
         warnings: what the person should know.
         seconds: how long the programs took.
         resumed: how many programs had their verdicts from an earlier run.
+        authors: the people who wrote the programs; `None` for a model's.
     """
 
     tally: Tally
@@ -35,6 +40,7 @@ class Report:
     warnings: Sequence[str]
     seconds: float
     resumed: int
+    authors: Authors | None = None
 
     @property
     def rate(self) -> float:
@@ -49,6 +55,7 @@ class Report:
             "problems": len(tally.problems),
             "generations": tally.generations,
             "programs": tally.programs,
+            "repeated": tally.repeated,
             "metrics": {score.name: _figure(score) for score in self.scores},
             "refused": {f"pass@{k}": sentence for k, sentence in self.refused.items()},
             "outcomes": _outcomes(tally.results),
@@ -60,6 +67,7 @@ class Report:
                 "failures": tally.retries.failures,
                 "failures_passed": tally.retries.failures_passed,
             },
+            **({"annotators": self.authors.content()} if self.authors else {}),
             "warnings": list(self.warnings),
             "resumed": self.resumed,
             "seconds": round(self.seconds, 3),
@@ -90,8 +98,14 @@ def show(report: Report, *, per_problem: bool) -> None:
     for score in report.scores:
         table.add_row(score.name, _shown(score))
     tally = report.tally
+    for name, value in report.authors.rows() if report.authors else ():
+        table.add_row(Text(name), Text(value))
     table.add_row("generations", f"{tally.generations}  of {len(tally.problems)} problems")
     table.add_row("programs", f"{tally.programs}  distinct, {_judged(report)}")
+    if tally.repeated:
+        table.add_row(
+            "repeated", f"{tally.repeated}  equal to another of their problem; each counts as a sample"
+        )
     for result, count in tally.results.most_common():
         # A name that a program or a file gave is no markup.
         table.add_row(f"  {result.words}", Text(_with_exceptions(count, result, tally.exceptions)))

@@ -1,4 +1,4 @@
-"""What a model wrote for the problems: JSON Lines, many rows a problem, read one row at a time."""
+"""What a model or people wrote for the problems: JSON Lines, many rows a problem, read one row at a time."""
 
 from __future__ import annotations
 
@@ -20,25 +20,30 @@ from merilo.sandbox.problems import Problem
 #: The longest completion that is run, in characters; a longer one counts as a program that failed.
 LONGEST_COMPLETION: Final = 1_000_000
 
+#: The fields that name the person who wrote a row; the first of them that is there counts.
+PERSON_FIELDS: Final = ("annotator", "respondent")
+
 #: The longest row that is read, in bytes.
 LONGEST_ROW: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One program that a model wrote for one problem.
+    """One program that a model or a person wrote for one problem.
 
     Attributes:
         row: its line in the file.
         problem: what it should solve.
         completion: what the model wrote; `None` where that is longer than `LONGEST_COMPLETION`.
         length: how long it is, in characters.
+        annotator: the person who wrote it; `None` where the file names nobody.
     """
 
     row: int
     problem: Problem
     completion: str | None
     length: int
+    annotator: str | None = None
 
     def extraction(self) -> Extraction | None:
         """The program that stands in it; `None` where it is too long to be run."""
@@ -70,12 +75,15 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
 
     Raises:
         InputError: the file cannot be read, is empty, ends in the middle of a row, or is no JSON Lines.
-        DataError: a row has no completion, or names a problem that is not there.
+        DataError: a row has no completion, or names a problem that is not there; some rows name a person and others do
+            not; a person has two programs for one problem.
     """
     counts = dict.fromkeys(problems, 0)
     too_long = []
+    people = _People(path)
     for generation in read_completions(path, problems):
         counts[str(generation.problem.id)] += 1
+        people.meet(generation)
         if generation.completion is None:
             too_long.append(generation.row)
     if not any(counts.values()):
@@ -86,11 +94,12 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
 def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Generation]:
     """Read the rows of a file of completions, one at a time.
 
-    A row is an object with `task_id` or else `id` (a problem's), and `completion`.
+    A row is an object with `task_id` or else `id` (a problem's), and `completion`; with `annotator` or else `respondent`
+    where a person wrote it.
 
     Raises:
         InputError: as for `count_completions`.
-        DataError: as for `count_completions`.
+        DataError: a row has no completion, names a problem that is not there, or a person that is no name.
     """
     with unpacked(path) as lines:
         row = 0
@@ -137,7 +146,56 @@ def _generation(line: bytes, row: int, path: Path, problems: Mapping[str, Proble
             f"must be the text that the model wrote, and is {what}", file=path, row=row, field="completion"
         )
     kept = completion if len(completion) <= LONGEST_COMPLETION else None
-    return Generation(row, problem, kept, len(completion))
+    return Generation(row, problem, kept, len(completion), _annotator(value, row, path))
+
+
+def _annotator(value: Mapping[str, object], row: int, path: Path) -> str | None:
+    """The person who wrote a row; a number is a name too."""
+    field = next((name for name in PERSON_FIELDS if name in value), None)
+    if field is None:
+        return None
+    name = value[field]
+    if isinstance(name, bool) or not isinstance(name, int | str) or not str(name).strip():
+        what = "empty" if name in (None, "") else f"no name of a person: {shortened(repr(name))}"
+        raise DataError(f"is {what}", file=path, row=row, field=field)
+    return str(name)
+
+
+class _People:
+    """The people of a file: every row names one or none does, and each answers a problem once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._first: Generation | None = None
+        self._rows: dict[tuple[str, str], int] = {}
+
+    def meet(self, generation: Generation) -> None:
+        """Take in one row.
+
+        Raises:
+            DataError: it does not fit those before.
+        """
+        first = self._first = self._first or generation
+        if (first.annotator is None) != (generation.annotator is None):
+            named, nameless = (first, generation) if generation.annotator is None else (generation, first)
+            raise DataError(
+                f"is missing, and row {named.row} names a person; give all rows one or none",
+                file=self._path,
+                row=nameless.row,
+                field=PERSON_FIELDS[0],
+            )
+        if generation.annotator is None:
+            return
+        problem = str(generation.problem.id)
+        before = self._rows.setdefault((generation.annotator, problem), generation.row)
+        if before != generation.row:
+            raise DataError(
+                f"{shortened(generation.annotator)} has a program for problem {shortened(problem)} in row {before} already; "
+                "keep one program of a person and problem",
+                file=self._path,
+                row=generation.row,
+                field=PERSON_FIELDS[0],
+            )
 
 
 class _TwiceError(Exception):
@@ -148,7 +206,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        for name in ("task_id", "id", "completion"):
+        for name in ("task_id", "id", "completion", *PERSON_FIELDS):
             if names.count(name) > 1:
                 raise _TwiceError(name)
     return found

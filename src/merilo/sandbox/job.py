@@ -18,7 +18,7 @@ from merilo.files import sha256 as hash_of
 from merilo.sandbox.completions import Census, Generation, read_completions
 from merilo.sandbox.ledger import Ledger, Standing
 from merilo.sandbox.problems import Problem
-from merilo.sandbox.program import Execution, Program
+from merilo.sandbox.program import Execution, Program, new_judge_seed
 from merilo.sandbox.verdicts import Result, judge_execution
 
 #: What no second try can change.
@@ -54,6 +54,8 @@ class Job:
         census: what a first reading of the file found.
         retries: how often a program that failed is tried again; a time-out always is once.
         workers: how many run at a time, on each machine; as many as it has processors when not given.
+        judge_seed: seeds the tests that checks draw at random. Drawn anew for each job when not given, so that no program
+            can know those tests; the same seed gives the same tests again.
     """
 
     problems: Mapping[str, Problem]
@@ -61,6 +63,7 @@ class Job:
     census: Census
     retries: int = 0
     workers: int | None = None
+    judge_seed: str = field(default_factory=new_judge_seed)
 
     def is_due(self, standing: Standing) -> bool:
         """Whether a program is to be tried again."""
@@ -79,12 +82,14 @@ class Entry:
         problem: its problem's id, as text.
         key: what its program is known by in the ledger; `None` where it was too long to be run.
         rule: how the program was cut out.
+        annotator: the person who wrote it; `None` for a model's.
     """
 
     row: int
     problem: str
     key: str | None
     rule: str
+    annotator: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class _Run:
                 self.tell(Step(1, total))
             else:
                 self.pending[entry.key] = entry.problem
-                yield generation.problem.program(entry.key, source)
+                yield generation.problem.program(entry.key, source, judge_seed=self.job.judge_seed)
 
     def due_programs(self, due: Mapping[int, str]) -> Iterator[Program]:
         """The programs to be tried again, read once more; `due` is the keys by row."""
@@ -132,7 +137,8 @@ class _Run:
                 entry, source = self._entry(generation)
                 key = due[generation.row]
                 self.pending[key] = entry.problem
-                yield generation.problem.program(key, source, seed=self.ledger.standings[key].attempts)
+                seed = self.ledger.standings[key].attempts
+                yield generation.problem.program(key, source, seed, self.job.judge_seed)
 
     def take(self, executions: Iterable[Execution], total: int, *, quiet: bool) -> None:
         """Judge what comes back."""
@@ -155,10 +161,14 @@ class _Run:
     def _entry(self, generation: Generation) -> tuple[Entry, str]:
         extraction = generation.extraction()
         name = str(generation.problem.id)
+        annotator = generation.annotator
+        if annotator is not None:
+            annotator = self.seen.setdefault(annotator, annotator)
         if extraction is None:
-            return Entry(generation.row, name, None, UNREAD), ""
+            return Entry(generation.row, name, None, UNREAD, annotator), ""
         key = program_key(name, extraction.source)
-        return Entry(generation.row, name, self.seen.setdefault(key, key), extraction.rule), extraction.source
+        key = self.seen.setdefault(key, key)
+        return Entry(generation.row, name, key, extraction.rule, annotator), extraction.source
 
 
 def program_key(problem: str, source: str) -> str:

@@ -12,9 +12,10 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Final
 
@@ -23,7 +24,16 @@ from merilo.sandbox.verdicts import Result, Verdict
 from merilo.strict_json import Json
 
 #: The first line's mark; the number grows when the lines change their meaning.
-FORMAT: Final = "merilo verdicts 1"
+FORMAT: Final = "merilo verdicts 2"
+
+#: The header's word for a ledger that holds long answers shortened; see `Ledger.append`.
+SHORTENED: Final = "shortened"
+
+#: Characters of a program's answers that a ledger of shortened answers holds whole, all its tests together.
+LONGEST_ANSWERS: Final = 4000
+
+#: Characters that are kept of an answer that goes beyond.
+_KEPT: Final = 100
 
 #: A file's SHA-256, which tells a person only that the file is another.
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
@@ -58,20 +68,31 @@ class Ledger:
     Args:
         stream: the file, open for reading and appending, positioned behind its last whole line.
         standings: what the file already says.
+        header: what the file's first line says.
         path: the file's name, for messages; a nameless temporary file has none.
     """
 
-    def __init__(self, stream: IO[bytes], standings: dict[str, Standing], path: Path | None = None) -> None:
+    def __init__(
+        self,
+        stream: IO[bytes],
+        standings: dict[str, Standing],
+        header: Mapping[str, Json],
+        path: Path | None = None,
+    ) -> None:
         self._stream = stream
         self._path = path
         self._unsynced = 0
         self._synced = time.monotonic()
         self._interned: dict[str, str] = {}
         self.standings = standings
+        self.header = header
         self.resumed = len(standings)
 
     def append(self, key: str, problem: str, verdict: Verdict) -> None:
         """Write down a verdict on the program known as `key`.
+
+        Where the header's "answers" are `SHORTENED`, the answers of a program are kept whole up to `LONGEST_ANSWERS`
+        characters; from there on, each is an object with its first characters, its length and its SHA-256.
 
         Raises:
             OutputError: the disk does not take it.
@@ -82,7 +103,7 @@ class Ledger:
             "result": verdict.result.value,
             "error": verdict.error,
             "message": verdict.message,
-            "texts": list(verdict.texts),
+            "texts": _shortened(verdict.texts) if self._shortens else list(verdict.texts),
             "seconds": round(verdict.seconds, 6),
         }
         try:
@@ -108,11 +129,21 @@ class Ledger:
             raise self._refusal(error) from error
         self._unsynced, self._synced = 0, time.monotonic()
 
+    @property
+    def _shortens(self) -> bool:
+        return self.header.get("answers") == SHORTENED
+
     def _refusal(self, error: OSError) -> OutputError:
         return OutputError(f"the verdicts cannot be written ({error.strerror})", file=self._path)
 
     def texts(self, key: str) -> list[str | None]:
-        """What the program answered to each call, read back from the disk."""
+        """What the program answered to each call, read back from the disk.
+
+        Raises:
+            UsageError: this ledger holds long answers shortened.
+        """
+        if self._shortens:
+            raise UsageError("holds long answers shortened, and they are needed whole", file=self._path)
         self._stream.flush()
         self._stream.seek(self.standings[key].position)
         line = json.loads(self._stream.readline())
@@ -144,32 +175,37 @@ class Ledger:
 
 
 @contextmanager
-def open_ledger(path: Path | None, header: Mapping[str, Json]) -> Iterator[Ledger]:
+def open_ledger(
+    path: Path | None, header: Mapping[str, Json], chosen: Mapping[str, Json] | None = None
+) -> Iterator[Ledger]:
     """Open the ledger of a job, a new one or one to go on with.
 
     Args:
         path: the file; a nameless temporary one when not given, of which nothing remains.
         header: what is judged and how: all that must be the same for a verdict to stand.
+        chosen: what else stands in the header of a new ledger; one to go on with keeps its own (see `Ledger.header`).
 
     Raises:
         UsageError: the file holds the verdicts of another job.
         InputError: the file is no ledger.
         OutputError: the file cannot be written, or another process writes it.
     """
-    header = {"format": FORMAT, **header}
+    chosen = chosen or {}
+    header = {"format": FORMAT, **header, **chosen}
     if path is None:
         with tempfile.TemporaryFile() as stream:
-            yield Ledger(stream, {})
+            yield Ledger(stream, {}, header)
         return
     with _locked(path) as stream:
-        ledger = Ledger(stream, {}, path)
+        ledger = Ledger(stream, {}, header, path)
         size = os.fstat(stream.fileno()).st_size
         if size == 0 or _has_cut_header(stream):
             stream.truncate(0)
             stream.write(_encoded(header))
             ledger.sync()
         else:
-            _compare(_header(stream, path), header, path)
+            ledger.header = _header(stream, path)
+            _compare(ledger.header, header, chosen, path)
             ledger.replay(_whole_lines(stream), path)
         try:
             yield ledger
@@ -196,6 +232,20 @@ def _locked(path: Path) -> Iterator[IO[bytes]]:
             stream.close()
 
 
+def _shortened(texts: Sequence[str | None]) -> list[Json]:
+    """The answers of a program, those that go beyond `LONGEST_ANSWERS` characters altogether by their hash."""
+    kept: list[Json] = []
+    room = LONGEST_ANSWERS
+    for text in texts:
+        room -= len(text or "")
+        if text is None or room >= 0:
+            kept.append(text)
+            continue
+        digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        kept.append({"start": text[:_KEPT], "length": len(text), "sha256": digest})
+    return kept
+
+
 def _encoded(line: Mapping[str, Json]) -> bytes:
     # Lone surrogates in what a program said can only be written escaped.
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
@@ -220,9 +270,15 @@ def _header(stream: IO[bytes], path: Path) -> dict[str, Json]:
     return header
 
 
-def _compare(old: Mapping[str, Json], new: Mapping[str, Json], path: Path) -> None:
+def _compare(
+    old: Mapping[str, Json], new: Mapping[str, Json], chosen: Mapping[str, Json], path: Path
+) -> None:
     """Refuse to go on with the verdicts of another job."""
-    differing = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    differing = [
+        name
+        for name in {**old, **new}
+        if name not in old or (name not in chosen and old[name] != new.get(name))
+    ]
     if differing:
         name = differing[0]
         raise UsageError(

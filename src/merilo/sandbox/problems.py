@@ -50,9 +50,13 @@ class Problem:
         """Whether its gold is not here, so that programs can be run but not judged."""
         return self.gold is None
 
-    def program(self, key: str, source: str, seed: int = 0) -> Program:
-        """The program `source` and how it is tested, to be known as `key`."""
-        return Program(key, source, self.stub.entry_point, self.tests, seed)
+    def program(self, key: str, source: str, seed: int = 0, judge_seed: str | None = None) -> Program:
+        """The program `source` and how it is tested, to be known as `key`.
+
+        All programs of a problem get the same random tests from the same `judge_seed`.
+        """
+        own = None if judge_seed is None else f"{judge_seed}/{self.id}"
+        return Program(key, source, self.stub.entry_point, self.tests, seed, own)
 
 
 def read_problems(path: Path) -> dict[str, Problem]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from secrets import token_hex
 
 from merilo.errors import UsageError
 
@@ -20,6 +21,11 @@ Plain = object
 
 #: The keyword arguments of one test call.
 Call = Mapping[str, Plain]
+
+
+def new_judge_seed() -> str:
+    """Draw a seed for the checks of a job: 128 random bits as text, which no program can guess."""
+    return token_hex(16)
 
 
 class Outcome(Enum):
@@ -59,7 +65,8 @@ class Limits:
         threads: how many threads more than one a program may have.
         open_files: how many descriptors it may hold.
         file_bytes: size of a file that it writes.
-        scratch_bytes: size of its private temporary folder; a property of the jail, shared by nobody else.
+        scratch_bytes: size of each of its two private temporary folders (`/tmp` and `/dev/shm`); a property of the jail,
+            shared by nobody else.
         output_bytes: what all its answers together may take on their way out.
 
     Raises:
@@ -129,6 +136,8 @@ class Program:
         tests: keyword arguments, one mapping a call; or a check.
         seed: the state of `random` at the program's start. Runs with the same seed give the same answers; a retry that
             wants other luck passes another.
+        judge_seed: the state of `random` in the process of a check. It must be a secret from the program: whoever knows it
+            knows the tests that a check draws at random. A fresh one is drawn when not given.
 
     Raises:
         UsageError: no call at all: such a program has no outcome.
@@ -144,6 +153,7 @@ class Program:
     entry_point: str
     tests: tuple[Call, ...] | Check
     seed: int = 0
+    judge_seed: str | None = None
 
     def __post_init__(self) -> None:
         if not self.tests:

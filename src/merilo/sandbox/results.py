@@ -76,12 +76,14 @@ class Tally:
         problems: one tally a problem that has generations, in the problems' order.
         rules: how many generations were cut out by which rule.
         programs: how many distinct programs there were.
+        repeated: how many generations gave the program of an earlier generation of their problem; each is a sample.
         retries: what trying again changed.
     """
 
     problems: tuple[ProblemTally, ...]
     rules: Counter[str]
     programs: int
+    repeated: int
     retries: Retries
 
     @property
@@ -152,7 +154,8 @@ def tally_job(
             tally.complaints[standing.error] += 1
     keys = {entry.key for entry in entries if entry.key is not None}
     answered = tuple(tally for tally in tallies.values() if tally.generations)
-    return Tally(answered, rules, len(keys), _retries([standings[key] for key in keys]))
+    repeated = sum(entry.key is not None for entry in entries) - len(keys)
+    return Tally(answered, rules, len(keys), repeated, _retries([standings[key] for key in keys]))
 
 
 def _retries(standings: Iterable[Standing]) -> Retries:

@@ -12,12 +12,13 @@ import subprocess
 import time
 from collections import deque
 from dataclasses import dataclass
+from hashlib import sha256
 
 from merilo.errors import MissingPartError
 from merilo.sandbox.inside import codec, frames
 from merilo.sandbox.inside.server import JOB
 from merilo.sandbox.launch import Backend, Start
-from merilo.sandbox.program import Check, Limits, Program
+from merilo.sandbox.program import Check, Limits, Program, new_judge_seed
 
 _LENGTH = struct.Struct("<I")
 
@@ -197,6 +198,12 @@ def answers_limit(limits: Limits) -> int:
     return limits.output_bytes + 64 * 1024
 
 
+def _judge_seed(program: Program) -> str:
+    """The seed of the judge's `random`: any text that was given, as one that every Python can encode."""
+    seed = new_judge_seed() if program.judge_seed is None else program.judge_seed
+    return sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def message_of(program: Program) -> bytes:
     """The job's message for the worker.
 
@@ -210,6 +217,7 @@ def message_of(program: Program) -> bytes:
             "source": program.tests.source,
             "context": program.tests.context,
             "entry_point": program.entry_point,
+            "seed": _judge_seed(program),
         }
         judges_part = json.dumps(test).encode("ascii")
     else:

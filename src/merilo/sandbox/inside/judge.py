@@ -118,7 +118,7 @@ def judge(job: dict[str, Any], link: int, longest: int) -> Record:
     """Run one check.
 
     Args:
-        job: `source`, `context` and `entry_point`.
+        job: `source`, `context`, `entry_point`, and the `seed` of `random`, which the program does not know.
         link: the descriptor of the way to the program's process.
         longest: the longest text that a result may be.
 
@@ -128,7 +128,7 @@ def judge(job: dict[str, Any], link: int, longest: int) -> Record:
     candidate = Candidate(link, job["entry_point"], longest)
     import random  # noqa: PLC0415 - how it is loaded, `start` decides
 
-    random.seed(0)
+    random.seed(job["seed"])
     module: dict[str, Any] = {"__name__": "check"}
     try:
         exec(_compiled(job["context"]), module)  # noqa: S102 - in the jail, and not the program's

@@ -1,0 +1,124 @@
+"""Programs that people wrote: what each person solved, and what a single person is expected to solve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from merilo.cli import tame
+from merilo.people.uncertainty.annotator_accuracy import Individuals, individuals
+from merilo.people.votes import Votes
+from merilo.sandbox.job import Entry
+from merilo.sandbox.ledger import Standing
+from merilo.sandbox.verdicts import Result
+from merilo.statistics.distributions import exact_interval
+from merilo.strict_json import Json
+
+#: People that the terminal shows; the JSON holds all.
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """One person.
+
+    Attributes:
+        annotator: the name in the file of completions.
+        problems: how many problems they wrote a program for.
+        solved: how many of these programs passed.
+    """
+
+    annotator: str
+    problems: int
+    solved: int
+
+    @property
+    def share(self) -> float:
+        """The share of their problems that they solved."""
+        return self.solved / self.problems
+
+    def content(self) -> dict[str, Json]:
+        """The person as JSON, with Clopper and Pearson's interval."""
+        interval = exact_interval(self.solved, self.problems)
+        return {
+            "annotator": self.annotator,
+            "problems": self.problems,
+            "solved": self.solved,
+            "share": round(self.share, 6),
+            "ci95": [interval.low, interval.high],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Authors:
+    """The people of a job.
+
+    Attributes:
+        people: everybody, by share from the highest to the lowest.
+        single: what a single person is expected to solve, with the interval over people and problems; the same estimate as
+            "single person" of `merilo baseline`.
+    """
+
+    people: tuple[Author, ...]
+    single: Individuals
+
+    def content(self) -> dict[str, Json]:
+        """The people as JSON."""
+        return {
+            "count": len(self.people),
+            "single_person": {
+                "mean": self.single.mean,
+                "ci95": [self.single.interval.low, self.single.interval.high],
+                "interval": self.single.interval.method,
+                "spread": self.single.spread,
+                "spread_ci95": [self.single.spread_interval.low, self.single.spread_interval.high],
+            },
+            "people": [author.content() for author in self.people],
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The people as rows of a table on the terminal: a name and what stands beside it."""
+        interval = self.single.interval
+        people = [
+            (f"  {tame(one.annotator)}", f"{one.share:.3f}  solved {one.solved} of {one.problems}")
+            for one in self.people[:SHOWN]
+        ]
+        if len(self.people) > SHOWN:
+            people.append(("  …", f"{len(self.people) - SHOWN} more in the JSON"))
+        return [
+            ("single person", f"{self.single.mean:.4f} [{interval.low:.3f}, {interval.high:.3f}]"),
+            ("people", str(len(self.people))),
+            *people,
+        ]
+
+
+def authors(entries: Sequence[Entry], standings: Mapping[str, Standing]) -> Authors | None:
+    """Group a job's programs by the people who wrote them.
+
+    Args:
+        entries: the generations.
+        standings: the verdicts by the programs' keys.
+
+    Returns:
+        The people; `None` where the completions name nobody.
+    """
+    named = [(entry.annotator, entry) for entry in entries if entry.annotator is not None]
+    if not named:
+        return None
+    items: dict[str, int] = {}
+    names: dict[str, int] = {}
+    item = np.array([items.setdefault(entry.problem, len(items)) for _, entry in named], np.int32)
+    annotator = np.array([names.setdefault(name, len(names)) for name, _ in named], np.int32)
+    passed = np.array([_passed(entry, standings) for _, entry in named], np.int32)
+    votes = Votes(item, annotator, passed, len(items), len(names), 2)
+    problems = np.bincount(annotator, minlength=len(names)).tolist()
+    solved = np.bincount(annotator, weights=passed, minlength=len(names)).astype(int).tolist()
+    people = [Author(name, problems[code], solved[code]) for name, code in names.items()]
+    people.sort(key=lambda author: (-author.share, -author.problems, author.annotator))
+    return Authors(tuple(people), individuals(votes, passed.astype(np.float64)))
+
+
+def _passed(entry: Entry, standings: Mapping[str, Standing]) -> bool:
+    return entry.key is not None and standings[entry.key].result is Result.PASSED
