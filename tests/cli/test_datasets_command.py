@@ -37,8 +37,9 @@ def test_the_list_names_every_dataset_with_its_figures_and_their_provenance(
             assert all(f"{figure.metric} {figure.value}" in out for figure in declared.human)
     assert "mcc 0.665–0.88" in out
     assert "(15 figures)" in out
-    for provenance in ("measured", "literature", "official statistics", "by definition"):
+    for provenance in ("measured", "literature", "official", "by definition"):
         assert provenance in out
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_every_published_figure_is_printed_with_its_provenance(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +53,18 @@ def test_every_published_figure_is_printed_with_its_provenance(capsys: pytest.Ca
                 for line in lines
                 if line.split()[:2] == [figure.metric, str(figure.value)] and figure.provenance in line
             ]
-        assert all(texts[0].splitlines()[0] in out for texts in prompts(declared).values())
+            assert " ".join(figure.source.split()) in " ".join(out.split())
+        assert all(texts[0].splitlines()[0] in " ".join(out.split()) for texts in prompts(declared).values())
+        assert max(map(len, lines)) <= 80, name
+
+
+def test_the_comma_of_the_exam_lists_alternatives_in_text_tasks_only(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, out, _ = run(capsys, "show", "use")
+    (line,) = [line for line in out.splitlines() if "alternatives" in line]
+    assert "text: words, alternatives by ','" in line
+    assert "multiple_choice: numbers by ',' in any order" in out
 
 
 def test_json_says_the_same_in_one_object(capsys: pytest.CaptureFixture[str]) -> None:

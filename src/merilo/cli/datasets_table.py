@@ -12,24 +12,21 @@ from rich.table import Table
 from merilo.datasets.declaration import Dataset, HumanFigure
 from merilo.datasets.rendering import prompts
 
-#: How wide a table may be where no terminal says it.
-_WIDTH_OF_A_FILE: Final = 200
+#: How wide the output is where it does not go to a terminal.
+_WIDTH_OF_A_FILE: Final = 80
 
 #: Columns of long texts: these may go over several lines.
-_LONG: Final = ("", "Provenance", "Source")
+_LONG: Final = ("", "Provenance")
 
 
 def print_list(datasets: Sequence[Dataset]) -> None:
     """Print a line a dataset on standard output: the test of the newest version; it fits into 80 columns."""
     table = _table("Dataset", "Answer", "Human figure", "of", "Provenance", "Test", "Total", "People")
     for declared in datasets:
-        figures = declared.human
         table.add_row(
             declared.title,
             _labels(declared),
-            _figures(declared),
-            _count(figures[0]) if figures else "",
-            figures[0].provenance if figures else "",
+            *_figures(declared),
             str([*declared.sizes.values()][-1]) if declared.sizes else "–",
             "yes" if declared.in_total else "no",
             "experts" if declared.expert else "anybody",
@@ -46,13 +43,27 @@ def _labels(declared: Dataset) -> str:
     return " ".join(labels) if len(labels) < 4 else f"{labels[0]}–{labels[-1]}"
 
 
-def _figures(declared: Dataset) -> str:
-    """A line a metric: its human figure, a dash where there is none, the range where groups have figures of their own."""
-    values = {figure.metric: figure.value for figure in declared.human}
-    if values and not values.keys() & set(declared.metrics):
+def _figures(declared: Dataset) -> tuple[str, str, str]:
+    """The cells of the human figures, of their items and of their provenance.
+
+    A line a metric, with a dash where it has no figure; a line a figure where a metric has several; the range where groups
+    have their own figures.
+    """
+    figures = declared.human
+    if not figures:
+        return "\n".join(f"{metric} –" for metric in declared.metrics), "", ""
+    values = {figure.metric: figure.value for figure in figures}
+    count, provenance = _count(figures[0]), str(figures[0].provenance)
+    if not values.keys() & set(declared.metrics):
         low, high = min(values.values()), max(values.values())
-        return f"{declared.metrics[0]} {low}–{high}\n({len(values)} figures)"
-    return "\n".join(f"{metric} {values.get(metric, '–')}" for metric in declared.metrics)
+        return f"{declared.metrics[0]} {low}–{high}\n({len(values)} figures)", count, provenance
+    if len(values) < len(figures):
+        return (
+            "\n".join(f"{figure.metric} {figure.value}" for figure in figures),
+            "\n".join(map(_count, figures)),
+            "\n".join(figure.provenance for figure in figures),
+        )
+    return "\n".join(f"{metric} {values.get(metric, '–')}" for metric in declared.metrics), count, provenance
 
 
 def _count(figure: HumanFigure) -> str:
@@ -67,18 +78,26 @@ def print_declaration(declared: Dataset) -> None:
         facts.add_row(name, text)
     _print(facts)
     if declared.human:
-        _say("Published human figures")
-        figures = _table("Metric", "Value", "Items", "Provenance", "Source")
-        for figure in declared.human:
-            figures.add_row(
-                figure.metric, str(figure.value), _count(figure), figure.provenance, figure.source
-            )
-        _print(figures)
+        _print_figures(declared.human)
     for group, texts in prompts(declared).items():
         _say(f"Prompts{f' for {group}' if group else ''}: {len(texts)}, the first")
         shown = _table("", header=False)
         shown.add_row(texts[0])
         _print(shown)
+
+
+def _print_figures(figures: Sequence[HumanFigure]) -> None:
+    """Print the human figures as a table, and each of their sources once below it."""
+    _say("Published human figures")
+    sources = list(dict.fromkeys(figure.source for figure in figures))
+    several = len(sources) > 1
+    table = _table("Metric", "Value", "Items", "Provenance", *(["Source"] if several else []))
+    for figure in figures:
+        source = [f"[{sources.index(figure.source) + 1}]"] if several else []
+        table.add_row(figure.metric, str(figure.value), _count(figure), figure.provenance, *source)
+    _print(table, end=False)
+    for number, text in enumerate(sources, start=1):
+        _print(f"[{number}] {text}" if several else f"Source: {text}", end=number == len(sources))
 
 
 def _facts(declared: Dataset) -> Iterator[tuple[str, str]]:
@@ -108,6 +127,12 @@ def _answer(declared: Dataset) -> str:
         return f"{'/'.join(answer.labels)} for each of {', '.join(answer.criteria)}"
     if answer.kind == "choice":
         return f"one of {' '.join(answer.labels)}"
+    if "grade_norm" in declared.metrics:
+        return (
+            f"text: words, alternatives by '{answer.alternatives}'\n"
+            "multiple_choice: numbers by ',' in any order\n"
+            "matching: four numbers by ',' in the order of the places"
+        )
     return answer.kind + (f", alternatives by '{answer.alternatives}'" if answer.alternatives else "")
 
 
@@ -124,14 +149,20 @@ def _table(*columns: str, header: bool = True) -> Table:
     return table
 
 
-def _print(table: Table) -> None:
-    """Print a table and a blank line. Marks in its texts are not read: braces and brackets are data."""
-    console = Console(markup=False, highlight=False, emoji=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_OF_A_FILE
-    console.print(table)
-    console.print()
+def _print(content: Table | str, *, end: bool = True) -> None:
+    """Print a table or a text, and a blank line at the end. Markup in texts is not read: braces and brackets are data."""
+    console = _console()
+    console.print(content)
+    if end:
+        console.print()
 
 
 def _say(text: str) -> None:
-    Console(markup=False, highlight=False, emoji=False, soft_wrap=True).print(text, style="bold")
+    _console().print(text, style="bold")
+
+
+def _console() -> Console:
+    console = Console(markup=False, highlight=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _WIDTH_OF_A_FILE
+    return console
