@@ -77,8 +77,8 @@ class HumanFigure:
 
     Attributes:
         metric: the metric's name as a score bears it; a group's figure as `correct.virtue`.
-        value: the figure.
-        n: how many items stand behind it; `None` where no item was asked.
+        value: the published value.
+        n: how many items it was measured on; `None` where nothing was measured, or the source does not say.
         provenance: what kind of figure it is.
         source: who found it and how, in a phrase.
     """

@@ -54,9 +54,14 @@ def points(item: ExamItem, answer: str | None) -> int:
     """The points that an answer earns.
 
     - text: 1 if the answer's letters, lower-case, are those of one of the gold's comma-separated alternatives.
+      ё and е are different letters: an answer that may be written with either needs both among the alternatives.
     - multiple_choice: 1 if the set of comma-separated numbers is the gold's.
-    - task 16: 2 for the gold's set; 1 if one number is wrong, or one is missing, or one is too many; else 0.
-    - matching (task 26): 1 for each position that agrees with the gold; 0 where the count of numbers differs.
+    - task 16: 2 for the gold's set; 1 if one number is wrong, or one is missing, or one is too many; else 0. The rule
+      supposes a gold of two numbers or more, as the exam has them: beside a gold of one number, any other single
+      number is "one wrong". The check of a dataset's files refuses such a gold.
+    - matching (task 26): 1 for each position that agrees with the gold, if there are as many numbers as in the gold;
+      else 0. A shorter or longer answer does not say which place was left out or added, so its positions cannot be
+      compared: "8,1,9" beside "8,1,9,7" earns 0, not 3.
 
     No answer, and an answer of white space alone, earn 0. Numbers are compared as they are written: " 3" is not "3".
 
@@ -90,11 +95,11 @@ def points(item: ExamItem, answer: str | None) -> int:
 def letters(text: str) -> str:
     """The letters of a text, lower-case, and nothing else.
 
-    й and ё stay themselves however they were typed, as one sign or as two; a stress mark falls off its vowel.
+    й and ё stay themselves, typed as one character or as two, and differ from и and е; a stress mark is dropped.
 
     Example:
-        >>> letters("Все-таки, 2 раза!")
-        'всетакираза'
+        >>> letters("Все-таки, 2 раза!"), letters("Ещё") == letters("Еще")
+        ('всетакираза', False)
     """
     for two, one in _COMPOSED:
         text = text.replace(two, one)

@@ -558,6 +558,16 @@ def test_whole_variants_of_the_exam_are_valid(tmp_path: Path) -> None:
     assert found(validate(file)) == []
 
 
+def test_variants_of_the_dev_split_must_be_whole_under_either_of_its_names(tmp_path: Path) -> None:
+    for split in ("dev", "validation"):
+        file = written(tmp_path / "use.json", {"test": variant(1), split: variant(2, 31)[:-1]})
+        assert {message for _, path, message in found(validate(file)) if path == f"data.{split}"} == {
+            "variant 2 has 29 items, not 30",
+            "variant 2 lacks task 26",
+            "variant 2 gives 30 points, not 34",
+        }
+
+
 def test_variants_of_the_train_split_may_be_incomplete(tmp_path: Path) -> None:
     file = written(tmp_path / "use.json", {"test": variant(1), "train": variant(2, 31)[:7]})
     assert found(validate(file)) == []
@@ -579,6 +589,8 @@ def test_variants_of_the_train_split_may_be_incomplete(tmp_path: Path) -> None:
         ("9", "variant", "1", "meta.variant", "must be the number"),
         ("9", "outputs", "1, 3", "outputs", "without spaces"),
         ("26", "outputs", "1,2,3", "outputs", "must be four numbers"),
+        ("16", "outputs", "3", "outputs", "must be two numbers or more"),
+        ("16", "outputs", "3,3", "outputs", "must be two numbers or more"),
         ("2", "outputs", "Слово", "outputs", "lower case"),
     ],
 )

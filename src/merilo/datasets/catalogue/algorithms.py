@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from merilo.datasets.catalogue.sources import measured
+from merilo.datasets.catalogue.sources import measured, measured_as_accuracy
 from merilo.datasets.declaration import Answer, Dataset, Shots
 
 BPS: Final = Dataset(
@@ -45,7 +45,7 @@ RUMODAR: Final = Dataset(
     in_total=True,
     open_test=False,
     skills=("Common domain knowledge",),
-    human=(measured("em", 0.999, 1794),),
+    human=(measured_as_accuracy(0.999, 1794),),
 )
 
 RUMULTIAR: Final = Dataset(
@@ -59,7 +59,7 @@ RUMULTIAR: Final = Dataset(
     in_total=True,
     open_test=False,
     skills=("Common domain knowledge",),
-    human=(measured("em", 1.0, 519),),
+    human=(measured_as_accuracy(1.0, 519),),
 )
 
 SIMPLEAR: Final = Dataset(
@@ -71,7 +71,7 @@ SIMPLEAR: Final = Dataset(
     shots=Shots(count=2),
     sizes={"1.0": 1000, "1.2": 1000},
     skills=("Common domain knowledge",),
-    human=(measured("em", 1.0, 200),),
+    human=(measured_as_accuracy(1.0, 200),),
 )
 
 DATASETS: Final = (BPS, LCS, RUMODAR, RUMULTIAR, SIMPLEAR)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from merilo.datasets.catalogue.sources import measured, mmlu_estimate, tape
+from merilo.datasets.catalogue.sources import annotated_test, measured, mmlu_experts, mmlu_untrained, tape
 from merilo.datasets.declaration import Answer, Dataset, HumanFigure, Shots
 
 _LETTERS: Final = Answer(kind="choice", labels=tuple("ABCD"))
@@ -36,7 +36,7 @@ RUMMLU: Final = Dataset(
     shots=Shots(count=1, same="domain"),
     sizes={"1.0": 961, "1.2": 14012},
     skills=("Expert domain knowledge",),
-    human=(mmlu_estimate(),),
+    human=(mmlu_experts(), annotated_test(), mmlu_untrained()),
 )
 
 MAMURAMU: Final = Dataset(
@@ -52,7 +52,7 @@ MAMURAMU: Final = Dataset(
     in_total=True,
     open_test=False,
     skills=("Expert domain knowledge",),
-    human=(mmlu_estimate(),),
+    human=(mmlu_experts(), annotated_test()),
 )
 
 CHEGEKA: Final = Dataset(
@@ -105,12 +105,15 @@ USE: Final = Dataset(
     title="USE",
     about="The state exam in Russian, part 1: 26 tasks a variant",
     fields=("task", "text", "choices", "additional_text"),
+    # The comma lists alternatives in the tasks of type "text" only; elsewhere it divides the numbers of one answer.
     answer=Answer(kind="text", alternatives=","),
     metrics=("grade_norm",),
     extra="grade_norm.task{id_task}",
     shots=Shots(count=1, same="id_task"),
     stop=("\n", "."),
     prompts_by="type",
+    # The dataset's description calls the second one the dev set, the hub calls it `validation`.
+    splits=("train", "validation", "test"),
     sizes={"1.0": 900, "1.2": 900},
     in_total=True,
     open_test=False,

@@ -19,7 +19,7 @@ READMES: Final = {"ru": "raw_readme_ru.json", "en": "raw_readme_en.json"}
 SAMPLES: Final = "samples"
 
 #: Names of splits: a file of such a name must hold items.
-SPLITS: Final = ("test", "shots", "train", "dev", "public_test")
+SPLITS: Final = ("test", "shots", "train", "dev", "validation", "public_test")
 
 _NOT_ITEMS: Final = (META, *READMES.values())
 

@@ -28,8 +28,8 @@ _CHOICE_TYPES: Final = (
     "multiple_choice_independent_options",
 )
 
-#: Splits whose variants are whole; those of the train split are not.
-_WHOLE: Final = ("test", "dev")
+#: Splits whose variants are whole; those of the train split are not. The hub calls the dev split `validation`.
+_WHOLE: Final = ("test", "dev", "validation")
 
 
 def check_use(contents: Contents, report: Report) -> None:
@@ -76,7 +76,12 @@ def _gold_fault(task: str, gold: str) -> str | None:
         return None if fine else "must be words in lower case without spaces, alternatives divided by commas"
     if not re.fullmatch(r"[0-9]+(,[0-9]+)*", gold):
         return "must be numbers divided by commas without spaces"
-    return None if task != "26" or gold.count(",") == 3 else "must be four numbers in task 26"
+    if task == "26" and gold.count(",") != 3:
+        return "must be four numbers in task 26"
+    if task == "16" and len(set(gold.split(","))) < 2:
+        # With a single right number, any other single number would be "one wrong" and earn a point.
+        return "must be two numbers or more in task 16"
+    return None
 
 
 def _variant_faults(items: list[Item]) -> Iterator[str]:
