@@ -150,6 +150,23 @@ def test_a_prompt_is_set_with_care(group: str, prompt: str) -> None:
     assert prompt.count("«") == prompt.count("»")
 
 
+def test_a_prompt_supposes_nothing_that_an_item_of_its_group_lacks() -> None:
+    """Tasks 21 and 25 of USE show a whole text and ask for sentences; «neutral» in RCB is not «unrelated»."""
+    narrow = {
+        "use/multiple_choice_options_within_text": r"цифр|пунктуаци|правил|Предложение:",
+        "use/multiple_choice_independent_options": r"верные|правильн",
+        "use/text": r"Примеры",
+        "rcb": r"независим|не связан",
+        "rudetox": r"исправ|ошибк",
+        "rumodar": r"знаков препинания|цифр",
+        "rumultiar": r"цифр",
+        "chegeka": r"существительное|имени или понятия",
+    }
+    for group, words_of_one_kind in narrow.items():
+        for number, text in enumerate(prompts_of(group.partition("/")[0])[group], start=1):
+            assert not re.search(words_of_one_kind, text), f"{group} {number}"
+
+
 # The bundled items.
 
 STRING_INPUTS = {"bps", "lcs", "rudetox", "rumodar", "rumultiar", "simplear"}
@@ -223,6 +240,21 @@ def test_prompts_are_spread_evenly_over_the_items(name: str) -> None:
     for group, counts in used.items():
         uses = [counts[prompt] for prompt in known[group]]
         assert max(uses) - min(uses) <= 1, group
+
+
+def test_golds_follow_no_pattern() -> None:
+    """No gold can be told from those before it: 2, 1, 2, 1 or 1, 1, 2, 2, 1, 1 would be answered without reading."""
+    for name in EXAMPLES:
+        golds = [json.dumps(item["outputs"]) for item in items_of(name)]
+        golds = golds[: len(golds) - len(split_of(name, "shots"))] if name != "rutie" else golds[:30]
+        for period in range(1, 5):
+            repeats = [one == other for one, other in zip(golds, golds[period:], strict=False)]
+            assert not all(repeats), f"{name}: the golds repeat every {period} items"
+
+
+def test_ruhhh_golds_are_balanced_within_every_criterion() -> None:
+    golds = Counter((item["meta"]["criteria"], item["outputs"]) for item in items_of("ruhhh"))
+    assert set(golds.values()) == {2}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -60,7 +60,7 @@ RUETHICS: Final = Dataset(
 RUHATESPEECH: Final = Dataset(
     name="ruhatespeech",
     title="ruHateSpeech",
-    about="The more appropriate of two replies to an offensive warning",
+    about="The more appropriate of two replies to a remark about a group of people",
     fields=("target_group", "replica", "reply_1", "reply_2"),
     answer=Answer(kind="choice", labels=("1", "2")),
     metrics=("acc",),
