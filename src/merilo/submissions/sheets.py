@@ -5,7 +5,8 @@ Read are
 - a submission's file of one dataset (`{"data": {"test": [{"outputs": ..., "meta": {"id": ...}}]}}`),
 - JSON: a list of `{"id": ..., "answer": ...}`, or a dictionary from ids to answers,
 - JSONL: the same records, one a line,
-- CSV and TSV with columns `id` and `answer`.
+- CSV and TSV with columns `id` and `answer`,
+- the `consensus.csv` of a baseline's folder, where an empty `label` is an item without a consensus.
 
 Ids are compared as text. What a file's form says is undone (a table holds no types: its program results and criteria
 are JSON inside the cell; JSON may write an integer answer as a number); the answer itself is left as it was given.
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from merilo.atomic_write import unguarded
 from merilo.errors import InputError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import (
@@ -31,6 +33,10 @@ from merilo.strict_json import Json, parse_json, read_json
 
 _ID_NAMES: Final = ("id", "item", "item_id", "meta.id")
 _ANSWER_NAMES: Final = ("answer", "outputs", "output", "response")
+
+#: The columns that tell a baseline's table of the consensus, and the answers in it.
+_CONSENSUS: Final = frozenset({"item", "id", "label", "resolved_by"})
+_CONSENSUS_ANSWER: Final = "label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +172,12 @@ def _table_records(path: Path) -> Iterator[tuple[str, Json, int]]:
     from merilo.files import read_table  # noqa: PLC0415 - Polars costs half a second that JSON does not need
 
     table = read_table(path).data
+    if set(table.columns) >= _CONSENSUS:
+        # Undecided items have no answer here, which is not an empty one; items without an id have no gold either.
+        decided = unguarded(table.select("id", _CONSENSUS_ANSWER)).with_row_index("row", offset=2).drop_nulls()
+        for row, name, answer in decided.iter_rows():
+            yield name, answer, row
+        return
     columns = [
         next((name for name in table.columns if name.lower() in wanted), None)
         for wanted in (_ID_NAMES, _ANSWER_NAMES)
