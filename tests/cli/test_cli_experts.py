@@ -114,6 +114,7 @@ def test_marks_may_stand_in_a_column_of_their_own(
         "Пропустить",
         *COLUMNS,
     )
+    assert beside["experts"]["outside_labels"] == among["experts"]["outside_labels"] == {}
     assert beside["experts"]["answers"] == among["experts"]["answers"]
     assert beside["experts"]["metrics"] == among["experts"]["metrics"]
 
@@ -214,7 +215,7 @@ def test_questions_are_drawn_evenly_and_can_be_drawn_again(
 def test_a_second_answer_and_another_encoding_are_handled_as_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = "".join(f"вопрос,{who},A\n" for who in EXPERTS) + "вопрос,ann,B\n"
+    rows = "".join(f"вопрос,{who},A\n" for who in EXPERTS) + "вопрос,ann,B\nдругой,eve,Возможно мой вопрос\n"
     file = tmp_path / "experts.csv"
     file.write_bytes(("question,annotator,answer\n" + rows).encode("cp1251"))
     words = ("experts", "baseline", file, "--item", "question", "--encoding", "cp1251")
@@ -253,7 +254,7 @@ def test_without_right_answers_no_empty_table_is_printed(
     words = ["experts", "baseline", str(study["experts"]), "--mine", "пропустить", "--item", "question"]
     assert main(words) == 0
     said = capsys.readouterr().out
-    assert "Without right answers there is no figure" in said
+    assert "No gold answers, so no score: add --gold FILE." in said
     assert "┏" not in said
 
 
@@ -268,3 +269,73 @@ def test_what_is_read_is_never_replaced(study: dict[str, Path], capsys: pytest.C
         assert main(["experts", *words]) == 2
         assert "would be replaced" in capsys.readouterr().err
     assert (experts.read_bytes(), items.read_bytes()) == before
+
+
+def test_a_study_without_marks_is_refused_with_the_answers_that_may_be_the_mark(
+    study: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experts", "baseline", str(study["experts"]), "--item", "question", "--gold", str(study["gold"])]
+    assert main(words) == 2
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert "answers outside the labels: 'пропустить' (40)" in sentence
+    assert "--mine TEXT" in sentence
+    assert main([*words, "--mine", "пропустить вопрос"]) == 2
+    complaint = capsys.readouterr().err
+    assert "--mine: nobody answered 'пропустить вопрос'" in complaint
+    assert "'пропустить' (40)" in complaint
+
+
+def test_the_guides_option_is_recognised_without_being_named(
+    study: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = run_json(
+        capsys,
+        "experts",
+        "baseline",
+        study["experts"],
+        "--gold",
+        study["gold"],
+        "--mine",
+        "пропустить",
+        *COLUMNS,
+    )
+    option = "Пропустить вопрос, так как он, возможно, был придуман мной."
+    text = study["experts"].read_text(encoding="utf-8").replace(",пропустить,", f',"{option}",')
+    study["experts"].write_text(text, encoding="utf-8")
+    words = ("experts", "baseline", study["experts"], "--gold", study["gold"])
+    found = run_json(capsys, *words, *COLUMNS)
+    assert found["experts"]["metrics"] == named["experts"]["metrics"]
+    assert found["experts"]["taken_as_mine"] == {option: 40}
+    assert found["experts"]["outside_labels"] == {}
+    assert main([*map(str, words), "--item", "question"]) == 0
+    assert f"Taken as 'may be mine': '{option}' (40)" in capsys.readouterr().out
+
+
+def test_answers_outside_the_labels_are_listed_with_their_counts(
+    study: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = study["experts"].read_text(encoding="utf-8").replace("question 8,ann,A", "question 8,ann,не знаю")
+    study["experts"].write_text(text, encoding="utf-8")
+    words = ["experts", "baseline", study["experts"], "--gold", study["gold"], "--mine", "пропустить",
+             "--dataset", "ruworldtree", *COLUMNS, "--json", "-"]  # fmt: skip
+    assert main([*map(str, words)]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["experts"]["outside_labels"] == {"не знаю": 1}
+    assert "answers outside the labels, counted as votes: 'не знаю' (1)" in said.err
+
+
+@pytest.mark.parametrize(
+    ("dataset", "instead"),
+    [
+        ("ruethics", "merilo recipe run ruethics"),
+        ("rudetox", "rudetox"),
+        ("ruhumaneval", "merilo code score"),
+    ],
+)
+def test_datasets_whose_answers_are_no_labels_are_sent_to_their_command(
+    study: dict[str, Path], capsys: pytest.CaptureFixture[str], dataset: str, instead: str
+) -> None:
+    words = ["experts", "baseline", study["experts"], "--gold", study["gold"], "--mine", "пропустить",
+             "--dataset", dataset, *COLUMNS]  # fmt: skip
+    assert main([*map(str, words)]) == 2
+    assert instead in capsys.readouterr().err

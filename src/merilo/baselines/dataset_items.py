@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
 from merilo.datasets import Answer, Dataset
+from merilo.items import Item, ItemId
+from merilo.metrics.answers import Given
+from merilo.metrics.scoring import explain
 from merilo.people.gold import Gold
 from merilo.strict_json import Json
 
@@ -24,12 +27,14 @@ def metas(gold: Gold | None) -> dict[int, dict[str, Json]]:
     rows = gold.fields.select("item", *names).iter_rows(named=True)
     return {
         int(row["item"]): {
-            name.removeprefix(_META): int(row[name]) if row[name].isdecimal() else row[name]
-            for name in names
-            if row[name] is not None
+            name.removeprefix(_META): _read_back(row[name]) for name in names if row[name] is not None
         }
         for row in rows
     }
+
+
+def _read_back(text: str) -> Json:
+    return int(text) if text.isdecimal() and str(int(text)) == text else text
 
 
 def texts(items: pl.DataFrame, fields: Iterable[str], *, number: str = "item") -> dict[int, dict[str, Json]]:
@@ -58,3 +63,19 @@ def undeclared(name: str, metrics: tuple[str, ...], labels: Iterable[str]) -> Da
         # A choice needs two labels; where only one occurs, the other is anything else.
         known = {**known, "another answer": None, "a third answer": None}
     return Dataset(name=name, title=name, answer=Answer(kind="choice", labels=tuple(known)), metrics=metrics)
+
+
+def item_points(
+    declared: Dataset, items: Sequence[Item], answers: Mapping[ItemId, Given]
+) -> dict[int, float]:
+    """What each answer is worth, from 0 to 1, by the dataset's first metric that judges items one by one.
+
+    Macro F1 and Matthews correlation do not: with these an answer is compared with the right one as it is written.
+
+    Args:
+        declared: the declaration.
+        items: the items with their right answers, numbered.
+        answers: item's number -> answer; items without one are left out.
+    """
+    judged = {item.id: explain(declared, item, answers[item.id])[0] for item in items if item.id in answers}
+    return {int(number): one.points / one.most for number, one in judged.items()}

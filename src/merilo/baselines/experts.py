@@ -1,4 +1,4 @@
-"""An expert study from files: domains, marks, and the experts' figure beside that of people without training."""
+"""An expert study from files: domains, marks, and the comparison of experts with people without training."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ import polars as pl
 
 from merilo.baselines.expert_comparison import compare
 from merilo.baselines.pipeline import Baseline
+from merilo.datasets import Dataset
 from merilo.errors import UsageError
-from merilo.files import listed
+from merilo.files import listed, shortened
 from merilo.people import platforms
-from merilo.people.experts.out_of_bag import OutOfBag
+from merilo.people.experts.marks import spelling
+from merilo.people.experts.out_of_bag import OutOfBagDesign
 from merilo.people.gold import Gold, read_gold, records
 from merilo.people.platforms import Columns, Platform
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.comparison import Difference
+
+#: With more different right answers than these they are no labels.
+_MOST_LABELS: Final = 20
 
 #: What stands in a column of marks where the mark was not set.
 _UNSET: Final = frozenset({"", "0", "0.0", "false", "no", "нет", "-"})
@@ -124,23 +129,85 @@ def domains_of(
     return {int(item): str(domain) for item, domain in gold.answers.select("item", "gold").iter_rows()}
 
 
-def gold_by_item(gold: Gold | None) -> dict[int, str]:
-    """Item's number -> right answer."""
-    return dict(gold.answers.select("item", "gold").iter_rows()) if gold else {}
+def outside_labels(
+    responses: Responses, design: OutOfBagDesign, marks: Marks, gold: Gold | None, declared: Dataset | None
+) -> dict[str, int]:
+    """Answers that count as votes and are no label, with their counts, the most given first.
+
+    The labels are the dataset's; without a dataset, the right answers are, where they are few and occur often enough to be
+    labels. Open answers have no labels, so that nothing is outside.
+    """
+    right = gold.answers["gold"].unique().to_list() if gold else []
+    closed = len(right) <= _MOST_LABELS and gold is not None and 4 * len(right) <= gold.answers.height
+    labels = declared.answer.labels if declared else tuple(right) if closed else ()
+    return {
+        text: n
+        for text, n in _counts(responses, marks.of).items()
+        if labels and text not in labels and not design.marks(text)
+    }
+
+
+def require_marks(
+    responses: Responses, design: OutOfBagDesign, marks: Marks, outside: Mapping[str, int]
+) -> None:
+    """Refuse an out-of-bag study in which nobody marked a question as "may be mine".
+
+    Args:
+        responses: the experts' study.
+        design: the answers that are the mark.
+        marks: marks from a column of their own.
+        outside: answers outside the labels: one of them may be the mark.
+
+    Raises:
+        UsageError: there is no mark, or nobody gave an answer that `design.mine` names.
+    """
+    given = _counts(responses)
+    spellings = set(map(spelling, given))
+    for text in design.mine:
+        if spelling(text) not in spellings:
+            raise UsageError(f"nobody answered '{text}' (answers: {told(given)})", field="--mine")
+    if marks.of or marks.only_marked or any(map(design.marks, given)):
+        return
+    answers = f"answers outside the labels: {told(outside)}" if outside else f"answers: {told(given)}"
+    raise UsageError(
+        "no answer means 'may be mine', so the authors' own answers would count as votes: name the option with --mine TEXT "
+        f"or the column of marks with --mine-column ({answers}); experts who had not seen the questions take --protocol basic"
+    )
+
+
+def told(counts: Mapping[str, int]) -> str:
+    """Answers and how often each was given, for a message: "'A' (40), 'skip' (3)"."""
+    return listed([f"'{shortened(text)}' ({n})" for text, n in counts.items()], 6)
+
+
+def _counts(responses: Responses, marks: Collection[tuple[str, int]] = ()) -> dict[str, int]:
+    """Answers to test items with their counts, the most given first; answers beside a mark are left out."""
+    tests = responses.table.filter(~pl.col("is_control"))
+    schema = {"respondent": pl.String, "item": pl.UInt32}
+    marked = pl.DataFrame(list(marks), schema=schema, orient="row")
+    tests = tests.join(marked, on=["respondent", "item"], how="anti")
+    counted = tests["answer"].drop_nulls().value_counts()
+    rows = counted.sort(["count", "answer"], descending=[True, False]).iter_rows()
+    return {str(text): int(n) for text, n in rows}
 
 
 def beside_people(
-    experts: Mapping[int, bool], responses: Responses, gold: Gold | None, people: Baseline
+    experts: Mapping[int, float],
+    responses: Responses,
+    gold: Gold | None,
+    people: Baseline,
+    points: Mapping[int, float],
 ) -> Difference:
-    """Set experts beside people without training, on the items that both decided.
+    """Compare experts with people without training on the items that both decided.
 
     Items are matched by the dataset's id where the file of right answers gives it, else by their input texts.
 
     Args:
-        experts: item's number in the experts' study -> whether their answer is right.
+        experts: item's number in the experts' study -> the points of their answer.
         responses: the experts' study.
         gold: its right answers.
         people: the baseline of people without training.
+        points: item's number in that study -> the points of their answer.
 
     Returns:
         The difference: experts less people.
@@ -149,23 +216,16 @@ def beside_people(
         UsageError: the two studies share no item.
     """
     ours = _keys(responses, gold, experts.keys())
-    right = people.consensus.filter(pl.col("correct").is_not_null()).select("item", "correct")
-    decided = {int(item): bool(correct) for item, correct in right.iter_rows()}
-    theirs = _keys(people.responses, people.gold, decided.keys())
+    theirs = _keys(people.responses, people.gold, points.keys())
     result = compare(
-        {theirs[item]: correct for item, correct in decided.items()},
-        {ours[item]: correct for item, correct in experts.items()},
+        {theirs[item]: value for item, value in points.items()},
+        {ours[item]: value for item, value in experts.items()},
     )
     if result is None:
         raise UsageError(
             "the experts and the people decided no item in common: are these studies of one dataset?"
         )
     return result
-
-
-def decided_right(result: OutOfBag) -> dict[int, bool]:
-    """Item's number -> whether the experts' answer is right, for items with an answer and gold."""
-    return {one.item: one.correct for one in result.items if one.correct is not None}
 
 
 def _keys(responses: Responses, gold: Gold | None, items: Collection[int]) -> dict[int, str]:

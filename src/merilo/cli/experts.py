@@ -1,4 +1,4 @@
-"""`merilo experts`: drawing questions, planning, and the experts' figure beside that of people without training."""
+"""`merilo experts`: drawing questions, planning, and comparing experts with people without training."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Annotated, Literal
 import typer
 
 from merilo.atomic_write import guarded, refuse_existing
+from merilo.baselines.expert_scores import score_experts, score_people
 from merilo.baselines.experts import (
     Marks,
     beside_people,
-    decided_right,
     domains_of,
-    gold_by_item,
+    outside_labels,
     read_marks,
+    require_marks,
+    told,
 )
 from merilo.baselines.pipeline import baseline
 from merilo.baselines.provenance import provenance
@@ -37,7 +39,7 @@ from merilo.strict_json import Json
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Expert tests: draw the questions, plan the hours, and set experts beside people without training.",
+    help="Expert tests: draw the questions, plan the hours, and compare experts with people without training.",
 )
 
 JsonOption = Annotated[
@@ -68,7 +70,7 @@ def sample(
         say(
             f"domain '{name}' has only {there} of {questions} questions"
             if name
-            else f"there are only {there} questions"
+            else f"there {'is only 1 question' if there == 1 else f'are only {there} questions'}"
         )
     if json_to:
         emit_json(
@@ -114,7 +116,7 @@ def baseline_(
     *,
     people: Annotated[list[Path] | None, typer.Option(help="Exports of people without training on the same questions; may be given several times.")] = None,
     protocol: Annotated[Literal["out-of-bag", "basic"], typer.Option(help="out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen them, and the procedure is that of merilo baseline.")] = "out-of-bag",
-    mine: Annotated[list[str] | None, typer.Option(help="An answer that means 'may be mine'; may be given several times.")] = None,
+    mine: Annotated[list[str] | None, typer.Option(help="An answer that means 'may be mine', besides the guide's wording; may be given several times.")] = None,
     mine_column: Annotated[str | None, typer.Option(help="A column of marks 'may be mine' beside the answers.")] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for a question, from the moment it is shown (the guide: 60).")] = None,
     late: Annotated[Late, typer.Option(help="Answers after the time limit: do not count, count, or count as wrong.")] = "drop",
@@ -137,7 +139,7 @@ def baseline_(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """Make the experts' baseline, and set it beside that of people without training."""
+    """Make the experts' baseline, and compare it with that of people without training."""
     inputs = [*files, *(people or ()), *([gold] if gold else [])]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
@@ -158,11 +160,8 @@ def baseline_(
     bag: OutOfBag | None = None
     if protocol == "basic":
         made = baseline(responses, settings, gold=known)
-        responses = made.responses
-        right = {
-            int(n): bool(ok) for n, ok in made.consensus.select("item", "correct").drop_nulls().iter_rows()
-        }
-        content = basic_summary(made)
+        responses, scored = made.responses, score_people(made, declared)
+        content = basic_summary(made, scored)
     else:
         design = OutOfBagDesign(tuple(mine or ()), time_limit, late, min_answers, decision)
         marks = (
@@ -170,15 +169,23 @@ def baseline_(
             if mine_column
             else Marks()
         )
+        outside = outside_labels(responses, design, marks, known, declared)
+        require_marks(responses, design, marks, outside)
         responses = settle(responses, repeats)
         domains = domains_of(responses, domain, gold, encoding) if domain else None
-        bag = out_of_bag(responses, design, gold=gold_by_item(known), domains=domains, marks=marks.of)
-        right, content = decided_right(bag), out_of_bag_summary(bag, marks)
+        bag = out_of_bag(responses, design, domains=domains, marks=marks.of)
+        scored = score_experts(bag, responses, known, declared)
+        content = out_of_bag_summary(bag, marks, scored, outside)
+        if outside:
+            say(f"answers outside the labels, counted as votes: {told(outside)}")
     untrained, comparison = None, None
     if people:
         read = platforms.read(people, platform=platform, columns=columns, labels=labels, encoding=encoding)
-        untrained = baseline(read, settings, gold=gold_of(read, declared, gold, gold_column, encoding))
-        comparison = beside_people(right, responses, known, untrained) if right else None
+        other = baseline(read, settings, gold=gold_of(read, declared, gold, gold_column, encoding))
+        others = score_people(other, declared)
+        untrained = basic_summary(other, others)
+        if scored.points:
+            comparison = beside_people(scored.points, responses, known, other, others.points)
     options: dict[str, Json] = {
         "people": [str(path) for path in people or ()], "protocol": protocol, "mine": list(mine or []),
         "mine_column": mine_column, "time_limit": time_limit, "late": late, "min_answers": min_answers,
@@ -190,7 +197,7 @@ def baseline_(
     command = command_line("experts baseline", files, options, _DEFAULTS)
     summary = experts_summary(
         content,
-        basic_summary(untrained) if untrained else None,
+        untrained,
         comparison,
         settings.dataset,
         provenance(command, inputs, options),
@@ -199,7 +206,7 @@ def baseline_(
         with folder.filled() as hidden:
             (hidden / "experts.json").write_text(as_text(summary), encoding="utf-8")
             if bag:
-                guarded(expert_items(bag, responses)).write_csv(hidden / "items.csv")
+                guarded(expert_items(bag, scored, responses)).write_csv(hidden / "items.csv")
     if json_to:
         emit_json(summary, json_to)
     if json_to != "-":

@@ -14,10 +14,14 @@ from merilo.people.experts.sampling import Sample
 from merilo.strict_json import Json
 
 
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def show_sample(sample: Sample, domain: str | None, fields: Sequence[str], out: Path) -> None:
     """Print what was drawn, a row a stratum."""
     console = Console(highlight=False)
-    table = Table(title=f"{len(sample.items)} questions", title_justify="left", title_style="bold")
+    table = Table(title=_count(len(sample.items), "question"), title_justify="left", title_style="bold")
     for name in (domain or "domain", *fields):
         table.add_column(escape(name))
     table.add_column("there are", justify="right")
@@ -60,18 +64,24 @@ def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
                 table.add_row(f"  {escape(domain)}", _figure(score), str(score["n"]))
     if table.row_count:
         console.print(table)
+    elif missing := _missing(experts):
+        console.print(missing, markup=False)
     else:
-        console.print("Without right answers there is no figure (--gold).")
+        console.print("No gold answers, so no score: add --gold FILE.")
     if isinstance(experts, dict) and isinstance(experts.get("answers"), dict):
         _print_bag(console, experts)
     comparison = summary["comparison"]
     if isinstance(comparison, dict):
         console.print(
-            f"On the {comparison['n']} items that both decided: experts {comparison['experts']:.3f}, people "
+            f"{_both(comparison['n'])}: experts {comparison['experts']:.3f}, people "
             f"{comparison['people']:.3f}; {comparison['test']}, p = {comparison['p']:.3g}."
         )
     if out:
         console.print(f"The files: {out}", soft_wrap=True, markup=False)
+
+
+def _both(n: Json) -> str:
+    return "On the 1 item that both decided" if n == 1 else f"On the {n} items that both decided"
 
 
 def _print_bag(console: Console, experts: dict[str, Json]) -> None:
@@ -79,13 +89,25 @@ def _print_bag(console: Console, experts: dict[str, Json]) -> None:
     if not isinstance(answers, dict) or not isinstance(items, dict):
         return
     console.print(
-        f"Answers: {answers['counted']} counted, {answers['may_be_mine']} marked as perhaps one's own, "
+        f"Answers: {answers['counted']} counted, {answers['may_be_mine']} marked as 'may be mine', "
         f"{answers['late']} late, {answers['missing']} missing."
     )
+    if isinstance(mine := experts["taken_as_mine"], dict) and mine:
+        spelt = "; ".join(f"'{text}' ({n})" for text, n in mine.items())
+        console.print(f"Taken as 'may be mine': {spelt}", soft_wrap=True, markup=False)
     for what, text in (("too_few", "too few answers left"), ("no_majority", "no majority")):
         named = items[what]
         if isinstance(named, list) and named:
-            console.print(f"{text}: items {', '.join(map(str, named))}", soft_wrap=True, markup=False)
+            console.print(
+                f"{text}: {'item' if len(named) == 1 else 'items'} {', '.join(map(str, named))}",
+                soft_wrap=True,
+                markup=False,
+            )
+
+
+def _missing(side: Json) -> str:
+    found = side.get("missing_metrics") if isinstance(side, dict) else None
+    return "; ".join(f"{name}: {why}" for name, why in found.items()) if isinstance(found, dict) else ""
 
 
 def _scores(side: Json, what: str) -> list[tuple[str, dict[str, Json]]]:

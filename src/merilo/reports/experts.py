@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 
 import polars as pl
 
+from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.experts import Marks
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.metrics.score import Score
+from merilo.metrics.scoring import Scores
 from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.comparison import Difference
 from merilo.strict_json import Json
 
 
-def out_of_bag_summary(result: OutOfBag, marks: Marks) -> dict[str, Json]:
-    """The experts' figure, and what became of every question.
+def out_of_bag_summary(
+    result: OutOfBag, marks: Marks, scored: LabelScores, outside: Mapping[str, int]
+) -> dict[str, Json]:
+    """The experts' scores, and what became of every question.
 
     Args:
-        result: the baseline out of bag.
+        result: what the experts decided out of bag.
         marks: the marks that stood in a column of their own.
+        scored: the scores of what they decided.
+        outside: answers outside the labels, with their counts; they counted as votes.
     """
     return {
         "protocol": "out-of-bag",
@@ -40,6 +47,8 @@ def out_of_bag_summary(result: OutOfBag, marks: Marks) -> dict[str, Json]:
             "late": sum(one.late for one in result.items),
             "missing": sum(one.missing for one in result.items),
         },
+        "taken_as_mine": dict(result.mine),
+        "outside_labels": dict(outside),
         "design": {
             "time_limit_seconds": result.design.seconds,
             "late": result.design.late,
@@ -47,21 +56,26 @@ def out_of_bag_summary(result: OutOfBag, marks: Marks) -> dict[str, Json]:
             "decision": result.design.decision,
             "mine": list(result.design.mine),
         },
-        "metrics": {result.score.name: _score(result.score)} if result.score else {},
-        "undecided_counted_as_wrong": _number(result.undecided_wrong),
-        "by_domain": {name: _score(score) for name, score in result.by_domain.items()},
+        **_metrics(scored.scores),
+        "undecided_counted_as_wrong": _number(scored.undecided_wrong),
+        "by_domain": {name: _score(score) for name, score in scored.by_domain.items()},
     }
 
 
-def basic_summary(baseline: Baseline) -> dict[str, Json]:
-    """The figure of people, or of experts who had not seen the questions, as `merilo baseline` has it, in short."""
+def basic_summary(baseline: Baseline, scored: LabelScores) -> dict[str, Json]:
+    """The baseline of people, or of experts who had not seen the questions, in short.
+
+    Args:
+        baseline: the baseline, as `merilo baseline` makes it.
+        scored: the scores of its consensus.
+    """
     return {
         "protocol": "basic",
         "status": baseline.status,
         "annotators": baseline.annotators.height,
         "excluded": int(baseline.annotators["excluded"].sum()),
         "items": baseline.items,
-        "metrics": {name: _score(score) for name, score in baseline.scores.items()},
+        **_metrics(scored.scores),
     }
 
 
@@ -111,8 +125,8 @@ def difference_summary(found: Difference) -> dict[str, Json]:
     }
 
 
-def expert_items(result: OutOfBag, responses: Responses) -> pl.DataFrame:
-    """Every question after the experts, a row an item: who was left, what they answered, how it was decided."""
+def expert_items(result: OutOfBag, scored: LabelScores, responses: Responses) -> pl.DataFrame:
+    """Every question after the experts, a row an item: who was left, what they answered, how it was decided, its points."""
     rows = [
         {
             "item": one.item,
@@ -125,7 +139,7 @@ def expert_items(result: OutOfBag, responses: Responses) -> pl.DataFrame:
             "answers": "; ".join(f"{label or '(late)'}: {n}" for label, n in one.answers.items()),
             "label": one.label,
             "outcome": one.outcome,
-            "correct": one.correct,
+            "points": scored.points.get(one.item),
         }
         for one in result.items
     ]
@@ -134,6 +148,14 @@ def expert_items(result: OutOfBag, responses: Responses) -> pl.DataFrame:
     )
     table = pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col("item").cast(pl.UInt32))
     return table.join(inputs, on="item", how="left", maintain_order="left")
+
+
+def _metrics(scores: Scores) -> dict[str, Json]:
+    return {
+        "metrics": {name: _score(score) for name, score in scores.main.items()},
+        "by_group": {name: _score(score) for name, score in scores.extra.items()},
+        "missing_metrics": dict(scores.missing),
+    }
 
 
 def _counts(values: list[int]) -> dict[str, Json]:

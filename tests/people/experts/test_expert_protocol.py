@@ -6,11 +6,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
-from merilo.baselines.expert_comparison import compare
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
+from merilo.people.experts.marks import may_be_mine
 from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.experts.planning import plan
 from merilo.people.experts.sampling import even_shares, sample_questions
@@ -92,10 +91,8 @@ def experts(rows: list[tuple[int, str, str, float | None]], page: str | None = N
     return Responses(table, items, len(rows), {})
 
 
-def decided(
-    rows: list[tuple[int, str, str, float | None]], gold: dict[int, str], **design: object
-) -> OutOfBag:
-    return out_of_bag(experts(rows), OutOfBagDesign(mine=("mine",), **design), gold=gold)  # type: ignore[arg-type]
+def decided(rows: list[tuple[int, str, str, float | None]], **design: object) -> OutOfBag:
+    return out_of_bag(experts(rows), OutOfBagDesign(mine=("mine",), **design))  # type: ignore[arg-type]
 
 
 FIVE = ["ann", "bob", "cat", "dan", "eve"]
@@ -103,59 +100,78 @@ FIVE = ["ann", "bob", "cat", "dan", "eve"]
 
 def test_an_item_keeps_n_less_k_answers_and_their_majority_decides() -> None:
     rows = [(1, who, "mine" if who in {"ann", "bob"} else "A", None) for who in FIVE]
-    (item,) = decided(rows, {1: "A"}).items
-    assert (item.experts, item.marks, item.left, item.label, item.outcome, item.correct) == (
-        5, 2, 3, "A", "majority", True,
-    )  # fmt: skip
+    result = decided(rows)
+    (item,) = result.items
+    assert (item.experts, item.marks, item.left, item.label, item.outcome) == (5, 2, 3, "A", "majority")
+    assert result.mine == {"mine": 2}
 
 
 def test_the_authors_own_answer_never_counts() -> None:
     rows = [(1, who, answer, None) for who, answer in zip(FIVE, ["A", "A", "B", "B", "B"], strict=True)]
     design = OutOfBagDesign()
     marks = {("cat", 1), ("dan", 1)}
-    (item,) = out_of_bag(experts(rows), design, gold={1: "B"}, marks=marks).items
-    assert (item.label, item.answers, item.correct) == ("A", {"A": 2, "B": 1}, False)
+    (item,) = out_of_bag(experts(rows), design, marks=marks).items
+    assert (item.label, item.answers) == ("A", {"A": 2, "B": 1})
 
 
-def test_items_with_too_few_left_are_named_and_not_scored() -> None:
+@pytest.mark.parametrize(
+    "option",
+    [
+        "пропустить вопрос, так как он, возможно, был придуман мной",
+        "«Пропустить вопрос, так как он возможно был придуман мной».",
+        "Возможно, придуман мной",
+        "Skip: this may be mine",
+        "skip, may be mine",
+        "Skip this question, as it may have been written by me",
+    ],
+)
+def test_the_guides_wording_is_a_mark_and_no_vote(option: str) -> None:
+    rows = [(1, who, option if who in {"ann", "bob"} else "A", None) for who in FIVE]
+    result = out_of_bag(experts(rows), OutOfBagDesign())
+    assert (result.items[0].marks, result.items[0].answers) == (2, {"A": 3})
+    assert result.mine == {option: 2}
+
+
+@pytest.mark.parametrize(
+    "answer", ["skip", "пропустить", "мой дядя", "maybe", "A", "написан", "возможно", ""]
+)
+def test_other_answers_are_no_marks(answer: str) -> None:
+    assert not may_be_mine(answer)
+
+
+@pytest.mark.parametrize("mine", ["Ещё не решён", "«еще не решен»", "ЕЩЁ  НЕ РЕШЁН."])
+def test_case_yo_quotes_and_punctuation_of_a_mark_do_not_matter(mine: str) -> None:
+    assert OutOfBagDesign(mine=("ещё не решён",)).marks(mine)
+    assert not OutOfBagDesign(mine=("ещё не решён",)).marks("решён")
+
+
+def test_items_with_too_few_left_are_named_and_not_decided() -> None:
     rows = [(1, who, "mine" if who < "d" else "A", None) for who in FIVE]
     rows += [(2, who, "A", None) for who in FIVE]
-    result = decided(rows, {1: "A", 2: "A"})
+    result = decided(rows)
     assert result.named("too_few") == [1]
-    assert result.score is not None
-    assert (result.score.value, result.score.n) == (1.0, 1)
-    assert result.undecided_wrong == 0.5
+    assert [one.label for one in result.items] == [None, "A"]
 
 
 def test_half_is_no_majority_and_most_votes_may_be_asked_for() -> None:
     rows = [(1, who, answer, None) for who, answer in zip(FIVE, ["A", "A", "B", "C", "D"], strict=True)]
-    assert decided(rows, {1: "A"}).named("no_majority") == [1]
-    (item,) = decided(rows, {1: "A"}, decision="plurality").items
+    assert decided(rows).named("no_majority") == [1]
+    (item,) = decided(rows, decision="plurality").items
     assert (item.label, item.outcome) == ("A", "plurality")
     tie = [(1, who, answer, None) for who, answer in zip(FIVE[:4], ["A", "A", "B", "B"], strict=True)]
-    assert decided(tie, {1: "A"}, decision="plurality").named("no_majority") == [1]
+    assert decided(tie, decision="plurality").named("no_majority") == [1]
 
 
 @pytest.mark.parametrize(
-    ("late", "left", "label", "outcome", "correct"),
-    [
-        ("drop", 2, None, "too_few", None),
-        ("keep", 5, "A", "majority", True),
-        ("wrong", 5, None, "late", False),
-    ],
+    ("late", "left", "label", "outcome"),
+    [("drop", 2, None, "too_few"), ("keep", 5, "A", "majority"), ("wrong", 5, None, "late")],
 )
 def test_late_answers_are_handled_as_the_design_said(
-    late: str, left: int, label: str | None, outcome: str, correct: bool | None
+    late: str, left: int, label: str | None, outcome: str
 ) -> None:
     rows = [(1, who, "A", 61.0 if who > "b" and who != "bob" else 60.0) for who in FIVE]
-    (item,) = decided(rows, {1: "A"}, seconds=60, late=late).items
-    assert (item.late, item.left, item.label, item.outcome, item.correct) == (
-        3,
-        left,
-        label,
-        outcome,
-        correct,
-    )
+    (item,) = decided(rows, seconds=60, late=late).items
+    assert (item.late, item.left, item.label, item.outcome) == (3, left, label, outcome)
 
 
 def test_answers_of_one_page_share_its_time() -> None:
@@ -167,28 +183,15 @@ def test_answers_of_one_page_share_its_time() -> None:
 
 def test_a_time_limit_without_times_is_refused() -> None:
     with pytest.raises(DataError, match="no response says how long"):
-        decided([(1, "ann", "A", None)], {}, seconds=60)
+        decided([(1, "ann", "A", None)], seconds=60)
 
 
 def test_only_the_people_of_a_domain_count_into_its_n() -> None:
     rows = [(1, who, "A", None) for who in FIVE[:3]] + [(2, who, "B", None) for who in FIVE[2:]]
-    result = out_of_bag(experts(rows), OutOfBagDesign(), gold={1: "A", 2: "A"}, domains={1: "law", 2: "art"})
+    result = out_of_bag(experts(rows), OutOfBagDesign(), domains={1: "law", 2: "art"})
     assert {one.domain: (one.experts, one.missing) for one in result.items} == {"law": (3, 0), "art": (3, 0)}
-    assert {name: score.value for name, score in result.by_domain.items()} == {"art": 0.0, "law": 1.0}
-    with pytest.raises(DataError, match="1 items have no domain"):
+    with pytest.raises(DataError, match="1 item has no domain"):
         out_of_bag(experts(rows), OutOfBagDesign(), domains={1: "law"})
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
-def test_the_comparison_is_mcnemars_exact_test_on_the_items_of_both(pairs: list[tuple[bool, bool]]) -> None:
-    people = {str(i): one for i, (one, _) in enumerate(pairs)} | {"people only": True}
-    result = compare(people, {str(i): two for i, (_, two) in enumerate(pairs)} | {"experts only": True})
-    assert result is not None
-    assert result.n == len(pairs)
-    differing = result.better + result.worse
-    expected = stats.binomtest(result.better, differing, 0.5).pvalue if differing else 1.0
-    assert result.test.p == pytest.approx(expected)
-    assert compare({"a": True}, {"b": True}) is None
 
 
 def test_the_guides_figures_of_time() -> None:

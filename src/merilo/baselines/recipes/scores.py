@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.baselines.dataset_items import metas, texts, undeclared
+from merilo.baselines.dataset_items import item_points, metas, texts, undeclared
 from merilo.baselines.recipes.declaration import GOLD, Recipe, ScoreStep
 from merilo.datasets import Dataset
 from merilo.errors import DataError, UsageError
@@ -18,7 +18,7 @@ from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
-from merilo.metrics.scoring import NO_RATER, RATED, Scores, score
+from merilo.metrics.scoring import NO_RATER, RATED, score
 from merilo.people.gold import read_gold, records
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
@@ -172,17 +172,9 @@ class RecipeScorer:
             tuple(sentence for part in parts for sentence in part.missing),
         )
 
-    def points(self, question: str, table: pl.DataFrame) -> Mapping[ItemId, float]:
-        """What each item's answer to a question is worth, by the first metric that judges items one by one.
-
-        Where the dataset has no such metric, answers are compared with the right ones as they are written (`acc`).
-        """
-        for declared in (self.recipe.declared, None):
-            found = self._scores(declared, "acc", question, GOLD, table)
-            by_item = next((one.per_item for one in found.main.values() if one.per_item), None)
-            if by_item is not None:
-                return by_item
-        return {}
+    def points(self, question: str, table: pl.DataFrame) -> Mapping[int, float]:
+        """What each item's answer to a question is worth; see `dataset_items.item_points`."""
+        return item_points(*self._sheet("acc", question, GOLD, table))
 
     def _rewritten(self, step: ScoreStep, table: pl.DataFrame) -> Scored:
         """J and its parts: the toxic sentence is the item, and the rewritten one is the answer to it."""
@@ -214,25 +206,25 @@ class RecipeScorer:
         return Scored(score(declared, items, answers, seed=self.seed).all())
 
     def _closed(self, metric: str | None, question: str, criterion: str, table: pl.DataFrame) -> Scored:
-        found = self._scores(self.recipe.declared, metric, question, criterion, table)
+        sheet = self._sheet(metric, question, criterion, table)
+        found = score(*sheet, seed=self.seed)
         scores = {}
         for name, one in found.all().items():
             of = name if criterion == GOLD else criterion if len(found.all()) == 1 else f"{criterion}.{name}"
             scores[f"{question}.{of}"] = replace(one, name=f"{question}.{of}")
         return Scored(scores, tuple(f"{question}.{name}: {why}" for name, why in found.missing.items()))
 
-    def _scores(
-        self, declared: Dataset | None, metric: str | None, question: str, criterion: str, table: pl.DataFrame
-    ) -> Scores:
-        """One question's answers against one column of right answers."""
+    def _sheet(
+        self, metric: str | None, question: str, criterion: str, table: pl.DataFrame
+    ) -> tuple[Dataset, list[Item], dict[ItemId, Given]]:
+        """The declaration, the items and the answers of one question and one column of right answers."""
         known = table.drop_nulls([question, gold_column(criterion)])
         given, right = known[question].to_list(), known[gold_column(criterion)].to_list()
-        if declared is None:
-            declared = undeclared(self.recipe.name, (metric or "acc",), [*given, *right])
         inputs = texts(known, self.recipe.item, number=ITEM)
         numbers = known[ITEM].to_list()
         items = [
             Item(number, "", inputs[number], one, self.gold.meta.get(number, {}))
             for number, one in zip(numbers, right, strict=True)
         ]
-        return score(declared, items, dict(zip(numbers, given, strict=True)), seed=self.seed)
+        by = self.recipe.declared or undeclared(self.recipe.name, (metric or "acc",), [*given, *right])
+        return by, items, dict(zip(numbers, given, strict=True))

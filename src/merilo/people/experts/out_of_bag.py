@@ -1,7 +1,7 @@
 """Experts who wrote the questions answer those of the others: the out-of-bag protocol of the guide.
 
-Whoever may have written a question marks it and skips it; the rest decide it by majority. It is named after bagging, where a
-tree is judged on the rows that it was not grown on.
+An expert who may have written a question marks it and skips it; the other experts decide it by majority. The name comes from
+bagging, where a tree is judged on the rows that it was not grown on.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from typing import Final, Literal, TypeAlias
 import polars as pl
 
 from merilo.errors import DataError, UsageError
-from merilo.items import ItemId
-from merilo.metrics.score import Score
+from merilo.people.experts.marks import may_be_mine, spelling
 from merilo.responses import Responses
-from merilo.statistics.intervals import wilson
 
 #: What becomes of an answer after the time limit: it does not count; it counts; it counts and is wrong.
 Late: TypeAlias = Literal["drop", "keep", "wrong"]
@@ -36,7 +34,7 @@ class OutOfBagDesign:
     """What was decided before the answers were seen.
 
     Attributes:
-        mine: the answers that mean "may be mine".
+        mine: answers that mean "may be mine", besides the guide's own wording (`marks.may_be_mine`).
         seconds: the time limit for a question, from the moment it is shown; `None` sets none.
         late: what becomes of answers after it.
         min_answers: items with fewer answers left are named and not decided.
@@ -55,6 +53,10 @@ class OutOfBagDesign:
         if self.min_answers < 1:
             raise UsageError("an item needs at least 1 answer")
 
+    def marks(self, answer: str) -> bool:
+        """Whether an answer means "may be mine"; case, ё, quotation marks and punctuation do not matter."""
+        return may_be_mine(answer) or spelling(answer) in map(spelling, self.mine)
+
 
 @dataclass(frozen=True, slots=True)
 class ExpertItem:
@@ -70,7 +72,6 @@ class ExpertItem:
         answers: answers that count, by label, the most given first; late ones that count as wrong stand under "".
         label: the experts' answer; `None` where there is none.
         outcome: how it was decided, or why not.
-        correct: whether the answer is the gold; `None` without an answer or without gold.
     """
 
     item: int
@@ -82,7 +83,6 @@ class ExpertItem:
     answers: Mapping[str, int] = field(default_factory=dict)
     label: str | None = None
     outcome: Outcome = "too_few"
-    correct: bool | None = None
 
     @property
     def left(self) -> int:
@@ -98,17 +98,13 @@ class OutOfBag:
         design: what was decided beforehand.
         items: every question.
         experts: domain -> the ids of its people.
-        score: the metric over decided items with gold; `None` without any.
-        by_domain: the same by domain.
-        undecided_wrong: the metric with undecided items counted as wrong; NaN without gold.
+        mine: the answers that were taken as "may be mine" -> how often each was given.
     """
 
     design: OutOfBagDesign
     items: tuple[ExpertItem, ...]
     experts: Mapping[str, tuple[str, ...]]
-    score: Score | None
-    by_domain: Mapping[str, Score]
-    undecided_wrong: float
+    mine: Mapping[str, int]
 
     def named(self, outcome: Outcome) -> list[int]:
         """The numbers of the items with one outcome."""
@@ -119,23 +115,19 @@ def out_of_bag(
     responses: Responses,
     design: OutOfBagDesign,
     *,
-    gold: Mapping[int, str] | None = None,
     domains: Mapping[int, str] | None = None,
     marks: Collection[tuple[str, int]] = (),
-    metric: str = "acc",
 ) -> OutOfBag:
     """Decide every question by the experts who did not write it.
 
     Args:
         responses: the experts' responses, at most one a person an item; control items are left out.
         design: what was decided beforehand.
-        gold: item's number -> right answer.
         domains: item's number -> domain; one domain when not given.
         marks: marks "may be mine" that stand beside the answers and not among them: (annotator, item).
-        metric: the metric's name.
 
     Returns:
-        The baseline. Of several answers on one page each takes an equal part of the page's time.
+        What the experts decided. Of several answers on one page each takes an equal part of the page's time.
 
     Raises:
         DataError: there is no answer, an item has no domain while others have, or there is a time limit and no times.
@@ -153,34 +145,18 @@ def out_of_bag(
         people[domain_of[item]].add(person)
     for person, item in marks:
         people[domain_of[item]].add(person)
-    mine = {text.casefold() for text in design.mine}
+    given = {str(text): int(n) for text, n in table["answer"].value_counts().sort("answer").iter_rows()}
+    mine = {text: n for text, n in given.items() if design.marks(text)}
     items = tuple(
         _item(
             ExpertItem(item, domain_of[item], len(people[domain_of[item]])),
-            {
-                who: (None if text.casefold() in mine else text, time)
-                for who, (text, time) in rows[item].items()
-            },
+            {who: (None if text in mine else text, time) for who, (text, time) in rows[item].items()},
             {who for who, marked in marks if marked == item},
             design,
-            (gold or {}).get(item),
         )
         for item in sorted(rows)
     )
-    scored = [one for one in items if one.correct is not None]
-    known = [one for one in items if one.item in (gold or {})]
-    return OutOfBag(
-        design,
-        items,
-        {name: tuple(sorted(ids)) for name, ids in sorted(people.items())},
-        _score(scored, metric),
-        {
-            name: score
-            for name in sorted(people)
-            if (score := _score([one for one in scored if one.domain == name], metric))
-        },
-        sum(one.correct is True for one in known) / len(known) if known else float("nan"),
-    )
+    return OutOfBag(design, items, {name: tuple(sorted(ids)) for name, ids in sorted(people.items())}, mine)
 
 
 def _with_seconds(responses: Responses) -> pl.DataFrame:
@@ -196,7 +172,8 @@ def _domains(table: pl.DataFrame, domains: Mapping[int, str] | None) -> dict[int
         return dict.fromkeys(numbers, ONE_DOMAIN)
     without = sorted(n for n in numbers if n not in domains)
     if without:
-        raise DataError(f"{len(without)} items have no domain (the first is item {without[0]})")
+        items = "1 item has" if len(without) == 1 else f"{len(without)} items have"
+        raise DataError(f"{items} no domain (the first is item {without[0]})")
     return {n: domains[n] for n in numbers}
 
 
@@ -205,7 +182,6 @@ def _item(
     given: Mapping[str, tuple[str | None, float | None]],
     marked: Collection[str],
     design: OutOfBagDesign,
-    gold: str | None,
 ) -> ExpertItem:
     """Decide one item; an answer of `None` is a mark."""
     counts: Counter[str] = Counter()
@@ -229,7 +205,6 @@ def _item(
         answers=dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))),
         label=label,
         outcome=outcome,
-        correct=None if gold is None or outcome in {"no_majority", "too_few"} else label == gold,
     )
 
 
@@ -246,11 +221,3 @@ def _decide(counts: Counter[str], design: OutOfBagDesign) -> tuple[str | None, O
     else:
         return None, "no_majority"
     return (first, outcome) if first else (None, "late")
-
-
-def _score(items: list[ExpertItem], metric: str) -> Score | None:
-    if not items:
-        return None
-    right = sum(one.correct is True for one in items)
-    per_item: dict[ItemId, float] = {one.item: float(one.correct is True) for one in items}
-    return Score(metric, right / len(items), len(items), wilson(right, len(items)), per_item)

@@ -1,0 +1,128 @@
+"""The experts' answers, and those of people without training, scored as any answers to the dataset are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from merilo.baselines.dataset_items import item_points, metas, texts, undeclared
+from merilo.baselines.pipeline import Baseline
+from merilo.datasets import Dataset
+from merilo.errors import UsageError
+from merilo.items import Item, ItemId
+from merilo.metrics.answers import Given
+from merilo.metrics.score import Score
+from merilo.metrics.scoring import RATED, Scores, score
+from merilo.people.experts.out_of_bag import OutOfBag
+from merilo.people.gold import Gold
+from merilo.responses import Responses
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScores:
+    """One label an item, scored.
+
+    Attributes:
+        scores: every metric of the dataset.
+        points: item's number -> the answer's points, from 0 to 1, by the first metric that judges items one by one.
+        by_domain: domain -> the first metric on its items.
+        undecided_wrong: the first metric with undecided items counted as wrong; NaN without gold.
+    """
+
+    scores: Scores = field(default_factory=lambda: Scores({}))
+    points: Mapping[int, float] = field(default_factory=dict)
+    by_domain: Mapping[str, Score] = field(default_factory=dict)
+    undecided_wrong: float = float("nan")
+
+
+def score_experts(
+    result: OutOfBag, responses: Responses, gold: Gold | None, declared: Dataset | None
+) -> LabelScores:
+    """Score what experts decided out of bag.
+
+    An item that late answers decided is answered by nothing, which is wrong by every metric.
+
+    Args:
+        result: what the experts decided.
+        responses: the experts' study.
+        gold: its right answers.
+        declared: the dataset; without it the metric is `acc`.
+
+    Raises:
+        UsageError: the dataset's items take more than one label each.
+    """
+    labels = {
+        one.item: one.label or "" for one in result.items if one.label is not None or one.outcome == "late"
+    }
+    made = score_labels(labels, responses, gold, declared)
+    if gold is None:
+        return made
+    known = set(gold.answers["item"].to_list())
+    main = next(iter(made.scores.main), None)
+    every = {one.item: labels.get(one.item, "") for one in result.items if one.item in known}
+    all_items = score_labels(every, responses, gold, declared).scores.main.get(main or _first(declared))
+    by_domain = {}
+    for domain in result.experts:
+        own = {
+            one.item: labels[one.item] for one in result.items if one.domain == domain and one.item in labels
+        }
+        if main and (found := score_labels(own, responses, gold, declared).scores.main.get(main)):
+            by_domain[domain] = found
+    return LabelScores(
+        made.scores, made.points, by_domain, all_items.value if all_items else float("nan")
+    )  # fmt: skip
+
+
+def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
+    """Score the consensus of people without training.
+
+    Raises:
+        UsageError: the dataset's items take more than one label each.
+    """
+    decided = people.consensus.select("item", "label").drop_nulls()
+    labels = {int(item): str(label) for item, label in decided.iter_rows()}
+    return score_labels(labels, people.responses, people.gold, declared)
+
+
+def score_labels(
+    labels: Mapping[int, str], responses: Responses, gold: Gold | None, declared: Dataset | None
+) -> LabelScores:
+    """Score one label an item.
+
+    Args:
+        labels: item's number -> label.
+        responses: the study.
+        gold: its right answers; without them, or without a label for any, nothing is scored.
+        declared: the dataset; without it the metric is `acc`.
+
+    Raises:
+        UsageError: the dataset's items take more than one label each.
+    """
+    if declared:
+        _require_labels(declared)
+    right = {int(n): str(text) for n, text in gold.answers.select("item", "gold").iter_rows()} if gold else {}
+    answers: dict[ItemId, Given] = {number: label for number, label in labels.items() if number in right}
+    if not answers:
+        return LabelScores()
+    meta, inputs = metas(gold), texts(responses.items, responses.fields)
+    items = [Item(number, "", inputs[number], text, meta.get(number, {})) for number, text in right.items()]
+    by = declared or undeclared("the study", ("acc",), [*right.values(), *labels.values()])
+    return LabelScores(score(by, items, answers), item_points(by, items, answers))
+
+
+def _first(declared: Dataset | None) -> str:
+    return declared.metrics[0] if declared else "acc"
+
+
+def _require_labels(declared: Dataset) -> None:
+    """Refuse datasets whose answers are not one label or text an item."""
+    instead = {
+        "criteria": f"merilo recipe run {declared.name}",
+        "program": "merilo code score",
+    }.get(declared.answer.kind)
+    if set(declared.metrics) & set(RATED):
+        instead = "merilo recipe run rudetox"
+    if instead:
+        raise UsageError(
+            f"experts' answers to {declared.name} are not one label an item: score them with '{instead}'"
+        )
