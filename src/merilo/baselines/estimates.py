@@ -15,7 +15,7 @@ from merilo.baselines.settings import Settings
 from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.metrics.worth import Part
-from merilo.people.aggregation import NO_LABEL, Consensus
+from merilo.people.aggregation import NO_LABEL, Consensus, wrong_answers
 from merilo.people.decision import PoolVotes
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
 from merilo.people.uncertainty.two_way import TwoWay, two_way
@@ -275,6 +275,9 @@ class _Maker:
 def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:
     """What each answer weighs when the items are decided again.
 
+    Under a model of annotators an answer weighs the log odds that it is right rather than one given wrong answer: with
+    accuracy p and m wrong answers log(p m / (1 - p)).
+
     Args:
         votes: the answers.
         names: shape (annotators,), the annotators' ids by code.
@@ -289,12 +292,13 @@ def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, setti
         .to_frame("annotator")
         .join(annotators, on="annotator", how="left", maintain_order="left")
     )
-    if settings.aggregator == "dawid-skene":
+    if settings.aggregator in {"dawid-skene", "one-coin"}:
         accuracy = np.clip(_column(people, "expected_accuracy", 0.5), 0.01, 0.99)
-        odds = np.log(accuracy * max(votes.labels - 1, 1) / (1 - accuracy))
+        odds = np.log(accuracy / (1 - accuracy) * wrong_answers(votes, open_answers=settings.open_answers))
         return np.asarray(np.maximum(odds, _LEAST_WEIGHT)[votes.annotator])
     if settings.aggregator == "glad":
-        odds = _column(people, "ability", 1.0) + np.log(max(votes.labels - 1, 1))
+        wrong = wrong_answers(votes, open_answers=settings.open_answers)
+        odds = _column(people, "ability", 1.0) + np.log(wrong)
         return np.asarray(np.maximum(odds, _LEAST_WEIGHT)[votes.annotator])
     weight = np.ones(people.height)
     if settings.resolve in {"skill", "cascade"}:

@@ -166,6 +166,7 @@ def baseline(
         resolve=settings.resolve,
         anchor_controls=settings.anchor_controls,
         min_votes=settings.min_votes,
+        open_answers=settings.open_answers,
     )
     majority = aggregation.majority(pool.votes, settings.min_votes)
     scorer = consensus_scorer(declaration, pool, gold)
@@ -221,11 +222,11 @@ def _ways(consensus: pl.DataFrame) -> dict[Resolution, int]:
 
 
 def _with_quality(annotators: pl.DataFrame, pool: PoolVotes, fit: Fit | None) -> pl.DataFrame:
-    """The annotators with what the model thinks of them: GLAD's `ability`, Dawid and Skene's `expected_accuracy`."""
-    columns = {"glad": "ability", "dawid-skene": "expected_accuracy"}
+    """The annotators with what the model thinks of them: GLAD's `ability`, the other models' `expected_accuracy`."""
+    columns = {"ability": {"glad"}, "expected_accuracy": {"dawid-skene", "one-coin"}}
     found = pl.DataFrame({"annotator": pool.everyone.annotators})
-    for model, name in columns.items():
-        quality = fit.quality if fit and fit.model == model else np.full(found.height, np.nan)
+    for name, models in columns.items():
+        quality = fit.quality if fit and fit.model in models else np.full(found.height, np.nan)
         found = found.with_columns(pl.Series(name, quality).fill_nan(None))
     return annotators.join(found, on="annotator", how="left", maintain_order="left")
 

@@ -15,7 +15,16 @@ from merilo.baselines.sensitivity import Procedure, SensitivityRow, sensitivity
 from merilo.baselines.settings import Settings
 from merilo.errors import UsageError
 from merilo.metrics.score import Score
-from merilo.people.aggregation import Consensus, Fit, cascade, dawid_skene, fit_glad, majority
+from merilo.people.aggregation import (
+    Consensus,
+    Fit,
+    cascade,
+    dawid_skene,
+    fit_glad,
+    is_open,
+    majority,
+    one_coin,
+)
 from merilo.people.audit.study import StudyAudit, audit_study
 from merilo.people.decision import PoolVotes, decide
 from merilo.people.quality.annotators import PeopleQuality, Rule, people_quality
@@ -24,7 +33,7 @@ from merilo.people.quality.reading import study_work
 #: Beyond so many answers models of people are fitted only where they are asked for, not ten times for a table.
 MOST_ANSWERS: Final = 50_000
 
-MODELS: Final[tuple[Literal["dawid-skene", "glad"], ...]] = ("dawid-skene", "glad")
+MODELS: Final[tuple[Literal["dawid-skene", "one-coin", "glad"], ...]] = ("dawid-skene", "one-coin", "glad")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,7 @@ def _procedures(settings: Settings, fits: Mapping[str, Fit]) -> dict[str, Proced
                 resolve="none",
                 anchor_controls=settings.anchor_controls,
                 min_votes=min_votes,
+                open_answers=settings.open_answers,
             )
     return procedures
 
@@ -116,16 +126,19 @@ def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str
         reason = f"not fitted for a table on more than {MOST_ANSWERS} answers"
         return fits, {"cascade": reason, **dict.fromkeys(MODELS, reason)}
     anchors = pool.anchors if settings.anchor_controls else None
+    opened = is_open(votes, settings.open_answers)
     try:
-        fit = dawid_skene(votes, anchors=anchors).fit
+        fit = dawid_skene(votes, anchors=anchors, open_answers=opened).fit
     except UsageError as error:
         left_out["dawid-skene"] = error.message
     else:
         if fit:
             fits["dawid-skene"] = fit
+    if coin := one_coin(votes, anchors=anchors, open_answers=opened).fit:
+        fits["one-coin"] = coin
     # The cascade has fitted GLAD to everybody already.
     made = baseline.model if (settings.aggregator, settings.resolve) == ("majority", "cascade") else None
-    fits["glad"] = made or fit_glad(votes, anchors=anchors)
+    fits["glad"] = made or fit_glad(votes, anchors=anchors, open_answers=opened)
     return fits, left_out
 
 

@@ -33,6 +33,7 @@ class Settings:
         level: the level of measurement of Krippendorff's alpha.
         repeats: what happens to an annotator's second answer to an item.
         currency: the currency of rewards, where the platform does not say it.
+        open_answers: whether answers are typed freely, where the dataset says; None: told by the number of labels in the pool.
     """
 
     dataset: str | None = None
@@ -51,6 +52,7 @@ class Settings:
     level: Level = "nominal"
     repeats: Repeats = "refuse"
     currency: str | None = None
+    open_answers: bool | None = None
 
     def __post_init__(self) -> None:
         for name in ("min_control_accuracy", "max_low_agreement"):

@@ -242,7 +242,7 @@ def _warnings_on_skills(
 def _warnings_on_model(fit: Fit | None) -> tuple[BaselineWarning, ...]:
     if fit is None or fit.converged:
         return ()
-    name = {"glad": "GLAD", "dawid-skene": "Dawid-Skene"}[fit.model]
+    name = {"glad": "GLAD", "dawid-skene": "Dawid-Skene", "one-coin": "one-coin"}[fit.model]
     return (
         BaselineWarning(
             "not_converged",

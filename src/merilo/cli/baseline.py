@@ -126,6 +126,7 @@ def make(
         level=level,
         repeats=repeats,
         currency=currency,
+        open_answers=not declared.answer.labels if declared else None,
     )
     columns = Columns(
         answer=answer,

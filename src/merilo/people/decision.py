@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from merilo.people import aggregation
-from merilo.people.aggregation import NO_LABEL, Consensus
+from merilo.people.aggregation import NO_LABEL, Consensus, is_open
 from merilo.people.votes import Encoding, IntArray, Votes, encode
 from merilo.responses import Responses
 
 #: What turns votes into labels.
-Aggregator: TypeAlias = Literal["majority", "dawid-skene", "glad"]
+Aggregator: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad"]
 
 #: What happens to the items that it leaves open.
 Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
@@ -88,6 +89,7 @@ def decide(
     resolve: Resolve = "cascade",
     anchor_controls: bool = False,
     min_votes: int = 3,
+    open_answers: bool | None = None,
 ) -> Consensus:
     """The consensus on the items of a pool.
 
@@ -102,19 +104,24 @@ def decide(
             then GLAD's abilities; or all of these in turn.
         anchor_controls: whether models know the labels of control items.
         min_votes: how many equal votes make a majority.
+        open_answers: whether the answers are typed freely; None: told by the number of labels in the pool (see
+            `aggregation.is_open`).
 
     Returns:
         The consensus, in the codes of `pool.everyone`; items that nobody was asked but as a control are unresolved or
         anchored, and are no part of a baseline.
+
+    Raises:
+        UsageError: Dawid-Skene is asked for and the answers are open.
     """
     anchors = pool.anchors if anchor_controls else None
+    opened = is_open(pool.everyone.votes, open_answers)
     if aggregator == "majority":
-        return _by_votes(pool, resolve, anchors, min_votes)
-    model = aggregation.dawid_skene if aggregator == "dawid-skene" else aggregation.glad
-    decided = model(pool.everyone.votes.where(pool.kept), anchors=anchors)
-    if resolve == "none" or not _open(decided, pool).any():
+        return _by_votes(pool, resolve, anchors, min_votes, opened)
+    decided = _MODELS[aggregator](pool.everyone.votes.where(pool.kept), anchors=anchors, open_answers=opened)
+    if resolve == "none" or not _left_open(decided, pool).any():
         return decided
-    breaking = _by_votes(pool, resolve, anchors, min_votes)
+    breaking = _by_votes(pool, resolve, anchors, min_votes, opened)
     left = decided.label == NO_LABEL
     return replace(
         decided,
@@ -124,7 +131,24 @@ def decide(
     )
 
 
-def _by_votes(pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_votes: int) -> Consensus:
+class _Model(Protocol):
+    """What every model of annotators takes."""
+
+    def __call__(
+        self, votes: Votes, *, anchors: ArrayLike | None, open_answers: bool | None
+    ) -> Consensus: ...
+
+
+_MODELS: Final[Mapping[Aggregator, _Model]] = {
+    "dawid-skene": aggregation.dawid_skene,
+    "one-coin": aggregation.one_coin,
+    "glad": aggregation.glad,
+}
+
+
+def _by_votes(
+    pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_votes: int, opened: bool
+) -> Consensus:
     """By counting votes, and by what the resolution adds."""
     votes = pool.votes
     skill = None if np.isnan(pool.skill).all() else pool.skill
@@ -137,11 +161,12 @@ def _by_votes(pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_v
         everyone=pool.everyone.votes,
         skill=skill if resolve == "cascade" else None,
         anchors=anchors,
+        open_answers=opened,
         min_votes=min_votes,
     )
 
 
-def _open(decided: Consensus, pool: PoolVotes) -> NDArray[np.bool_]:
+def _left_open(decided: Consensus, pool: PoolVotes) -> NDArray[np.bool_]:
     """Items with answers that count and without a label."""
     answered = np.bincount(pool.votes.item, minlength=pool.everyone.votes.items) > 0
     undecided: NDArray[np.bool_] = answered & (decided.label == NO_LABEL)

@@ -35,6 +35,7 @@ _WAYS: Final = (
     (Resolution.TOP_SKILL, "way-5", "Tie, the most skilled", "Ничья: по самым умелым"),
     (Resolution.GLAD, "way-6", "Tie, GLAD abilities", "Ничья: по способностям GLAD"),
     (Resolution.DAWID_SKENE, "way-5", "Dawid–Skene", "Дэвид — Скин"),
+    (Resolution.ONE_COIN, "way-4", "One-coin model", "Модель одной точности"),
     (Resolution.UNRESOLVED, "way-0", "Without an answer", "Без ответа"),
 )
 

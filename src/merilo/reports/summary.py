@@ -102,6 +102,8 @@ def resolved_by(ways: dict[Resolution, int]) -> dict[str, Json]:
     }
     if count(Resolution.DAWID_SKENE):
         counts["dawid_skene"] = count(Resolution.DAWID_SKENE)
+    if count(Resolution.ONE_COIN):
+        counts["one_coin"] = count(Resolution.ONE_COIN)
     return counts
 
 

@@ -36,7 +36,7 @@ def test_labels_and_posteriors_are_crowd_kits_after_the_same_iterations(
 ) -> None:
     if not len(votes):
         return
-    ours = dawid_skene(votes, iterations=iterations, tolerance=0)
+    ours = dawid_skene(votes, weight=0, iterations=iterations, tolerance=0)
     theirs = table(crowd_kits(votes, iterations), votes)
     answered = np.unique(votes.item)
     assert ours.fit.iterations == iterations
@@ -56,7 +56,7 @@ def test_anchors_are_crowd_kits_true_labels(votes: Votes, data: st.DataObject) -
     }
     anchors = np.full(votes.items, NO_LABEL)
     anchors[list(known)] = list(known.values())
-    ours = dawid_skene(votes, anchors=anchors, iterations=4, tolerance=0)
+    ours = dawid_skene(votes, anchors=anchors, weight=0, iterations=4, tolerance=0)
     assert ours.fit.posterior[answered] == pytest.approx(
         table(crowd_kits(votes, 4, known), votes)[answered], abs=2e-10
     )
@@ -67,7 +67,7 @@ def test_anchors_are_crowd_kits_true_labels(votes: Votes, data: st.DataObject) -
 
 @given(votes=small_votes())
 def test_the_log_likelihood_and_the_posterior_are_those_of_the_parameters(votes: Votes) -> None:
-    fit = dawid_skene(votes).fit
+    fit = dawid_skene(votes, weight=0).fit
     joint = np.tile(fit.prior, (votes.items, 1))
     for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
         joint[item] *= np.nan_to_num(fit.confusion[annotator, :, label])
@@ -152,8 +152,12 @@ def test_wrong_parameters_are_refused() -> None:
         dawid_skene(votes, iterations=0)
     n = 100_000
     free = Votes(np.arange(n), np.zeros(n, dtype=int), np.arange(n), n, 1, n)
-    with pytest.raises(UsageError, match="normalise the answers"):
+    with pytest.raises(UsageError, match="takes closed answers only"):
         dawid_skene(free)
+    with pytest.raises(UsageError, match="normalise the answers"):
+        dawid_skene(free, open_answers=False)
+    with pytest.raises(UsageError, match="a weight of 0 or more"):
+        dawid_skene(votes, weight=-1)
 
 
 @given(codes=st.lists(st.integers(0, 2**40), max_size=50))

@@ -1,4 +1,4 @@
-"""From many answers to one: majority, skill, Dawid and Skene, GLAD, and the cascade that leaves no item out."""
+"""From many answers to one: majority, skill, Dawid and Skene, one-coin, GLAD, and the cascade that leaves no item out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolu
 from merilo.people.aggregation.dawid_skene import dawid_skene
 from merilo.people.aggregation.glad import fit_glad, glad
 from merilo.people.aggregation.majority import majority, plurality, resolve_by_skill
+from merilo.people.aggregation.one_coin import one_coin, wrong_answers
+from merilo.people.aggregation.open_answers import MOST_CLOSED_LABELS, is_open
 
 __all__ = [
+    "MOST_CLOSED_LABELS",
     "NO_LABEL",
     "Consensus",
     "Fit",
@@ -17,7 +20,10 @@ __all__ = [
     "dawid_skene",
     "fit_glad",
     "glad",
+    "is_open",
     "majority",
+    "one_coin",
     "plurality",
     "resolve_by_skill",
+    "wrong_answers",
 ]

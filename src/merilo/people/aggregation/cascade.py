@@ -18,6 +18,7 @@ def cascade(
     everyone: Votes | None = None,
     skill: ArrayLike | None = None,
     anchors: ArrayLike | None = None,
+    open_answers: bool | None = None,
     min_votes: int = 3,
     fit: Fit | None = None,
 ) -> Consensus:
@@ -35,6 +36,7 @@ def cascade(
         skill: shape (annotators,), larger is better, NaN where it is unknown (see `resolve_by_skill`); without it its two
             steps are left out.
         anchors: shape (items,), labels of control items known to GLAD, -1 where unknown.
+        open_answers: whether labels are typed freely; None: told by their number (see `open_answers.is_open`).
         min_votes: from how many votes on the most votes are called a majority.
         fit: GLAD's fit to `everyone`, where it was made before.
 
@@ -52,7 +54,7 @@ def cascade(
         ([0, 0, 1], 'GLAD')
     """
     pool = votes if everyone is None else everyone
-    fit = fit or fit_glad(pool, anchors=anchors)
+    fit = fit or fit_glad(pool, anchors=anchors, open_answers=open_answers)
     decided = (
         plurality(votes, min_votes)
         if skill is None

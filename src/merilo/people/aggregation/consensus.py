@@ -41,6 +41,8 @@ class Resolution(IntEnum):
     """The most probable label under Dawid and Skene's model."""
     ANCHOR = 8
     """The label was known beforehand (a control item)."""
+    ONE_COIN = 9
+    """The most probable label under the one-coin model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +50,12 @@ class Fit:
     """A model of annotators fitted to their votes.
 
     Attributes:
-        model: "dawid-skene" or "glad".
-        posterior: shape (items, labels), the probability of each label; an item without votes has the prior's. None where the
-            table would pass 1.6 GB (many items with free answers).
+        model: "dawid-skene", "one-coin" or "glad".
+        posterior: shape (items, labels), the probability of each label; an item without votes has the prior's. None for open
+            answers and where the table would pass 1.6 GB.
         quality: shape (annotators,). Dawid-Skene: the share of the annotator's answers expected to be right, NaN for who
-            gave none. GLAD: the
-            ability alpha; 0 is guessing, below 0 is answering against the truth.
+            gave none. One-coin: the probability that an answer of theirs is right, the crowd's mean for who gave none. GLAD:
+            the ability alpha; 0 is guessing, below 0 is answering against the truth.
         log_likelihood: the objective after each iteration: the marginal log-likelihood, with the log density of the priors
             where the model has them.
         converged: whether the last iteration met the tolerance; never true because the iterations ran out.
@@ -64,6 +66,8 @@ class Fit:
         confusion: shape (annotators, labels, labels), Dawid-Skene only: `[a, t, g]` is the probability that annotator `a` gives
             label `g` where `t` is true; NaN for who gave no answer and for labels that cannot be true. None where the table would
             pass 1.6 GB.
+        wrong_answers: one-coin and GLAD: how many equally likely wrong answers an item has: labels - 1, or with open answers the
+            estimate that two wrong answers to an item coincide once in so many pairs.
     """
 
     model: str
@@ -76,6 +80,7 @@ class Fit:
     prior: FloatArray
     difficulty: FloatArray | None = None
     confusion: FloatArray | None = None
+    wrong_answers: float | None = None
 
     @property
     def iterations(self) -> int:

@@ -67,7 +67,7 @@ class AnnotatorQuality:
         pace: speed against the others.
         repetition: one answer again and again.
         drift: learning and fatigue.
-        ability: by the name of the model ("dawid-skene", "glad"), the ability that it fitted.
+        ability: by the name of the model ("dawid-skene", "one-coin", "glad"), the ability that it fitted.
         flags: what calls for a look, keys of `FLAGS`; a flag excludes nobody by itself.
         excluded_by: the rule that leaves the person's answers out, in words; `None` for those who count.
     """

@@ -1,0 +1,274 @@
+"""One-coin: one accuracy for each annotator, over the answers that each item got; for open and closed answers alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln
+
+from merilo.errors import UsageError
+from merilo.people.aggregation.candidates import Candidates, sums
+from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, FloatArray, Resolution
+from merilo.people.aggregation.known_labels import anchor_labels
+from merilo.people.aggregation.open_answers import is_open
+from merilo.people.votes import IntArray, Votes
+
+#: Answers that the crowd's mean accuracy is given beforehand, and how many of them were right.
+ANSWERS_BEFOREHAND: Final = 3.0
+RIGHT_BEFOREHAND: Final = 2.0
+
+#: Strengths of the prior on accuracies that are tried, in answers.
+STRENGTHS: Final = np.geomspace(1.0, 500.0, 40)
+
+#: Before any pair of wrong answers was seen, they coincide with probability 1 / 10; this belief weighs as five pairs.
+WRONG_BEFOREHAND: Final = 10.0
+PAIRS_BEFOREHAND: Final = 5.0
+
+#: Rounds in which the prior and the number of wrong answers are estimated again.
+ROUNDS: Final = 10
+
+#: A round that moves the mean accuracy, and the logs of strength and of wrong answers, by less than this is the last.
+STEADY: Final = 0.01
+
+
+class Crowd(NamedTuple):
+    """What the people of a pool have in common.
+
+    Attributes:
+        accuracy: mean of the beta prior on an annotator's accuracy, 0 to 1.
+        strength: its weight, in answers.
+        wrong_answers: how many equally likely wrong answers an item has: two wrong ones coincide with probability 1 / this.
+    """
+
+    accuracy: float
+    strength: float
+    wrong_answers: float
+
+
+def one_coin(
+    votes: Votes,
+    *,
+    anchors: ArrayLike | None = None,
+    open_answers: bool | None = None,
+    tolerance: float = 1e-8,
+    iterations: int = 1000,
+) -> Consensus:
+    """The most probable labels when each annotator is right with one probability, whatever the item.
+
+    Annotator `a` is right with probability `p[a]`; a wrong answer is any of `m` alike. An item's candidates are the labels that it
+    got and "none of these", so time and memory grow with the number of answers and not with that of labels. Accuracies have a
+    beta prior, whose mean and strength are estimated from the crowd (empirical Bayes): a person of few answers counts
+    nearly as the mean of the others. With closed answers `m` is labels - 1. With open ones it is estimated: 1 / m is the share
+    of pairs of wrong answers to one item that are the same, at most labels - 1. Items with a single answer say nothing of
+    anybody's accuracy. Expectation-maximisation starts from the shares of votes, so there is no seed.
+
+    Args:
+        votes: the answers.
+        anchors: shape (items,), the code of the label that is known, -1 where none is.
+        open_answers: whether labels are typed freely; None: told by their number (see `open_answers.is_open`).
+        tolerance: stop when an iteration gains less than this in log-likelihood per answer; 0 runs all iterations.
+        iterations: stop each round of expectation-maximisation then at the latest; the fit then says that it did not converge.
+
+    Returns:
+        The consensus, with the fit: fitted accuracies as `quality` (the crowd's mean for who gave no answer) and `m` as
+        `wrong_answers`. `log_likelihood` is that of the last round, with the log density of the prior. Items without votes,
+        or whose best labels are equally probable, are unresolved.
+
+    Raises:
+        UsageError: an anchor is not a label, or there is not one an item.
+
+    References:
+        Y. Zhang et al., Spectral Methods Meet EM: A Provably Optimal Algorithm for Crowdsourcing, JMLR 17, 2016 (the
+        one-coin model); the sparse candidates, the prior and the estimate of `m` are Merilo's.
+
+    Example:
+        >>> votes = Votes(*np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 1]]), 2, 3, 2)
+        >>> consensus = one_coin(votes)
+        >>> consensus.label.tolist(), consensus.fit.converged, consensus.fit.quality.argmin()
+        ([1, 0], True, np.int64(2))
+    """
+    if iterations < 1 or not tolerance >= 0:
+        raise UsageError("the one-coin model takes at least 1 iteration and a tolerance of 0 or more")
+    known = anchor_labels(anchors, votes)
+    opened = is_open(votes, open_answers)
+    model, found, crowd = _fitted(votes, known, opened, tolerance, iterations)
+    probability, other = found.probability, np.where(model.candidates.others > 0, found.other, 0.0)
+    label, confidence = model.candidates.most_probable(known, probability, other)
+    how = np.select(
+        [label == NO_LABEL, known != NO_LABEL],
+        [Resolution.UNRESOLVED, Resolution.ANCHOR],
+        default=Resolution.ONE_COIN,
+    ).astype(np.int8)
+    fit = Fit(
+        model="one-coin",
+        posterior=model.candidates.table(known, probability, other),
+        quality=found.accuracy,
+        log_likelihood=found.history,
+        converged=found.converged,
+        tolerance=tolerance,
+        anchored=int((known != NO_LABEL).sum()),
+        prior=np.full(votes.labels, 1 / max(votes.labels, 1)),
+        wrong_answers=crowd.wrong_answers,
+    )
+    return Consensus(label, how, confidence, fit)
+
+
+def wrong_answers(
+    votes: Votes, *, anchors: ArrayLike | None = None, open_answers: bool | None = None
+) -> float:
+    """Estimate how many equally likely wrong answers an item has.
+
+    Args:
+        votes: the answers.
+        anchors: shape (items,), the code of the label that is known, -1 where none is.
+        open_answers: whether labels are typed freely; None: told by their number.
+
+    Returns:
+        With closed answers labels - 1; with open ones the inverse of the probability that two wrong answers coincide, from
+        1 to labels - 1.
+    """
+    if not is_open(votes, open_answers):
+        return float(max(votes.labels - 1, 1))
+    return _fitted(votes, anchor_labels(anchors, votes), True, 1e-6, 200)[2].wrong_answers
+
+
+class _Found(NamedTuple):
+    """Where one round ended: probabilities of cells and of other labels, accuracies, objective after each iteration."""
+
+    probability: FloatArray
+    other: FloatArray
+    accuracy: FloatArray
+    history: tuple[float, ...]
+    converged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The candidates, and which answers say something of their annotators.
+
+    Attributes:
+        candidates: the candidates of each item.
+        telling: shape (n,), answers to items that have another answer too, or whose label is known.
+        answers: shape (annotators,), how many telling answers each annotator gave.
+    """
+
+    candidates: Candidates
+    telling: NDArray[np.bool_]
+    answers: FloatArray
+
+    @classmethod
+    def of(cls, votes: Votes, anchors: IntArray, opened: bool) -> _Model:
+        candidates = Candidates.of(votes, anchors, open_answers=opened)
+        telling_group = (candidates.group_answers > 1) | (anchors[candidates.group_item] != NO_LABEL)
+        telling = np.repeat(telling_group, candidates.group_answers)
+        answers = np.bincount(candidates.annotator[telling], minlength=votes.annotators).astype(np.float64)
+        return cls(candidates, telling, answers)
+
+    def with_wrong_answers(self, wrong_answers: float) -> _Model:
+        """The same with another number of wrong answers."""
+        return replace(self, candidates=self.candidates.with_wrong_answers(wrong_answers))
+
+    def shares_of_votes(self) -> FloatArray:
+        """The share of each cell among its item's votes, shape (cells,); 0 where an anchor rules the cell out."""
+        model = self.candidates
+        share = model.cell_answers / model.group_answers[model.cell_group]
+        return np.where(model.ruled_out, 0.0, share)
+
+    def right(self, probability: FloatArray) -> FloatArray:
+        """How many telling answers of each annotator are expected to be right, shape (annotators,)."""
+        model = self.candidates
+        return np.bincount(
+            model.annotator[self.telling],
+            probability[model.cell][self.telling],
+            minlength=model.annotators,
+        ).astype(np.float64)
+
+    def accuracy(self, probability: FloatArray, crowd: Crowd) -> FloatArray:
+        """The accuracies that make the expected truth and the prior most likely, shape (annotators,)."""
+        expected: FloatArray = (self.right(probability) + crowd.strength * crowd.accuracy) / (
+            self.answers + crowd.strength
+        )
+        return expected
+
+    def expect(self, accuracy: FloatArray, crowd: Crowd) -> tuple[FloatArray, FloatArray, float]:
+        """The probability of each cell and of each other label, and the log-likelihood with the prior's log density."""
+        model = self.candidates
+        wrong = np.log1p(-accuracy) - np.log(model.wrong_answers)
+        odds = sums((np.log(accuracy) - wrong)[model.annotator], model.first_answer)
+        probability, other, log_total = model.posterior(odds)
+        choices = np.diff(model.first_cell, append=model.cell.max(initial=-1) + 1) + model.others
+        right, left = crowd.strength * crowd.accuracy, crowd.strength * (1 - crowd.accuracy)
+        objective = (
+            log_total.sum()
+            - np.log(choices).sum()
+            + wrong[model.annotator].sum()
+            + (right * np.log(accuracy) + left * np.log1p(-accuracy)).sum()
+            - accuracy.size * betaln(right + 1, left + 1)
+        )
+        return probability, other, float(objective)
+
+    def climb(self, start: FloatArray, crowd: Crowd, tolerance: float, iterations: int) -> _Found:
+        """Expectation-maximisation under one prior, from the probabilities of cells."""
+        accuracy = self.accuracy(start, crowd)
+        probability, other, objective = self.expect(accuracy, crowd)
+        history = [objective]
+        answers = self.candidates.annotator.size
+        converged = not answers
+        while not converged and len(history) < iterations:
+            accuracy = self.accuracy(probability, crowd)
+            probability, other, objective = self.expect(accuracy, crowd)
+            history.append(objective)
+            converged = tolerance > 0 and history[-1] - history[-2] < tolerance * answers
+        return _Found(probability, other, accuracy, tuple(history), converged)
+
+    def crowd(self, probability: FloatArray, strength: float) -> Crowd:
+        """The prior that makes the expected numbers of right answers most likely, and the number of wrong answers."""
+        right, answers = self.right(probability), self.answers
+        weight = 1 / (answers + strength)
+        mean = float(
+            ((right * weight).sum() * strength + RIGHT_BEFOREHAND)
+            / ((answers * weight).sum() * strength + ANSWERS_BEFOREHAND)
+        )
+        hits, misses = STRENGTHS[:, None] * mean, STRENGTHS[:, None] * (1 - mean)
+        left = np.maximum(answers - right, 0.0)
+        evidence = (betaln(hits + right, misses + left) - betaln(hits, misses)).sum(axis=1)
+        return Crowd(mean, float(STRENGTHS[int(evidence.argmax())]), self._wrong_answers(probability))
+
+    def _wrong_answers(self, probability: FloatArray) -> float:
+        """How many equally likely wrong answers there are, from how often two wrong ones coincide."""
+        model = self.candidates
+        if not model.open_answers:
+            return model.wrong_answers
+        group = model.group_answers[model.cell_group]
+        pairs, rest = _pairs(model.cell_answers), _pairs(group - model.cell_answers)
+        coincide = float(((1 - probability) * pairs).sum())
+        none = 1 - sums(probability, model.first_cell)
+        both = float((probability * rest).sum() + (none * _pairs(model.group_answers)).sum())
+        found = (both + PAIRS_BEFOREHAND) / (coincide + PAIRS_BEFOREHAND / WRONG_BEFOREHAND)
+        return float(min(max(found, 1.0), max(model.labels - 1, 1)))
+
+
+def _pairs(answers: NDArray[np.intp]) -> FloatArray:
+    """How many pairs so many answers make."""
+    return answers * (answers - 1) / 2.0
+
+
+def _fitted(
+    votes: Votes, anchors: IntArray, opened: bool, tolerance: float, iterations: int
+) -> tuple[_Model, _Found, Crowd]:
+    """Climb, estimate what the people have in common, and again until that is steady."""
+    model = _Model.of(votes, anchors, opened)
+    start = model.shares_of_votes()
+    crowd = model.crowd(start, ANSWERS_BEFOREHAND)
+    for _ in range(ROUNDS):
+        used = crowd
+        model = model.with_wrong_answers(used.wrong_answers)
+        found = model.climb(start, used, tolerance, iterations)
+        start = found.probability
+        crowd = model.crowd(start, used.strength)
+        if np.allclose(np.log(crowd), np.log(used), rtol=0, atol=STEADY):
+            break
+    return model, found, used
