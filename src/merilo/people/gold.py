@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,18 +11,15 @@ import polars as pl
 
 from merilo.errors import DataError, InputError
 from merilo.files import listed, shown
-from merilo.items import Item, ItemId
+from merilo.items import Item
 from merilo.metrics.answers import AnswerForm
-from merilo.people.gold_file import GoldFile, gold_column, id_of, read_gold_file, records, text_of
-from merilo.people.gold_join import AT, GOLD, ID, ITEM, Joined, input_columns, join
+from merilo.people.gold_file import GoldFile, gold_column, read_gold_file, records, text_of
+from merilo.people.gold_items import scorer_items
+from merilo.people.gold_join import join
+from merilo.people.gold_keys import AT, GOLD, ID, ITEM, input_columns
 from merilo.people.labels import unify
-from merilo.strict_json import Json
 
 __all__ = ["Gold", "read_gold", "records", "solved_gold"]
-
-#: Columns of a table that hold whole numbers, as `meta` of the exam's split has them.
-_WHOLE: Final = ("score", "variant")
-_WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
 
 #: What other programs write into an empty cell.
 _EMPTY_WORDS: Final = ("nan", "none", "null", "n/a", "<na>")
@@ -176,7 +172,7 @@ def read_gold(
         joined.unused,
         tuple(warnings),
         found.select(pl.col(ITEM).alias("item"), *others),
-        _items(file, joined, items, gold, kind),
+        scorer_items(file, joined, items, gold, kind),
         file.header(gold),
     )
 
@@ -248,124 +244,3 @@ def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> 
         f"{shown(file.path)}, row {strange['row'][0]}: the right answer is '{strange[GOLD][0]}', which some programs "
         f"write into an empty cell ({strange.height} such rows)"
     ]
-
-
-def _items(
-    file: GoldFile, joined: Joined, items: pl.DataFrame, gold: str, kind: str | None
-) -> dict[int, Item]:
-    """The items as the scorer takes them, by the pool's number."""
-    found = joined.pairs
-    numbers = found[ITEM].to_list()
-    texts = found[GOLD].to_list()
-    ids = _ids(file, found)
-    fields = [name for name in items.columns if name != "item"]
-    values = found.select(pl.col(ITEM).alias("item")).join(
-        items, on="item", how="left", maintain_order="left"
-    )
-    shown_inputs = values.select(pl.col(fields).fill_null("")).rows()
-    if file.inputs:
-        entries = [file.entries[at] for at in found[AT]]
-        return {
-            number: Item(
-                identity,
-                _instruction(entry.get("instruction")),
-                _inputs(entry.get("inputs"), fields, values_of),
-                _outputs(entry.get("outputs"), text, gold, kind),
-                _meta(entry),
-            )
-            for number, identity, entry, values_of, text in zip(
-                numbers, ids, entries, shown_inputs, texts, strict=True
-            )
-        }
-    others = [name for name in file.columns if name not in {gold, "instruction", *joined.columns}]
-    names = [name.removeprefix("meta.") for name in others]
-    metas = found.select(others).rows() if others else [()] * found.height
-    instructions = _instructions(file, found)
-    return {
-        number: Item(
-            identity,
-            instruction,
-            dict(zip(fields, values_of, strict=True)),
-            text,
-            {
-                name: _whole_number(name, value)
-                for name, value in zip(names, meta, strict=True)
-                if value is not None
-            },
-        )
-        for number, identity, instruction, values_of, text, meta in zip(
-            numbers, ids, instructions, shown_inputs, texts, metas, strict=True
-        )
-    }
-
-
-def _ids(file: GoldFile, found: pl.DataFrame) -> list[ItemId]:
-    """The items' ids as the file has them, and the pool's numbers for items without one.
-
-    A table knows only texts: its ids are whole numbers where all of them are written as such.
-    """
-    numbers, texts = found[ITEM].to_list(), found[ID].to_list()
-    known: list[ItemId | None]
-    if file.entries:
-        known = [
-            _typed_id(file.entries[at], file.id_column, text)
-            for at, text in zip(found[AT], texts, strict=True)
-        ]
-    elif all(text is None or _WHOLE_NUMBER.fullmatch(text) for text in texts):
-        known = [None if text is None else int(text) for text in texts]
-    else:
-        known = texts
-    taken = set(known)
-    return [
-        identity if identity is not None else number if number not in taken else f"item {number}"
-        for number, identity in zip(numbers, known, strict=True)
-    ]
-
-
-def _typed_id(entry: Mapping[str, Json], column: str | None, text: str | None) -> ItemId | None:
-    meta = entry.get("meta")
-    identity = id_of(meta) if isinstance(meta, dict) else entry.get(column or "")
-    if isinstance(identity, float) and identity.is_integer():
-        return int(identity)
-    return (
-        identity
-        if isinstance(identity, int | str) and not isinstance(identity, bool) and identity != ""
-        else text
-    )
-
-
-def _instruction(value: Json) -> str | int:
-    return value if isinstance(value, str | int) and not isinstance(value, bool) else ""
-
-
-def _instructions(file: GoldFile, found: pl.DataFrame) -> list[str | int]:
-    if file.entries:
-        return [_instruction(file.entries[at].get("instruction")) for at in found[AT]]
-    if "instruction" in file.columns:
-        return [text or "" for text in found["instruction"]]
-    return [""] * found.height
-
-
-def _inputs(value: Json, fields: Sequence[str], texts: Sequence[str]) -> str | Mapping[str, Json]:
-    return value if isinstance(value, str | dict) else dict(zip(fields, texts, strict=True))
-
-
-def _outputs(value: Json, text: str, gold: str, kind: str | None) -> Json:
-    """A dictionary of criteria with its numbers as texts, a list of results, or the right answer's text."""
-    if isinstance(value, dict) and (kind == "criteria" or gold == "outputs"):
-        return {
-            name: str(label) if isinstance(label, int) and not isinstance(label, bool) else label
-            for name, label in value.items()
-        }
-    return value if kind == "program" and isinstance(value, list) else text
-
-
-def _meta(entry: Mapping[str, Json]) -> Mapping[str, Json]:
-    meta = entry.get("meta")
-    if isinstance(meta, dict):
-        return meta
-    return {name: value for name, value in entry.items() if name not in {"instruction", "inputs", "outputs"}}
-
-
-def _whole_number(name: str, text: str) -> Json:
-    return int(text) if name in _WHOLE and _WHOLE_NUMBER.fullmatch(text) else text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import polars as pl
 
@@ -18,6 +20,9 @@ from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, json_lines, read_json
 
 _PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
+
+#: What an item of a split file holds as a dictionary.
+_LAID_OPEN: Final = ("inputs", "outputs", "meta")
 
 #: Names of columns that can only mean the right answer, in order of preference.
 CERTAIN: Final = ("gold", "golden", "answer_gold", "outputs", "correct")
@@ -110,34 +115,32 @@ def bare(name: str) -> str:
 
 
 def _json_file(path: Path) -> GoldFile:
-    found = _json_records(path)
-    entries: list[Mapping[str, Json]] = []
-    flat: list[dict[str, str | None]] = []
-    # Dictionaries keep the order in which the names were met; sets do not.
-    inputs: dict[str, None] = {}
-    criteria: dict[str, None] = {}
-    for row, record in found:
-        if not isinstance(record, dict):
-            raise InputError("is not a JSON object", file=path, row=row)
-        entries.append(record)
-        flat.append(_flat(record))
-        shown, outputs = record.get("inputs"), record.get("outputs")
-        if isinstance(shown, dict):
-            inputs.update(dict.fromkeys(shown))
-        elif shown is not None:
-            inputs["inputs"] = None
-        if isinstance(outputs, dict):
-            criteria.update(dict.fromkeys(outputs))
-    names = list(dict.fromkeys(name for record in flat for name in record))
-    if not names:
-        raise InputError("holds no records", file=path)
-    data = pl.DataFrame(
-        {name: pl.Series([record.get(name) for record in flat], dtype=pl.String) for name in names}
-    )
+    with collecting_later():
+        found = _json_records(path)
+        for row, record in found:
+            if not isinstance(record, dict):
+                raise InputError("is not a JSON object", file=path, row=row)
+        entries = tuple(cast("dict[str, Json]", record) for _, record in found)
+        columns, inputs, criteria = _columns(entries)
+        if not columns:
+            raise InputError("holds no records", file=path)
+        data = pl.DataFrame({name: pl.Series(texts, dtype=pl.String) for name, texts in columns.items()})
     rows = pl.Series("row", [row for row, _ in found], dtype=pl.UInt32)
     table, headers = _as_table(data, rows)
     of_inputs = tuple(name for name in table.columns[1:] if headers.get(name, name) in inputs)
-    return GoldFile(path, table, tuple(entries), of_inputs, tuple(criteria), headers)
+    return GoldFile(path, table, entries, of_inputs, criteria, headers)
+
+
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Hold back the search for reference cycles while many objects are made that have none: it would take most of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _json_records(path: Path) -> list[tuple[int, Json]]:
@@ -166,22 +169,53 @@ def _list_of_records(content: Json, path: Path) -> list[Json]:
     return [turn for record in content for turn in (record if isinstance(record, list) else [record])]
 
 
-def _flat(record: Mapping[str, Json]) -> dict[str, str | None]:
-    """A record's fields as texts; the benchmark's `inputs`, `outputs` by criterion and `meta` are laid open."""
-    flat: dict[str, str | None] = {}
-    for name, value in record.items():
-        if name == "inputs" and isinstance(value, dict):
-            flat.update({key: text_of(inner) for key, inner in value.items()})
-        elif name == "meta" and isinstance(value, dict):
-            flat["id"] = text_of(id_of(value))
-            # The mark keeps a field of meta from being taken for an answer.
-            flat.update({f"meta.{key}": text_of(inner) for key, inner in value.items() if key != "id"})
-        elif name == "outputs" and isinstance(value, dict):
-            flat["outputs"] = text_of(value) if any(map(text_of, value.values())) else None
-            flat.update({f"outputs.{criterion}": text_of(answer) for criterion, answer in value.items()})
-        elif name != "instruction":
-            flat[name] = text_of(value)
-    return flat
+def _columns(
+    entries: Sequence[Mapping[str, Json]],
+) -> tuple[dict[str, list[str | None]], tuple[str, ...], tuple[str, ...]]:
+    """The entries as columns of texts; the benchmark's `inputs`, `outputs` by criterion and `meta` are laid open.
+
+    Returns:
+        The columns by name, the names of those that hold inputs, and the criteria.
+    """
+    columns: dict[str, list[str | None]] = {}
+    inputs: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    for name in _keys(entries):
+        if name == "instruction":
+            continue
+        values = [entry.get(name) for entry in entries]
+        laid_open = (
+            [value if isinstance(value, dict) else {} for value in values] if name in _LAID_OPEN else []
+        )
+        keys = _keys(laid_open)
+        if name == "outputs":
+            criteria = keys
+            values = [
+                value if not isinstance(value, dict) or any(value.values()) else None for value in values
+            ]
+        elif laid_open:
+            values = [None if isinstance(value, dict) else value for value in values]
+        if name == "inputs":
+            inputs = keys if all(value is None for value in values) else (*keys, name)
+        if name == "meta" and any(ids := [text_of(id_of(meta)) for meta in laid_open]):
+            columns["id"] = ids
+        for key in keys:
+            if (name, key) != ("meta", "id"):
+                # The mark keeps a field of meta from being taken for an answer.
+                column = key if name == "inputs" else f"{name}.{key}"
+                columns[column] = [text_of(inner.get(key)) for inner in laid_open]
+        if not keys or any(value is not None for value in values):
+            columns[name] = [text_of(value) for value in values]
+    return columns, inputs, criteria
+
+
+def _keys(entries: Sequence[Mapping[str, Json]]) -> tuple[str, ...]:
+    """The keys of all entries, in the order in which they first appear."""
+    keys: dict[str, None] = {}
+    for entry in entries:
+        if not entry.keys() <= keys.keys():
+            keys.update(dict.fromkeys(entry))
+    return tuple(keys)
 
 
 def id_of(meta: Mapping[str, Json]) -> Json:
@@ -194,9 +228,11 @@ def id_of(meta: Mapping[str, Json]) -> Json:
 
 def text_of(value: Json) -> str | None:
     """A JSON value as text; the NaN of a Parquet file is an empty cell."""
-    if isinstance(value, str):
+    if value is None or type(value) is str:
         return value
-    if value is None or (isinstance(value, float) and isnan(value)):
+    if type(value) is int:
+        return str(value)
+    if isinstance(value, float) and isnan(value):
         return None
     return json.dumps(value, ensure_ascii=False, default=str)
 
