@@ -16,6 +16,8 @@ from merilo.strict_json import Json
 Inputs: TypeAlias = str | Mapping[str, Json]
 
 _CLOSES: Final = {")": "(", "]": "[", "}": "{"}
+#: Signs of arithmetic as texts are typeset: minus, dash, times, divide, and spaces that do not break.
+_TYPESET: Final = str.maketrans("\u2212\u2013\u00d7\u00b7\u00f7:\u00a0\u202f", "--**//  ")
 _LONGEST_EXPRESSION: Final = 2_000
 _DEEPEST_EXPRESSION: Final = 100
 _LINE: Final = re.compile(r"\s*(-?\d{1,100})\s*([-+*])\s*(-?\d{1,100})\s*->\s*(-?\d{1,200})?\s*")
@@ -122,7 +124,7 @@ def solve_rumodar(text: str) -> str:
         '681'
     """
     added: set[int] = set()
-    *solved, last = text.strip().splitlines() or [""]
+    *solved, last = text.translate(_TYPESET).strip().splitlines() or [""]
     for line in solved:
         plain, stated = _modified_line(line)
         if stated is None:
@@ -146,7 +148,7 @@ def _modified_line(line: str) -> tuple[int, int | None]:
 
 
 def _integer_value(text: str) -> str:
-    expression = text.strip().removesuffix("=").strip()
+    expression = text.translate(_TYPESET).strip().removesuffix("=").strip()
     if len(expression) > _LONGEST_EXPRESSION:
         raise DataError(f"the expression is longer than {_LONGEST_EXPRESSION} characters")
     try:

@@ -16,7 +16,7 @@ from merilo.metrics.answers import AnswerForm
 from merilo.people.gold_file import GoldFile, gold_column, read_gold_file, records, text_of
 from merilo.people.gold_items import scorer_items
 from merilo.people.gold_join import join
-from merilo.people.gold_keys import AT, GOLD, ID, ITEM, input_columns
+from merilo.people.gold_keys import AT, GOLD, ID, ITEM, input_columns, input_fields, is_id
 from merilo.people.labels import unify
 
 __all__ = ["Gold", "read_gold", "records", "solved_gold"]
@@ -71,20 +71,22 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
 
     Args:
         items: `item` and the input fields.
-        solve: the dataset's solver, which takes an item's input texts in order.
+        solve: the dataset's solver, which takes an item's input texts in order, without a column of ids.
         name: the dataset's name.
 
     Raises:
         DataError: the solver can answer no item.
     """
-    fields = [column for column in items.columns if column != "item"]
+    fields = input_fields(items)
+    # The number that a pool gives its items is no part of the question.
+    asked = [place for place, name in enumerate(fields) if not is_id(name)] or range(len(fields))
     rows: list[tuple[int, str, None]] = []
     found: dict[int, Item] = {}
     reasons: dict[int, str] = {}
     for number, *values in items.iter_rows():
         texts = [text or "" for text in values]
         try:
-            answer = solve(texts)
+            answer = solve([texts[place] for place in asked])
         except DataError as error:
             reasons[number] = error.message
             continue

@@ -72,6 +72,11 @@ def input_fields(items: pl.DataFrame) -> list[str]:
     return [name for name in items.columns if name != "item"]
 
 
+def is_id(field: str) -> bool:
+    """Whether an input field is called like an id of items."""
+    return _bare_field(field) in ID_COLUMNS
+
+
 def _bare_field(name: str) -> str:
     return name.removeprefix(INPUT_MARK).casefold()
 
@@ -101,7 +106,7 @@ class Sides:
         fields = input_fields(items)
         known = [name for name in file.columns if name not in answers and not name.startswith("outputs.")]
         self._id = file.id_column if file.id_column in known else None
-        self._ids = [name for name in fields if _bare_field(name) in ID_COLUMNS]
+        self._ids = [name for name in fields if is_id(name)]
         known = [name for name in known if name != self._id]
         self._inputs = [name for name in known if name in file.inputs] if file.inputs else known
         self._metas = {name.removeprefix("meta."): name for name in known if name not in file.inputs}
@@ -184,17 +189,18 @@ class Sides:
         ours = [set(self._items[name].drop_nulls()) for name in fields]
         theirs = [set(self._rows[name].drop_nulls()) for name in columns]
         common = np.array([[len(shown & held) for held in theirs] for shown in ours])
+        # By their characters, so that texts are matched before numbers that count something on both sides.
+        weight = np.array([[sum(map(len, shown & held)) for held in theirs] for shown in ours])
         least = np.array([[max(1, min(len(shown), len(held))) for held in theirs] for shown in ours])
-        common = np.where(common >= _SAME_VALUES * least, common, 0)
-        pairs = sorted(
-            zip(*linear_sum_assignment(common, maximize=True), strict=True), key=lambda at: -common[at]
-        )
+        weight = np.where(common >= _SAME_VALUES * least, weight, 0)
+        assigned = zip(*linear_sum_assignment(weight, maximize=True), strict=True)
+        pairs = sorted(assigned, key=lambda at: -weight[at])
         found: dict[str, str] = {}
         matched = self._matched(self.named) if self.named else 0
         for at in pairs:
             longer = {**found, fields[at[0]]: columns[at[1]]}
-            # Numbers that count something on both sides have common values and join nothing.
-            if common[at] and (count := self._matched({**self.named, **longer})) and 2 * count >= matched:
+            # Columns of common values may still be of different things: then few items have both values in one row.
+            if weight[at] and (count := self._matched({**self.named, **longer})) and 2 * count >= matched:
                 found, matched = longer, count
         return found
 

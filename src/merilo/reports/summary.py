@@ -201,8 +201,10 @@ def _gold(gold: Gold | None) -> Json:
         return None
     return {
         "source": gold.source,
+        "column": gold.column,
         "matched": gold.answers.height,
         "items_without_gold": list(gold.without_gold),
+        "unsolved": list(gold.unsolved),
         "rows_without_item": list(gold.unused),
     }
 
