@@ -189,9 +189,7 @@ def read_table(
             # Several columns without a name cannot be told apart, nor asked for: spreadsheets leave such behind.
             several = header.count("") > 1
             wanted = [
-                position
-                for position, name in enumerate(header)
-                if keep(name) and not (several and not name)
+                position for position, name in enumerate(header) if keep(name) and not (several and not name)
             ]
             blocks = []
             for rows in _blocks(reader, header, path):

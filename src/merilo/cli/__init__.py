@@ -21,6 +21,7 @@ from merilo.version import __version__
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("merilo.cli.demo", "show the whole job on bundled data, without a network"),
     "datasets": ("merilo.cli.datasets", "list, show, check, generate and load datasets"),
+    "inspect": ("merilo.cli.inspect", "tell what is in an export, and the command that fits it"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
     "power": ("merilo.cli.power", "plan a study: how many items, people and control items"),
     "compare": ("merilo.cli.compare", "set people beside models on the same items, like beside like"),

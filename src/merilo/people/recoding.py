@@ -5,6 +5,7 @@ Nothing is replaced that the user did not name. `near_spellings` names the answe
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -161,7 +162,9 @@ class NearSpelling:
     @property
     def option(self) -> str:
         """The option that joins the two."""
-        return f"--recode '{self.written}={self.label}'"
+        if "=" in self.written:
+            return "--recode FILE (columns from and to)"
+        return f"--recode {shlex.quote(f'{self.written}={self.label}')}"
 
 
 #: Answers are a choice among labels where at most so many labels make up this share of all answers.

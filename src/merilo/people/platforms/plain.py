@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -160,3 +161,80 @@ def _json_lines(path: Path, progress: Progress | None) -> Table:
         {name: pl.Series([json_text(row.get(name)) for row in rows], dtype=pl.String) for name in names}
     )
     return Table(shown(path), data, first_row=1)
+
+
+#: Parts of names that columns often have, for tables whose names are not the usual ones.
+_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "annotator": (
+        "worker", "annotator", "user", "respondent", "participant", "rater", "assessor", "person", "разметчик",
+        "исполнитель",
+    ),
+    "answer": ("answer", "label", "response", "verdict", "choice", "rating", "ответ", "метка"),
+    "item": ("item", "task", "question", "example", "sentence", "text", "prompt", "вопрос", "задани"),
+}  # fmt: skip
+
+
+def guess(data: pl.DataFrame, columns: Columns) -> Columns:
+    """Guess the columns that a plain table needs, by their names; the user's word comes first.
+
+    Where no name helps, an item is the column with the most values that occur more than once.
+
+    Args:
+        data: the table's text columns.
+        columns: what the user says.
+
+    Returns:
+        The columns; the item, the annotator or the answer is missing where no guess can be made.
+    """
+    taken = {*columns.item, *filter(None, (columns.answer, columns.annotator, columns.control, columns.page))}
+    found = {}
+    for what, given in (
+        ("annotator", columns.annotator),
+        ("answer", columns.answer),
+        ("item", next(iter(columns.item), None)),
+    ):
+        free = [name for name in data.columns if name not in taken]
+        usual = (name for name in USUAL[what] if name in free)
+        alike = (name for part in _PARTS[what] for name in free if part in name.casefold())
+        found[what] = given or next(usual, None) or next(alike, None)
+        taken.add(found[what] or "")
+    item = found["item"] or _repeating(data, taken)
+    return replace(
+        columns,
+        annotator=found["annotator"],
+        answer=found["answer"],
+        item=columns.item or ((item,) if item else ()),
+    )
+
+
+def _repeating(data: pl.DataFrame, taken: Container[str]) -> str | None:
+    distinct = {name: data[name].n_unique() for name in data.columns if name and name not in taken}
+    repeating = {name: n for name, n in distinct.items() if 1 < n < data.height}
+    return max(repeating, key=lambda name: repeating[name]) if repeating else None
+
+
+def unusual(data: pl.DataFrame, columns: Columns) -> dict[str, tuple[str, ...]]:
+    """The options that name the columns which would not be found by their usual names.
+
+    Args:
+        data: the table's text columns.
+        columns: the columns that are meant.
+
+    Returns:
+        Option, without its dashes -> columns.
+    """
+    meant = {
+        "item": columns.item,
+        "annotator": (columns.annotator,),
+        "answer": (columns.answer,),
+        **{
+            what: (getattr(columns, what),)
+            for what in ("control", "page", "started", "submitted", "seconds", "reward")
+        },
+    }
+    options = {}
+    for what, names in meant.items():
+        given = tuple(name for name in names if name is not None)
+        if given and given != (next((name for name in USUAL[what] if name in data.columns), None),):
+            options[what] = given
+    return options

@@ -1,0 +1,316 @@
+"""`merilo inspect`: what is in an export, and the command that fits it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from merilo.baselines.pipeline import test_items
+from merilo.cli.output import emit_json, refuse_json
+from merilo.cli.study import gold_of, reading
+from merilo.cli.study_options import (
+    AnnotatorOption,
+    AnswerOption,
+    ControlOption,
+    DatasetOption,
+    EncodingOption,
+    Exports,
+    GoldColumnOption,
+    GoldOption,
+    ItemOption,
+    JsonOption,
+    PlatformOption,
+)
+from merilo.datasets import Dataset, dataset
+from merilo.errors import DataError
+from merilo.files import listed, shown
+from merilo.people import platforms
+from merilo.people.gold import Gold, records
+from merilo.people.inspection import Inspection, inspect
+from merilo.people.platforms import Columns, Platform, SeveralAnswersError, plain
+from merilo.responses import Responses
+from merilo.strict_json import Json
+
+app = typer.Typer(add_completion=False)
+
+#: A column that nobody named and no name suggests.
+UNKNOWN: Final = "COLUMN"
+
+#: How many answers are listed.
+MOST_ANSWERS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whether right answers, or a dataset, fit the files.
+
+    Attributes:
+        source: the file, or the dataset.
+        fits: whether an item has a right answer; of a dataset, whether its solver takes the items and most answers are
+            among its labels.
+        matched: how many items have a right answer; `None` where none is known.
+        items: how many items there are.
+        unused: how many right answers match no item.
+        why: what does not match; empty where nothing is to be said.
+    """
+
+    source: str
+    fits: bool
+    matched: int | None
+    items: int
+    unused: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What `merilo inspect` answers with.
+
+    Attributes:
+        platform: where the files come from.
+        columns: the names of the first file's columns.
+        fields: the input fields of an item.
+        answer: the column of answers that was read.
+        by_answer: answer column -> what is in the files; empty where a plain table's columns are not known.
+        matches: whether right answers and dataset fit.
+        command: the command that fits.
+    """
+
+    platform: Platform
+    columns: list[str]
+    fields: list[str]
+    answer: str | None
+    by_answer: dict[str, Inspection]
+    matches: list[Match]
+    command: str
+
+
+@app.command("inspect")
+def inspect_(
+    files: Exports,
+    *,
+    platform: PlatformOption = None,
+    dataset_name: DatasetOption = None,
+    gold: GoldOption = None,
+    gold_column: GoldColumnOption = None,
+    answer: AnswerOption = None,
+    item: ItemOption = None,
+    encoding: EncodingOption = None,
+    annotator: AnnotatorOption = None,
+    control: ControlOption = None,
+    json_to: JsonOption = None,
+) -> int:
+    """Tell what is in an export: answers, overlap, control items, repeats, and whether right answers match.
+
+    It ends with the merilo baseline command that fits. Exit status 1: the right answers or the dataset given do not
+    match the files.
+    """
+    refuse_json(json_to, [*files, *([gold] if gold else [])])
+    declared = dataset(dataset_name) if dataset_name else None
+    columns = Columns(answer=answer, item=tuple(item or ()), annotator=annotator, control=control)
+    kind = platform or platforms.recognise(files[0], encoding)
+    names = platforms.field_names(files[0], encoding)
+    options: dict[str, tuple[str, ...]] = {"platform": (platform,)} if platform else {}
+    if kind == "csv":
+        table = plain.load(files[0], encoding=encoding).data
+        columns = plain.guess(table, columns)
+        options |= plain.unusual(table, columns)
+        options |= {
+            what: (UNKNOWN,)
+            for what, column in (
+                ("item", columns.item),
+                ("annotator", columns.annotator),
+                ("answer", columns.answer),
+            )
+            if not column
+        }
+    elif columns.item:
+        options["item"] = columns.item
+    read: dict[str, Responses] = {}
+    if (UNKNOWN,) not in options.values():
+        read = _by_answer(files, platform, columns, declared, encoding)
+    chosen = next(iter(read), None)
+    if kind != "csv" and (len(read) > 1 or answer):
+        options["answer"] = (str(chosen),)
+    looked = {
+        name: inspect(responses, declared.answer.labels if declared else ())
+        for name, responses in read.items()
+    }
+    matches = _matches(read[chosen], looked[chosen], declared, gold, gold_column, encoding) if chosen else []
+    if chosen and looked[chosen].different_repeats:
+        options["repeats"] = ("first",)
+    options |= {"dataset": (dataset_name,)} if dataset_name else {}
+    options |= {"gold": (shown(gold),)} if gold else {}
+    options |= {"gold-column": (gold_column,)} if gold_column else {}
+    options |= {"encoding": (encoding,)} if encoding else {}
+    found = Found(
+        platform=kind,
+        columns=names,
+        fields=read[chosen].fields if chosen else list(columns.item),
+        answer=chosen,
+        by_answer=looked,
+        matches=matches,
+        command=_command(files, options),
+    )
+    if json_to:
+        emit_json(_as_json(files, found), json_to)
+    if json_to != "-":
+        from merilo.cli.inspect_table import show  # noqa: PLC0415 - the JSON needs no tables
+
+        show(files, found)
+    return 0 if all(match.fits for match in matches) else 1
+
+
+def _by_answer(
+    files: list[Path],
+    platform: Platform | None,
+    columns: Columns,
+    declared: Dataset | None,
+    encoding: str | None,
+) -> dict[str, Responses]:
+    """The study by each of its answer columns, or by the one that is chosen."""
+    labels = declared.answer.labels if declared else ()
+
+    def read(chosen: Columns) -> Responses:
+        with reading(files) as progress:
+            return platforms.read(
+                files,
+                platform=platform,
+                columns=chosen,
+                labels=labels,
+                encoding=encoding,
+                progress=progress,
+            )
+
+    try:
+        one = read(columns)
+    except SeveralAnswersError as several:
+        return {name: read(replace(columns, answer=name)) for name in several.names}
+    return {columns.answer or one.answer_field or "": one}
+
+
+def _matches(
+    responses: Responses,
+    found: Inspection,
+    declared: Dataset | None,
+    gold: Path | None,
+    gold_column: str | None,
+    encoding: str | None,
+) -> list[Match]:
+    matches = []
+    if gold or gold_column:
+        matches.append(_match_of_gold(responses, found.items, gold, gold_column, encoding))
+    if declared:
+        matches.append(_match_of_dataset(responses, found, declared, encoding))
+    return matches
+
+
+def _match_of_dataset(
+    responses: Responses, found: Inspection, declared: Dataset, encoding: str | None
+) -> Match:
+    labels, answers = declared.answer.labels, sum(found.answers.values())
+    outside = sum(n for label, n in found.answers.items() if labels and label not in labels)
+    missing = [name for name in declared.fields if name not in responses.fields]
+    why = []
+    known: Gold | None = None
+    fits = 2 * outside <= answers
+    try:
+        known = gold_of(responses, declared, None, None, encoding) if found.items else None
+    except DataError as error:
+        fits = False
+        why.append(error.message)
+    if outside:
+        why.append(f"{outside} of {answers} answers are none of its labels ({listed(labels)})")
+    if missing:
+        why.append(f"the files do not show its {listed(missing)}")
+    matched = known.answers.height if known else None
+    return Match(
+        f"dataset {declared.name}", fits=fits, matched=matched, items=found.items, why="; ".join(why)
+    )
+
+
+def _match_of_gold(
+    responses: Responses, items: int, gold: Path | None, gold_column: str | None, encoding: str | None
+) -> Match:
+    try:
+        known = gold_of(responses, None, gold, gold_column, encoding)
+    except DataError as error:
+        why = error.message
+        missing = [name for name in responses.fields if gold and name not in records(gold, encoding).columns]
+        if missing:
+            why += f"; the file has no column {listed(missing)}, which the people were shown"
+        return Match(shown(gold) if gold else "", fits=False, matched=0, items=items, why=why)
+    if known is None:
+        return Match("", fits=False, matched=0, items=items)
+    why = ""
+    if known.without_gold:
+        number = known.without_gold[0]
+        row = test_items(responses).filter(item=number).row(0, named=True)
+        text = " | ".join(str(row[name] or "") for name in responses.fields)
+        why = f"the first item without a right answer is '{' '.join(text.split())[:60]}'"
+    return Match(
+        known.source, fits=True, matched=known.answers.height, items=items, unused=len(known.unused), why=why
+    )
+
+
+def _command(files: list[Path], options: dict[str, tuple[str, ...]]) -> str:
+    """The words of `merilo baseline`; placeholders stay bare, to be replaced."""
+    words = ["merilo", "baseline", *map(shown, files)]
+    for name, values in options.items():
+        for value in values:
+            words += [f"--{name}", value]
+    return shlex.join(words)
+
+
+def _as_json(files: list[Path], found: Found) -> dict[str, Json]:
+    return {
+        "files": [shown(path) for path in files],
+        "platform": found.platform,
+        "columns": list(found.columns),
+        "fields": list(found.fields),
+        "answer_columns": {name: _inspection(one) for name, one in found.by_answer.items()},
+        "matches": [
+            {
+                "source": match.source,
+                "fits": match.fits,
+                "matched": match.matched,
+                "items": match.items,
+                "unused": match.unused,
+                "why": match.why,
+            }
+            for match in found.matches
+        ],
+        "command": found.command,
+    }
+
+
+def _inspection(one: Inspection) -> dict[str, Json]:
+    return {
+        "rows": one.rows_read,
+        "dropped": {**one.dropped},
+        "annotators": one.annotators,
+        "items": one.items,
+        "overlap": {str(people): items for people, items in one.overlap.items()},
+        "answers": {
+            "distinct": len(one.answers),
+            "top": dict(list(one.answers.items())[:MOST_ANSWERS]),
+        },
+        "controls": {
+            "items": one.controls.items,
+            "rows": one.controls.rows,
+            "known": one.controls.known,
+            "annotators": one.controls.people,
+        },
+        "repeats": {"equal": one.equal_repeats, "different": one.different_repeats},
+        "absent": list(one.absent),
+        "timed": one.timed,
+        "paid": one.paid,
+        "near_spellings": [
+            {"answer": near.written, "label": near.label, "answers": near.answers, "option": near.option}
+            for near in one.near
+        ],
+    }
