@@ -1,0 +1,171 @@
+"""What `merilo inspect` tells of an export, and that the command which it prints works."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from command import merilo
+from exports import row, small_pool, toloka, written
+from platform_files import MTURK, OLD_TOLOKA, delimited, mturk_row, old_toloka, studio_csv, studio_records
+
+
+def runs(command: str) -> int:
+    return merilo(*shlex.split(command)[1:]).status
+
+
+def test_an_export_of_toloka(tmp_path: Path) -> None:
+    rows = [
+        *small_pool(),
+        row("q0", "A6", "new", reward=""),
+        row("q1", "B", "w0"),
+        row("q2", "A", "w0", page="again"),
+    ]
+    pool = written(tmp_path / "p.tsv", toloka(rows))
+    found = merilo("inspect", pool, "--json", "-")
+    assert found.status == 0
+    assert found.json["platform"] == "toloka"
+    assert found.json["fields"] == ["question"]
+    one = found.json["answer_columns"]["OUTPUT:answer"]
+    assert one["rows"] == 28
+    assert (one["annotators"], one["items"]) == (6, 4)
+    assert one["overlap"] == {"6": 1, "5": 3}
+    assert one["answers"] == {"distinct": 3, "top": {"A": 26, "A6": 1, "B": 1}}
+    assert one["controls"] == {"items": 1, "rows": 5, "known": 5, "annotators": 5}
+    assert one["repeats"] == {"equal": 1, "different": 1}
+    assert (one["timed"], one["paid"]) == (28, 27)
+    assert [near["option"] for near in one["near_spellings"]] == ["--recode A6=A"]
+    assert found.json["command"].endswith("--repeats first")
+    assert runs(found.json["command"]) == 0
+
+
+@pytest.mark.parametrize("kind", ["old toloka", "min", "csv", "mturk"])
+def test_the_command_that_it_prints_works_for_every_platform(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "p.csv"
+    if kind == "old toloka":
+        written(path, delimited(OLD_TOLOKA, old_toloka(), ";"))
+    elif kind == "min":
+        path = written(tmp_path / "p.jsonl", "").with_suffix(".json")
+        import json
+
+        written(path, json.dumps(studio_records()))
+    elif kind == "csv":
+        studio_csv(path, studio_records())
+    else:
+        written(
+            path,
+            delimited([*MTURK, "Answer.x"], [mturk_row(i, p, "yes") for i in range(3) for p in range(3)]),
+        )
+    outcome = merilo("inspect", path)
+    assert outcome.status == 0
+    command = outcome.out.strip().splitlines()[-1].strip()
+    assert command == f"merilo baseline {path}"
+    assert runs(command) == 0
+
+
+def test_several_answer_columns_are_all_listed(tmp_path: Path) -> None:
+    rows = [mturk_row(i, p, "yes", "3") for i in range(3) for p in range(3)]
+    path = written(tmp_path / "b.csv", delimited([*MTURK, "Answer.toxic", "Answer.grade"], rows))
+    found = merilo("inspect", path, "--json", "-").json
+    assert {name: one["answers"]["top"] for name, one in found["answer_columns"].items()} == {
+        "toxic": {"yes": 9},
+        "grade": {"3": 9},
+    }
+    assert found["command"].endswith("--answer toxic")
+    assert runs(found["command"]) == 0
+    assert "Choose the column of answers with --answer" in merilo("inspect", path).out
+    one = merilo("inspect", path, "--answer", "grade", "--json", "-").json
+    assert list(one["answer_columns"]) == ["grade"]
+    assert one["command"].endswith("--answer grade")
+
+
+def test_columns_of_a_plain_table_are_guessed_and_named(tmp_path: Path) -> None:
+    rows = "".join(f"sentence {i},turker {p},good,note {i}{p}\n" for i in range(4) for p in range(3))
+    path = written(tmp_path / "p.csv", "sentence,turker,my_label,note\n" + rows)
+    found = merilo("inspect", path, "--json", "-").json
+    assert found["command"].split(" --", 1)[1] == "item sentence --annotator turker --answer my_label"
+    assert runs(found["command"]) == 0
+    usual = written(tmp_path / "u.csv", "item,annotator,answer\n" + "q,w1,A\nq,w2,A\nq,w3,A\n")
+    assert merilo("inspect", usual, "--json", "-").json["command"] == f"merilo baseline {usual}"
+
+
+def test_a_plain_table_whose_columns_cannot_be_guessed_is_still_told_of(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.csv", "a,b,c\n1,2,3\n1,2,4\n")
+    outcome = merilo("inspect", path)
+    assert outcome.status == 0
+    assert "--annotator COLUMN" in outcome.out
+    assert "Replace COLUMN" in outcome.out
+
+
+def test_right_answers_that_match_and_those_that_do_not(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
+    some = written(tmp_path / "some.csv", "question,gold\nq0,A\nq1,A\nother,A\n")
+    found = merilo("inspect", pool, "--gold", some, "--json", "-")
+    assert found.status == 0
+    (match,) = found.json["matches"]
+    assert (match["fits"], match["matched"], match["items"], match["unused"]) == (True, 2, 4, 1)
+    assert "'q2'" in match["why"]
+    assert runs(found.json["command"]) == 0
+    none = written(tmp_path / "none.csv", "text,gold\nelse,A\n")
+    outcome = merilo("inspect", pool, "--gold", none, "--json", "-")
+    assert outcome.status == 1
+    (match,) = outcome.json["matches"]
+    assert not match["fits"]
+    assert "question" in match["why"]
+    assert merilo("inspect", pool, "--gold", tmp_path / "missing.csv").status == 2
+
+
+def test_a_dataset_that_matches_and_one_that_does_not(tmp_path: Path) -> None:
+    rows = [row("( )", "1", f"w{n}") for n in range(3)]
+    pool = written(tmp_path / "p.tsv", toloka(rows))
+    assert merilo("inspect", pool, "--dataset", "bps").status == 0
+    outcome = merilo("inspect", pool, "--dataset", "mathlogicqa", "--json", "-")
+    assert outcome.status == 1
+    (match,) = outcome.json["matches"]
+    assert "3 of 3 answers are none of its labels (A, B, C, D)" in match["why"]
+    assert "the files do not show its text, option_a" in match["why"]
+
+
+def test_it_fits_into_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [row("a long question " * 20, "a long answer " * 20, f"w{n}") for n in range(3)]
+    pool = written(tmp_path / "p.tsv", toloka(rows))
+    lines = merilo("inspect", pool).out.splitlines()
+    assert all(len(line) <= 80 for line in lines[:-1])
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "the file is empty"),
+        (b"PK\x03\x04", "ZIP"),
+        ("вопрос,ответ\n".encode("cp1251"), "--encoding cp1251"),
+    ],
+)
+def test_files_that_are_no_table(tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "p.csv"
+    path.write_bytes(content)
+    outcome = merilo("inspect", path)
+    assert outcome.status == 2
+    assert says in outcome.complaint
+
+
+def test_an_answer_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka([row("q", "\x1b[2J[bold]", f"w{n}") for n in range(3)]))
+    shown = merilo("inspect", pool).out
+    assert "\x1b" not in shown
+    assert "[bold]" in shown
+
+
+@pytest.mark.parametrize("command", ["baseline", "inspect", "audit", "experts", "code", "datasets"])
+def test_the_help_names_values_in_words(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = merilo(command, "--help").out
+    assert "<" not in shown
+    assert "list[" not in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_every_option_of_baseline_stands_in_a_group() -> None:
+    shown = merilo("baseline", "--help").out
+    ungrouped = shown.split("Options ─", 1)[1].split("Input ─", 1)[0]
+    assert [word for word in ungrouped.split() if word.startswith("--")] == ["--help"]

@@ -1,0 +1,75 @@
+"""Made-up exports of platforms, in the shapes that these really write."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+OLD_TOLOKA = ("INPUT:premise", "", "INPUT:hypothesis", "OUTPUT:label", "ASSIGNMENT:worker_id")
+
+MTURK = (
+    "HITId", "HITTypeId", "Title", "Reward", "AssignmentId", "WorkerId", "AssignmentStatus", "AcceptTime",
+    "SubmitTime", "WorkTimeInSeconds", "Input.text",
+)  # fmt: skip
+
+
+def delimited(header: Sequence[str], rows: Sequence[Sequence[str]], delimiter: str = ",") -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerows([header, *rows])
+    return text.getvalue()
+
+
+def old_toloka(items: int = 10, people: int = 3) -> list[list[str]]:
+    """Everybody answers `entailment` to odd items and `neutral` to even ones."""
+    return [
+        [f"premise {item}", "", f"hypothesis {item}", "entailment" if item % 2 else "neutral", f"w{person}"]
+        for item in range(items)
+        for person in range(people)
+    ]
+
+
+def mturk_row(item: int, person: int, *answers: str, **others: str) -> list[str]:
+    fields = {
+        "HITId": f"H{item}", "Title": "a title", "Reward": "$0.05", "AssignmentId": f"A{item}-{person}",
+        "WorkerId": f"W{person}", "AssignmentStatus": "Approved", "AcceptTime": "Thu Oct 09 23:59:30 PDT 2025",
+        "SubmitTime": "Fri Oct 10 00:00:20 PDT 2025", "WorkTimeInSeconds": "50", "Input.text": f"text {item}",
+        **others,
+    }  # fmt: skip
+    return [*(fields.get(name, "") for name in MTURK), *answers]
+
+
+def studio_records(tasks: int = 4, people: int = 3, **more: object) -> list[dict[str, object]]:
+    """JSON-MIN: what was shown, the task's id, the answer, the annotation. Person 1 answers `Neg` to the first task."""
+    return [
+        {
+            "text": f"text {task}",
+            "meta": {"source": "a"},
+            "id": 100 + task,
+            "sentiment": "Neg" if (task, person) == (0, 1) else "Pos",
+            **more,
+            "annotator": person + 1,
+            "annotation_id": task * people + person + 1,
+            "created_at": "2021-03-09T22:16:08.728353Z",
+            "updated_at": "2021-03-09T22:17:08.728353Z",
+            "lead_time": 4.288,
+        }
+        for task in range(tasks)
+        for person in range(people)
+    ]
+
+
+def studio_csv(path: Path, records: Sequence[Mapping[str, object]], delimiter: str = ",") -> Path:
+    """As Label Studio writes it: columns sorted by name, structures as JSON, texts in quotation marks."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, sorted(records[0]), quoting=csv.QUOTE_NONNUMERIC, delimiter=delimiter)
+        writer.writeheader()
+        for record in records:
+            writer.writerow(
+                {
+                    name: json.dumps(value) if isinstance(value, dict | list) else value
+                    for name, value in record.items()
+                }
+            )
+    return path
