@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from every import every
 
 import merilo
 
@@ -52,7 +52,7 @@ def imports_of(path: Path) -> set[str]:
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem in LEVELS)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@every("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_downward_only(path: Path) -> None:
     own = path.relative_to(ROOT).parts[0].removesuffix(".py")
     for name in imports_of(path):
@@ -61,7 +61,21 @@ def test_imports_point_downward_only(path: Path) -> None:
         assert other == own or LEVELS[other] < LEVELS[own], f"{own} must not import {other}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def name_of(path: Path) -> str:
+    """The name that a module is imported by."""
+    return ".".join(["merilo", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
+
+
+def test_no_modules_of_the_sandbox_import_each_other_in_a_circle() -> None:
+    known = {name_of(path): path for path in MODULES if path.is_relative_to(ROOT / "sandbox")}
+    left = {name: imports_of(path) & set(known) - {name} for name, path in known.items()}
+    while free := [name for name, needed in left.items() if not needed & set(left)]:
+        for name in free:
+            del left[name]
+    assert not left, f"these import each other: {', '.join(sorted(left))}"
+
+
+@every("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_pattern_repeats_a_group_possessively(path: Path) -> None:
     """Python before 3.11.5 matches such groups wrongly, and nothing says so."""
     text = path.read_text(encoding="utf-8")

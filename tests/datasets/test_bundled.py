@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from every import every
 
 import merilo.datasets
 from merilo.datasets import Answer, Dataset, dataset, names
@@ -14,7 +15,7 @@ from merilo.datasets.validation import validate
 from merilo.errors import UsageError
 
 FOLDER = Path(merilo.datasets.__file__).parent / "examples"
-each = pytest.mark.parametrize("name", names())
+each = every("name", names())
 
 
 @each
@@ -41,13 +42,13 @@ def test_golds_are_there_for_every_example(name: str) -> None:
     assert all(item.outputs is not None for split in examples(dataset(name)).values() for item in split)
 
 
-@pytest.mark.parametrize("name", sorted(SOLVERS))
+@every("name", sorted(SOLVERS))
 def test_golds_agree_with_the_solver(name: str) -> None:
     for split in examples(dataset(name)).values():
         assert [item.outputs for item in split] == [SOLVERS[name](item.inputs) for item in split]
 
 
-@pytest.mark.parametrize("name", ["ruhumaneval", "rucodeeval"])
+@every("name", ["ruhumaneval", "rucodeeval"])
 def test_canonical_solutions_give_the_golds(name: str) -> None:
     for item in examples(dataset(name))["test"]:
         assert isinstance(item.inputs, dict)

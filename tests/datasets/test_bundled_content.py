@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from every import every
 
 import merilo.datasets
 from merilo.datasets.generators.arithmetic import SUBTASKS
@@ -111,7 +112,7 @@ def test_every_dataset_has_its_groups_and_no_others() -> None:
     assert len(NAMES) == 23
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_a_group_has_ten_prompts_that_differ_in_more_than_punctuation(name: str) -> None:
     for group, texts in prompts_of(name).items():
         assert len(texts) == 10, group
@@ -122,12 +123,12 @@ def test_a_group_has_ten_prompts_that_differ_in_more_than_punctuation(name: str)
                 assert shared < 0.6, f"{group}: prompts {other + 1} and {one + 1} are nearly the same"
 
 
-@pytest.mark.parametrize(("group", "prompt"), PROMPTS)
+@every(("group", "prompt"), PROMPTS)
 def test_a_prompt_shows_every_input_field_once(group: str, prompt: str) -> None:
     assert sorted(placeholders(prompt)) == sorted(FIELDS[group])
 
 
-@pytest.mark.parametrize(("group", "prompt"), PROMPTS)
+@every(("group", "prompt"), PROMPTS)
 def test_a_prompt_has_no_stray_braces(group: str, prompt: str) -> None:
     rest = re.sub(r"\{\w+\}", "", prompt)
     if group == "bps":
@@ -135,13 +136,13 @@ def test_a_prompt_has_no_stray_braces(group: str, prompt: str) -> None:
     assert not set("{}") & set(rest)
 
 
-@pytest.mark.parametrize(("group", "prompt"), PROMPTS)
+@every(("group", "prompt"), PROMPTS)
 def test_a_prompt_names_the_form_of_the_answer(group: str, prompt: str) -> None:
     form = FORMS.get(group) or FORMS[group.partition("/")[0]]
     assert re.search(form, LABELLED_CHOICE.sub("", prompt), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize(("group", "prompt"), PROMPTS)
+@every(("group", "prompt"), PROMPTS)
 def test_a_prompt_is_set_with_care(group: str, prompt: str) -> None:
     assert prompt == prompt.strip(), "white space at the ends"
     assert "  " not in prompt
@@ -201,7 +202,7 @@ def texts_of(value: Any) -> list[str]:
     return [str(value)]
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@every("name", EXAMPLES)
 def test_a_file_is_written_as_the_benchmark_writes_it(name: str) -> None:
     text = (BUNDLED / "examples" / f"{name}.json").read_text(encoding="utf-8")
     assert text == json.dumps(json.loads(text), indent=4, ensure_ascii=False) + "\n"
@@ -209,12 +210,12 @@ def test_a_file_is_written_as_the_benchmark_writes_it(name: str) -> None:
     assert set(json.loads(text)["data"]) == {"test", "shots"}
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "rutie"])
+@every("name", [name for name in EXAMPLES if name != "rutie"])
 def test_ids_run_from_one_through_test_and_shots(name: str) -> None:
     assert [item["meta"]["id"] for item in items_of(name)] == list(range(1, len(items_of(name)) + 1))
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@every("name", EXAMPLES)
 def test_an_item_has_four_parts_and_the_fields_of_its_dataset(name: str) -> None:
     for item in items_of(name):
         assert list(item) == ["instruction", "inputs", "outputs", "meta"]
@@ -228,7 +229,7 @@ def test_an_item_has_four_parts_and_the_fields_of_its_dataset(name: str) -> None
         assert name in CODE_SETS or all(texts_of(item["outputs"]))
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@every("name", EXAMPLES)
 def test_prompts_are_spread_evenly_over_the_items(name: str) -> None:
     known = prompts_of(name)
     used: dict[str, Counter[str]] = {}
@@ -257,7 +258,7 @@ def test_ruhhh_golds_are_balanced_within_every_criterion() -> None:
     assert set(golds.values()) == {2}
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@every("name", EXAMPLES)
 def test_no_question_is_asked_twice(name: str) -> None:
     if name == "rutie":
         questions = [json.dumps(item["inputs"], sort_keys=True) for item in items_of(name)]
@@ -269,7 +270,7 @@ def test_no_question_is_asked_twice(name: str) -> None:
     assert len(set(questions)) == len(questions)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@every("name", EXAMPLES)
 def test_a_rendered_prompt_has_no_unfilled_placeholder(name: str) -> None:
     for item in items_of(name):
         inputs = (
@@ -286,7 +287,7 @@ def test_a_rendered_prompt_has_no_unfilled_placeholder(name: str) -> None:
             assert str(inputs[field]).strip(), f"{field} is empty in item {item['meta']}"
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in CODE_SETS])
+@every("name", [name for name in EXAMPLES if name not in CODE_SETS])
 def test_items_are_set_with_care(name: str) -> None:
     for item in items_of(name):
         for text in texts_of(item["inputs"]) + texts_of(item["outputs"]):
@@ -318,7 +319,7 @@ def use_task_order(id_task: str) -> tuple[int, int]:
     return int(task), int(part or 0)
 
 
-@pytest.mark.parametrize(("split", "variant"), [("test", 1), ("shots", 2)])
+@every(("split", "variant"), [("test", 1), ("shots", 2)])
 def test_a_use_variant_is_complete(split: str, variant: int) -> None:
     """The shots are a variant too: a shot is always of the task that is asked."""
     metas = [item["meta"] for item in split_of("use", split)]
@@ -370,7 +371,7 @@ def test_numbers_inside_a_use_text_run_from_one() -> None:
         assert numbers == list(range(1, len(numbers) + 1)), item["meta"]
 
 
-@pytest.mark.parametrize("split", ["test", "shots"])
+@every("split", ["test", "shots"])
 def test_use_words_stand_in_the_text_or_replace_what_stands_there(split: str) -> None:
     by_task = {item["meta"]["id_task"]: item for item in split_of("use", split)}
     texts = {task: item["inputs"]["text"].lower() for task, item in by_task.items()}
@@ -385,9 +386,7 @@ def test_use_words_stand_in_the_text_or_replace_what_stands_there(split: str) ->
     assert f"(не){golds['13'][0].removeprefix('не')}" in texts["13"]
 
 
-@pytest.mark.parametrize(
-    ("split", "task"), [(split, task) for split in ("test", "shots") for task in ("14", "24")]
-)
+@every(("split", "task"), [(split, task) for split in ("test", "shots") for task in ("14", "24")])
 def test_a_use_answer_of_two_words_is_right_in_either_order(split: str, task: str) -> None:
     """Both words stand in one sentence or two of the text, and both orders, with ё and with е, are gold."""
     (item,) = (item for item in split_of("use", split) if item["meta"]["id_task"] == task)
@@ -422,7 +421,7 @@ def test_there_are_enough_programs_and_no_two_are_alike() -> None:
     assert len(set(names)) == 30
 
 
-@pytest.mark.parametrize("item", PROGRAMS)
+@every("item", PROGRAMS)
 def test_the_canonical_solution_passes_its_tests(item: dict[str, Any]) -> None:
     function = run_canonical(item)[item["meta"]["entry_point"]]
     cases = ast.literal_eval(item["inputs"]["tests"])
@@ -431,7 +430,7 @@ def test_the_canonical_solution_passes_its_tests(item: dict[str, Any]) -> None:
     assert [str(function(**case)) for case in cases] == item["outputs"]
 
 
-@pytest.mark.parametrize("item", PROGRAMS)
+@every("item", PROGRAMS)
 def test_the_examples_of_a_description_are_right(item: dict[str, Any]) -> None:
     scope = run_canonical(item)
     name = item["meta"]["entry_point"]
@@ -441,14 +440,14 @@ def test_the_examples_of_a_description_are_right(item: dict[str, Any]) -> None:
         assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
-@pytest.mark.parametrize("item", PROGRAMS)
+@every("item", PROGRAMS)
 def test_a_program_cannot_pass_by_doing_nothing(item: dict[str, Any]) -> None:
     """A crash reads as `None`, so no gold may; one constant must not do for every case either."""
     assert "None" not in item["outputs"]
     assert len(set(item["outputs"])) > 1
 
 
-@pytest.mark.parametrize("item", PROGRAMS)
+@every("item", PROGRAMS)
 def test_a_canonical_solution_is_an_indented_body(item: dict[str, Any]) -> None:
     assert item["inputs"]["function"].endswith('"""')
     body = item["meta"]["canonical_solution"]
@@ -515,7 +514,7 @@ def modified_value(lines: str) -> int:
     return value_of(f"{open_line.removesuffix(' -> ')} = ") + extra
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "solve"),
     [
         ("bps", lambda text: str(int(is_balanced(text)))),
@@ -576,34 +575,32 @@ def test_every_dataset_has_items() -> None:
     assert all(len(split_of(name, "test")) >= 8 for name in NAMES if name != "rutie")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_there_are_as_many_shots_as_a_prompt_takes(name: str) -> None:
     assert len(split_of(name, "shots")) >= SHOTS_WANTED[name]
 
 
-@pytest.mark.parametrize(("name", "labels"), LABELS.items())
+@every(("name", "labels"), LABELS.items())
 def test_labels_are_balanced(name: str, labels: tuple[str, ...]) -> None:
     counts = Counter(item["outputs"] for item in split_of(name, "test"))
     assert set(counts) == set(labels)
     assert max(counts.values()) - min(counts.values()) <= 1
 
 
-@pytest.mark.parametrize("name", ["rummlu", "mamuramu"])
+@every("name", ["rummlu", "mamuramu"])
 def test_every_domain_has_a_shot_of_its_own(name: str) -> None:
     tested = Counter(item["meta"]["domain"] for item in split_of(name, "test"))
     assert set(tested.values()) == {2}
     assert {item["meta"]["domain"] for item in split_of(name, "shots")} == set(tested)
 
 
-@pytest.mark.parametrize("name", ["mathlogicqa", "rummlu", "mamuramu", "ruworldtree", "ruopenbookqa"])
+@every("name", ["mathlogicqa", "rummlu", "mamuramu", "ruworldtree", "ruopenbookqa"])
 def test_options_of_an_item_differ(name: str) -> None:
     for item in items_of(name):
         assert len({item["inputs"][option] for option in CHOICES}) == 4
 
 
-@pytest.mark.parametrize(
-    ("name", "group"), [("parus", "task"), ("ruhhh", "criteria"), ("ruhatespeech", "target_group")]
-)
+@every(("name", "group"), [("parus", "task"), ("ruhhh", "criteria"), ("ruhatespeech", "target_group")])
 def test_labels_are_balanced_inside_groups(name: str, group: str) -> None:
     labels: dict[str, Counter[str]] = {}
     for item in split_of(name, "test"):
@@ -663,7 +660,7 @@ def test_multiq_answers_stand_in_the_main_text_and_the_bridge_in_both() -> None:
         assert stem in inputs["support_text"]
 
 
-@pytest.mark.parametrize("name", ["chegeka", "multiq"])
+@every("name", ["chegeka", "multiq"])
 def test_alternatives_of_a_gold_differ(name: str) -> None:
     for item in items_of(name):
         alternatives = item["outputs"].split(";")

@@ -1,6 +1,7 @@
 """The catalogue holds what the benchmark publishes, figure by figure."""
 
 import pytest
+from every import every
 
 from merilo.datasets import Answer, Dataset, dataset, names
 from merilo.errors import UsageError
@@ -36,10 +37,10 @@ IN_TOTAL = {
 }  # fmt: skip
 
 ALL = [dataset(name) for name in names()]
-by_name = pytest.mark.parametrize("declared", ALL, ids=names())
+by_name = every("declared", ALL, ids=names())
 
 
-@pytest.mark.parametrize(("title", "figures", "n", "size"), PUBLISHED, ids=[row[0] for row in PUBLISHED])
+@every(("title", "figures", "n", "size"), PUBLISHED, ids=[row[0] for row in PUBLISHED])
 def test_the_published_figures_are_in_the_catalogue(
     title: str, figures: dict[str, float], n: int | None, size: int
 ) -> None:
@@ -122,9 +123,7 @@ def test_names_are_found_in_any_letter_case(declared: Dataset) -> None:
     assert declared.name == declared.title.lower()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "near"), [("rummul", "rummlu"), ("paruss", "parus"), ("xyzzy", "datasets list")]
-)
+@every(("wrong", "near"), [("rummul", "rummlu"), ("paruss", "parus"), ("xyzzy", "datasets list")])
 def test_a_mistyped_name_is_answered_with_the_nearest(wrong: str, near: str) -> None:
     with pytest.raises(UsageError, match=near):
         dataset(wrong)
@@ -140,7 +139,7 @@ def test_an_item_knows_its_group() -> None:
     assert dataset("bps").group(Item(1, "{inputs}", "( )")) is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("answer", "metrics", "fault"),
     [
         ({"kind": "choice", "labels": ("1",)}, ("acc",), "two labels"),

@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from every import every
 
 from merilo.cli import main
 from merilo.datasets import CATALOGUE, Dataset, dataset
@@ -18,7 +19,7 @@ DATASETS = (DOCS / "datasets.md").read_text(encoding="utf-8")
 OWN = (DOCS / "own-dataset.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("declared", CATALOGUE.values(), ids=CATALOGUE)
+@every("declared", CATALOGUE.values(), ids=CATALOGUE)
 def test_the_table_has_every_dataset_with_its_metrics_figures_and_provenance(declared: Dataset) -> None:
     catalogue = DATASETS.split("## Files")[0].splitlines()
     (row,) = [line for line in catalogue if line.startswith(f"| {declared.title} |")]
@@ -75,7 +76,7 @@ def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
     assert "Ответ" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["list", "show", "validate", "generate", "pull"])
+@every("command", ["list", "show", "validate", "generate", "pull"])
 def test_every_option_of_every_command_is_on_the_page(command: str) -> None:
     import typer
 

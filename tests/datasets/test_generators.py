@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import asdict
 
 import pytest
+from every import every
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +65,7 @@ def test_prompts_are_spread_evenly_over_the_items() -> None:
     assert sorted(counts.values()) == [4] * 5 + [5] * 5
 
 
-@pytest.mark.parametrize("name", sorted(GENERATORS))
+@every("name", sorted(GENERATORS))
 def test_another_seed_gives_other_items(name: str) -> None:
     assert as_bytes(generate(name, 40, 1)) != as_bytes(generate(name, 40, 2))
 
@@ -183,9 +184,7 @@ def test_rumodar_has_its_six_subtasks_equally_often_and_five_solved_lines(seed: 
         assert len({line.split("->")[0] for line in [*solved, open_line]}) == 6
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "fault"), [("parus", 5, "cannot be generated"), ("bps", 0, "1 item or more")]
-)
+@every(("name", "size", "fault"), [("parus", 5, "cannot be generated"), ("bps", 0, "1 item or more")])
 def test_what_cannot_be_made_is_refused(name: str, size: int, fault: str) -> None:
     with pytest.raises(UsageError, match=fault):
         generate(name, size, seed=0)

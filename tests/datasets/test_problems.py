@@ -1,6 +1,7 @@
 """Tests and golds of programming problems are read as literals, and never run."""
 
 import pytest
+from every import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,7 +38,7 @@ def test_golds_repeated_for_every_sample_are_read_once() -> None:
     assert program_golds(problem("[]", [3, "4"])) == ["3", "4"]
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "[__import__('os').system('true')]",
@@ -65,7 +66,7 @@ def test_a_literal_of_absurd_length_is_refused_unread() -> None:
         literal_list("[" + "1," * LONGEST_LITERAL, what="tests")
 
 
-@pytest.mark.parametrize("tests", ["[1]", "[{1: 2}]", "[{'a b': 2}]", 5, None])
+@every("tests", ["[1]", "[{1: 2}]", "[{'a b': 2}]", 5, None])
 def test_tests_must_be_dictionaries_of_arguments(tests: Json) -> None:
     with pytest.raises(DataError, match="must be a list"):
         program_tests(problem(tests))

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from every import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,7 +61,7 @@ def test_every_dataset_has_ten_prompts_a_group() -> None:
     assert grouped == {"parus": 2, "ruethics": 3, "ruhhh": 3, "use": 5}
 
 
-@pytest.mark.parametrize(("declared", "group_name", "number"), ALL_PROMPTS)
+@every(("declared", "group_name", "number"), ALL_PROMPTS)
 def test_every_prompt_renders_to_the_last_placeholder(
     declared: Dataset, group_name: str, number: int
 ) -> None:
@@ -155,7 +156,7 @@ def test_a_missing_file_is_refused() -> None:
         render(Item(1, 0, {"question": "?"}), OWN)
 
 
-@pytest.mark.parametrize("number", [-1, 2])
+@every("number", [-1, 2])
 def test_a_prompt_that_does_not_exist_is_refused(number: int) -> None:
     with pytest.raises(DataError, match="there are 2, counted from 0"):
         render(Item(1, number, {"question": "?"}), OWN)

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from every import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,7 +98,7 @@ def test_rumodar_finds_what_is_added_to_the_operation(
     assert solve_rumodar("\n".join([*lines[:-1], open_line])) == answer
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "text", "fault"),
     [
         ("bps", "( a )", "not a bracket"),

@@ -7,6 +7,7 @@ from collections import deque
 
 import numpy as np
 import pytest
+from every import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,7 +89,7 @@ def test_an_object_is_refused_or_crosses_as_something_opaque() -> None:
         bool(opaque[0])
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         '{"n": ["Decimal", "x"]}',
@@ -104,12 +105,12 @@ def test_a_number_that_is_none_is_refused_or_plain(text: str) -> None:
         return
 
 
-@pytest.mark.parametrize("value", [bytearray(b"ab"), memoryview(b"ab")])
+@every("value", [bytearray(b"ab"), memoryview(b"ab")])
 def test_bytes_that_can_be_changed_cross_as_bytes(value: bytearray | memoryview) -> None:
     assert codec.loads(codec.dumps(value)) == b"ab"
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "plain_value"),
     [(np.bool_(1), True), (np.int8(5), 5), (np.float32(0.5), 0.5), (np.complex64(1j), 1j), (np.array(7), 7)],
 )
@@ -119,7 +120,7 @@ def test_numbers_of_numpy_cross_as_pythons(value: object, plain_value: object) -
     assert type(back) is type(plain_value)
 
 
-@pytest.mark.parametrize(
+@every(
     "collection",
     [deque([1, 2]), {1: 0, 2: 0}.keys(), {0: 1, 3: 2}.values(), array("i", [1, 2]), np.array([1, 2])],
     ids=lambda collection: type(collection).__name__,

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from textwrap import indent
 
-import pytest
+from every import every
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,13 +79,13 @@ def dedented(body: str) -> str:
 MOVABLE = [body for body in BODIES if not re.search(r"^[^\s#]", body, re.MULTILINE)]
 
 
-@pytest.mark.parametrize("body", BODIES)
+@every("body", BODIES)
 def test_a_bare_body_is_taken_as_it_is(body):
     assert answers(body) == 6
     assert extract(body, STUB).rule == "bare: body"
 
 
-@pytest.mark.parametrize(
+@every(
     "after",
     [
         "",
@@ -97,12 +97,12 @@ def test_a_bare_body_is_taken_as_it_is(body):
         "<|endoftext|>junk (",
     ],
 )
-@pytest.mark.parametrize("body", BODIES)
+@every("body", BODIES)
 def test_what_a_base_model_writes_below_the_body_is_cut(body, after):
     assert answers(body + after) == 6
 
 
-@pytest.mark.parametrize(
+@every(
     "fence",
     [
         "```python\n{}```",
@@ -115,9 +115,9 @@ def test_what_a_base_model_writes_below_the_body_is_cut(body, after):
         "[PYTHON]\n{}[/PYTHON]",
     ],
 )
-@pytest.mark.parametrize("before", CHAT)
-@pytest.mark.parametrize("after", AFTER)
-@pytest.mark.parametrize("signature", ["", SIGNATURE, PROMPT])
+@every("before", CHAT)
+@every("after", AFTER)
+@every("signature", ["", SIGNATURE, PROMPT])
 def test_a_fence_of_any_kind_holds_the_program(fence, before, after, signature):
     for body in BODIES:
         if fence.count("`") < 6 and fence.count("~") < 6 and "[/" not in fence and after:
@@ -125,34 +125,34 @@ def test_a_fence_of_any_kind_holds_the_program(fence, before, after, signature):
         assert answers(before + fence.format(signature + body) + after) == 6, body
 
 
-@pytest.mark.parametrize("before", CHAT)
-@pytest.mark.parametrize("after", AFTER)
-@pytest.mark.parametrize("signature", [SIGNATURE, PROMPT])
+@every("before", CHAT)
+@every("after", AFTER)
+@every("signature", [SIGNATURE, PROMPT])
 def test_a_function_between_prose_is_found(before, after, signature):
     for body in BODIES:
         assert answers(before + signature + body + after) == 6, body
 
 
-@pytest.mark.parametrize("before", CHAT)
-@pytest.mark.parametrize("after", AFTER)
+@every("before", CHAT)
+@every("after", AFTER)
 def test_a_body_between_prose_is_found(before, after):
     for body in BODIES:
         assert answers(before + body + after) == 6, body
 
 
-@pytest.mark.parametrize("body", MOVABLE)
-@pytest.mark.parametrize("wrap", ["{}", "```python\n{}```", "Here:\n```\n{}\n```\n"])
+@every("body", MOVABLE)
+@every("wrap", ["{}", "```python\n{}```", "Here:\n```\n{}\n```\n"])
 def test_a_body_that_lost_its_indentation_gets_it_back(body, wrap):
     assert answers(wrap.format(dedented(body))) == 6
 
 
-@pytest.mark.parametrize("body", MOVABLE)
+@every("body", MOVABLE)
 def test_a_body_whose_first_line_alone_lost_its_indentation_gets_it_back(body):
     assert answers(body.strip()) == 6
 
 
-@pytest.mark.parametrize("indent", ["  ", "\t", "        ", " "])
-@pytest.mark.parametrize("body", MOVABLE)
+@every("indent", ["  ", "\t", "        ", " "])
+@every("body", MOVABLE)
 def test_a_body_of_another_indentation_is_moved_to_the_stubs(body, indent):
     moved = re.sub(r"^(    )+", lambda found: indent * (len(found[0]) // 4), body, flags=re.MULTILINE)
     assert answers(moved) == 6
@@ -174,16 +174,14 @@ def test_functions_that_the_stub_gives_stay_available():
     assert answers("    return sum(map(one, numbers))", stub) == 6
 
 
-@pytest.mark.parametrize("module", [
+@every("module", [
     "import functools\n\nSTART = 0\n\n\ndef add(a, b):\n    return a + b\n\n\ndef total(numbers):\n    return functools.reduce(add, numbers, START)\n",
     "def total(numbers):\n    return add(START, *numbers)\n\n\ndef add(*all):\n    return sum(all)\n\n\nSTART = 0\n",
     "from functools import lru_cache\n\n@lru_cache\ndef one(x):\n    return x\n\ntotal = lambda numbers: sum(map(one, numbers))\n",
     "class total:\n    def __new__(cls, numbers):\n        return sum(numbers)\n",
     "from __future__ import annotations\n\ndef total(numbers: Unknown):\n    return sum(numbers)\n",
 ])  # fmt: skip
-@pytest.mark.parametrize(
-    "wrap", ["{}", "```python\n{}```", "Here you are:\n\n{}\n\nIt is simple.", "```\n{}"]
-)
+@every("wrap", ["{}", "```python\n{}```", "Here you are:\n\n{}\n\nIt is simple.", "```\n{}"])
 def test_a_whole_module_is_taken_whole(module, wrap):
     assert answers(wrap.format(module)) == 6
 
@@ -208,7 +206,7 @@ def test_the_last_block_that_defines_the_function_is_the_models_last_word():
     )
 
 
-@pytest.mark.parametrize("hollow", ["", "    ...\n", "    pass\n", "    # your code here\n"])
+@every("hollow", ["", "    ...\n", "    pass\n", "    # your code here\n"])
 def test_a_stub_that_is_shown_again_is_no_last_word(hollow):
     stub = PROMPT + hollow
     assert answers(f"```python\n{WHOLE}```\nWhat was asked:\n```python\n{stub}```") == 6
@@ -273,7 +271,7 @@ WHOLE = SIGNATURE + "    return sum(numbers)\n"
 DRAFT = SIGNATURE + "    return 0\n"
 
 
-@pytest.mark.parametrize("thought", ["<think>\nIs it so?\n</think>", f"<thinking>\n{DRAFT}</thinking>"])
+@every("thought", ["<think>\nIs it so?\n</think>", f"<thinking>\n{DRAFT}</thinking>"])
 def test_a_thought_behind_the_answer_does_not_take_it_away(thought):
     assert answers(f"```python\n{WHOLE}```\n{thought}\n") == 6
     assert answers(f"{thought}{WHOLE}{thought}\nThat is all.") == 6
@@ -313,7 +311,7 @@ def test_helpers_between_prose_are_found_above_as_below():
     assert answers(f"First the function:\n\n{main}\nNow a helper:\n\n{helper}") == 6
 
 
-@pytest.mark.parametrize(
+@every(
     "word", ["Готово", "готово", "Да, конечно", "Sure, here:", "\\begin{code}", "\\boxed{", "* * *", "- - -"]
 )
 def test_words_alone_are_no_code(word):
@@ -332,8 +330,8 @@ def test_code_quoted_in_a_sentences_manner_is_code():
     assert answers(f"``\n{WHOLE}``\n") == 6
 
 
-@pytest.mark.parametrize("before", ["", "    # note\n"])
-@pytest.mark.parametrize(
+@every("before", ["", "    # note\n"])
+@every(
     "mark", ["<|endoftext|>", "<|im_end|>\n<|im_start|>user", "<end_of_turn>", "<｜end▁of▁sentence｜>", "</s>", " <EOT>", "<eos><pad><pad>\n"]
 )  # fmt: skip
 def test_what_ends_an_answer_is_no_part_of_it(before, mark):
@@ -341,7 +339,7 @@ def test_what_ends_an_answer_is_no_part_of_it(before, mark):
     assert answers("    mark = '<pad>' + '<eos>'\n    return sum(numbers) + 0 * len(mark)\n") == 6
 
 
-@pytest.mark.parametrize("thought", [
+@every("thought", [
     "[THINK]{draft}[/THINK]", "◁think▷{draft}◁/think▷",
     "<|channel|>analysis<|message|>{draft}<|end|><|start|>assistant<|channel|>final<|message|>",
 ])  # fmt: skip
@@ -350,7 +348,7 @@ def test_every_kind_of_thought_is_no_answer(thought):
     assert answers(thought.format(draft=DRAFT) + "    return sum(numbers)") == 6
 
 
-@pytest.mark.parametrize("example", ["```json\n[1, 2]\n```", "```\n>>> total([1, 2])\n3\n```"])
+@every("example", ["```json\n[1, 2]\n```", "```\n>>> total([1, 2])\n3\n```"])
 def test_an_answer_beside_a_fence_that_holds_only_an_example_is_found(example):
     assert answers(f"An example:\n{example}\nThe function:\n\n{WHOLE}") == 6
     assert answers(f"An example:\n{example}\nThe body:\n\n    return sum(numbers)\n") == 6
@@ -375,7 +373,7 @@ def test_another_function_is_no_body():
     assert "def total" not in found.source
 
 
-@pytest.mark.parametrize("completion", ["", "\n \n", "I cannot do that.", "# no idea"])
+@every("completion", ["", "\n \n", "I cannot do that.", "# no idea"])
 def test_an_answer_without_code_leaves_the_stub_empty(completion):
     found = extract(completion, STUB)
     assert found.form == "nothing"
@@ -482,7 +480,7 @@ def test_reading_a_stub_never_fails(prompt, entry_point):
     assert stub is None or stub.prompt.startswith(stub.preamble)
 
 
-@pytest.mark.parametrize("unit", [
+@every("unit", [
     " ", "`", "~", "a", "a ", "match ", ". ", "```\n", "```python\n", "~~~ x\n", '"', "'''", "(", "\\\n", "def f():\n", "x = 1\n", "it's ", "</s> ", "</think>", "[PYTHON]\n", "\n", "def a(): b\ndef b(): a\n", "= ", "from __future__ import x\n", "return\n", "    x\n", "@", "=", "A:", "> ", "<pad>", "<eos> ", "<think>", "<think>x</think>", "```md\n```py\n", "A, ", "\\a\n", ">>> \n",
 ])  # fmt: skip
 def test_a_hostile_answer_of_any_length_is_read_in_linear_time(unit):
@@ -511,7 +509,7 @@ def real_problems():
     return [problem for file in files for problem in read_problems(file).values()]
 
 
-@pytest.mark.parametrize("wrap", [
+@every("wrap", [
     "{body}", "{body}\n\nprint({name})\n", "{body}\n\n\ndef other(x):\n    retu", "{body}```\nThat's how it works.", "{stripped}",
     "```python\n{body}\n```", "```python\n{prompt}{body}\n```", "Here's the code, it's simple:\n\n```py\n{prompt}{body}\n```\nIt works (see above).",
     "Вот функция:\n\n{prompt}{body}\n\nОна просматривает список.", "1. Read.\n2. Write:\n   ~~~\n{indented}\n   ~~~\n", "```\n{prompt}{body}",
