@@ -1,11 +1,16 @@
 # Every chore of the project. Nothing has to be activated: the chores make and use their own virtual environment.
 
 PYTHON ?= python3
-VENV   := .venv
+VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet
 LOCK   := requirements/lock.txt
 DEMO   := merilo-demo
+
+# Debian packages of the tests: the package, commands that it brings, what is tested with it.
+JAIL    := bubblewrap bwrap 'generated programs in their jail'
+BROWSER := chromium 'chromium chromium-browser google-chrome' 'reports in a browser'
+ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench docs reference lock format clean
@@ -16,9 +21,8 @@ help:           ## list every chore
 demo: $(VENV)/core  ## install, run the whole job on bundled data without a network, name the report to open
 	$(BIN)/merilo demo --out $(DEMO) --force
 
-test: $(VENV)/test  ## install what tests need (Debian packages too where it may) and run everything
-	@scripts/system-packages bubblewrap chromium
-	@[ "$$(id -u)" -ne 0 ] || command -v dockerd >/dev/null || scripts/system-packages docker.io
+test: $(VENV)/test  ## install what tests need and run everything; NO_SYSTEM=1: no Debian packages; DOCKER=1: a Docker engine too
+	@scripts/system-packages $(JAIL) $(BROWSER) $(if $(DOCKER),$(ENGINE))
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/test $(VENV)/lint  ## check formatting, lint and types
@@ -31,8 +35,9 @@ format: $(VENV)/lint  ## format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/test  ## compare with peers, side by side, on this machine
-	@scripts/system-packages bubblewrap
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@scripts/system-packages $(JAIL)
+	@status=0; for script in benchmarks/*.py; do \
+	  echo "== $$script"; $(BIN)/python $$script || { status=1; echo "$$script missed a target"; }; done; exit $$status
 
 docs: $(VENV)/docs  ## build the documentation site into build/docs
 	$(BIN)/mkdocs build --strict --quiet

