@@ -5,6 +5,7 @@ Hypothesis draws the same examples each time, so that a run says something about
 """
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ settings.register_profile(
 settings.load_profile("merilo")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip tests that need PyTorch where it is not installed."""
+    if item.get_closest_marker("torch") and find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed (the extra 'hf')")
 
 
 @pytest.fixture(scope="session")

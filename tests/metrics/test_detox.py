@@ -1,6 +1,7 @@
 """J, from ratings to the figure; curves, held against scikit-learn; classifiers, on tiny random models saved here."""
 
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from tiny_models import POLITE, TOXIC, save_tiny_models
 
 from merilo.errors import InputError, MissingPartError
+from merilo.metrics import classifiers
 from merilo.metrics.calibration import FORMAT, Curve, read_calibration
 from merilo.metrics.classifiers import Classifier, Classifiers
 from merilo.metrics.detox import PARTS, Ratings, j_scores, judge
@@ -103,6 +105,7 @@ def by_hand(folder: Path, index: int, text: str, second: str | None = None) -> f
     return float(torch.softmax(logits, -1)[0, index])
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("batch_size", [1, 3, 32])
 def test_batches_give_what_each_sentence_gives_alone(tiny_models: Path, batch_size: int) -> None:
     ratings = Classifiers(tiny_models, device="cpu", batch_size=batch_size).rate(TOXIC, POLITE)
@@ -115,6 +118,7 @@ def test_batches_give_what_each_sentence_gives_alone(tiny_models: Path, batch_si
     )
 
 
+@pytest.mark.torch
 def test_the_judgement_of_one_sentence_is_its_share_of_j(tiny_models: Path) -> None:
     rater = Classifiers(tiny_models, device="cpu")
     scores = j_scores(rater.rate(TOXIC, POLITE), ids=[1, 2, 3, 4])
@@ -122,6 +126,7 @@ def test_the_judgement_of_one_sentence_is_its_share_of_j(tiny_models: Path) -> N
         assert judge(toxic, polite, rater).points == pytest.approx(scores["j"].per_item[number], abs=1e-6)
 
 
+@pytest.mark.torch
 def test_a_named_file_of_curves_bends_the_ratings(tiny_models: Path, tmp_path: Path) -> None:
     curves = tmp_path / "curves.json"
     half = {"x": [0.0, 1.0], "y": [0.0, 0.5]}
@@ -136,6 +141,7 @@ def test_a_named_file_of_curves_bends_the_ratings(tiny_models: Path, tmp_path: P
     assert j_scores(bent)["j"].value == pytest.approx(j_scores(plain)["j"].value / 8)
 
 
+@pytest.mark.torch
 def test_a_text_beyond_512_tokens_is_cut(tiny_models: Path) -> None:
     classifier = Classifier(str(tiny_models / "fl"), 1, device="cpu", local=True)
     long = " ".join(POLITE * 200)
@@ -144,20 +150,42 @@ def test_a_text_beyond_512_tokens_is_cut(tiny_models: Path) -> None:
     assert found[0] == pytest.approx(found[1], abs=1e-6)
 
 
+@pytest.mark.torch
 def test_no_sentences_no_ratings(tiny_models: Path) -> None:
     assert len(Classifiers(tiny_models, device="cpu").rate([], []).sta) == 0
 
 
+@pytest.mark.torch
 def test_an_unknown_class_is_named(tiny_models: Path) -> None:
     with pytest.raises(InputError, match="has no class 'kind', only neutral, toxic"):
         Classifier(str(tiny_models / "sta"), "kind", device="cpu", local=True)
 
 
-def test_a_missing_model_is_one_sentence(tmp_path: Path) -> None:
-    pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
-    with pytest.raises(InputError, match="a folder each is expected"):
-        Classifiers(tmp_path)
+def test_folders_without_models_are_one_sentence_with_and_without_the_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_both() -> None:
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        with pytest.raises(InputError, match="a folder each is expected"):
+            Classifiers(folder)
+        for part in PARTS:
+            (folder / part).mkdir()
+        with pytest.raises(InputError, match=r"sta: holds no model .*: there is no config\.json"):
+            Classifiers(folder)
+        with pytest.raises(InputError, match=r"curves\.json"):
+            Classifiers(curves=folder / "curves.json")
+
+    refuse_both()
+    monkeypatch.setattr(classifiers, "find_spec", lambda name: None)
+    refuse_both()
+    with pytest.raises(MissingPartError, match="J needs torch and transformers: install them"):
+        Classifiers()
+
+
+@pytest.mark.torch
+def test_a_model_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     for part in PARTS:
         (tmp_path / part).mkdir()
+        (tmp_path / part / "config.json").write_text("{}")
     with pytest.raises(MissingPartError, match="cannot be loaded"):
         Classifiers(tmp_path)

@@ -129,6 +129,7 @@ def detox(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "s.zip", write_gold(tmp_path / "gold", {"ruDetox": Split("test", items)})
 
 
+@pytest.mark.torch
 def test_j_is_made_by_the_classifiers_that_are_named(tiny_models: Path, detox: tuple[Path, Path]) -> None:
     """No gold is needed: J compares with the toxic sentence itself."""
     outcome = score_zip(*detox, "--rudetox-models", tiny_models)
@@ -142,6 +143,7 @@ def test_j_is_made_by_the_classifiers_that_are_named(tiny_models: Path, detox: t
     assert "not comparable with published figures" in outcome.complaint
 
 
+@pytest.mark.torch
 def test_j_is_explained_sentence_by_sentence(
     tiny_models: Path, detox: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 TOXIC = ["ты дурак и всё тут", "какая глупость", "иди отсюда", "вздор вздор вздор"]
 POLITE = [
     "ты не прав",
@@ -19,9 +17,10 @@ LABELS = {
 
 
 def save_tiny_models(folder: Path) -> Path:
-    """A folder with `sta`, `sim` and `fl`, as `save_pretrained` leaves them; the test is skipped without the extra."""
-    transformers = pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
-    torch = pytest.importorskip("torch", reason="the extra 'hf' is not installed")
+    """A folder with `sta`, `sim` and `fl`, as `save_pretrained` leaves them: for tests that are marked `torch`."""
+    import torch
+    import transformers
+
     words = sorted({word for text in TOXIC + POLITE for word in text.split()})
     vocabulary = folder / "vocab.txt"
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

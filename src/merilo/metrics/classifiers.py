@@ -142,9 +142,9 @@ class Classifiers:
         batch_size: int = 32,
         local: bool = False,
     ) -> None:
-        _require_transformers()
         self.calibration: Calibration = read_calibration(curves)
         self.sources = {part: _source(models, part) for part in PARTS}
+        _require_transformers()
         self._classifiers = {
             part: Classifier(
                 source,
@@ -179,8 +179,10 @@ class Classifiers:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keep the library's progress bars and advice off the terminal."""
-    _require_transformers()
+    """Keep the library's progress bars and advice off the terminal; does nothing where it is not installed."""
+    if not _has_transformers():
+        yield
+        return
     from transformers.utils import logging  # noqa: PLC0415 - heavy, and only J needs it
 
     before = logging.get_verbosity()
@@ -193,8 +195,12 @@ def quietly() -> Iterator[None]:
         logging.enable_progress_bar()  # type: ignore[no-untyped-call] # transformers types it not
 
 
+def _has_transformers() -> bool:
+    return find_spec("torch") is not None and find_spec("transformers") is not None
+
+
 def _require_transformers() -> None:
-    if find_spec("torch") is None or find_spec("transformers") is None:
+    if not _has_transformers():
         raise MissingPartError(
             "J needs torch and transformers: install them with 'pip install \"merilo[hf]\"'"
         )
@@ -206,6 +212,8 @@ def _source(models: Path | None, part: str) -> str:
     folder = models / part
     if not folder.is_dir():
         raise InputError("is missing: a folder each is expected for sta, sim and fl", file=folder)
+    if not (folder / "config.json").is_file():
+        raise InputError("holds no model that 'save_pretrained' wrote: there is no config.json", file=folder)
     return str(folder)
 
 
