@@ -120,7 +120,7 @@ def test_the_table_and_the_report_name_both(tmp_path: Path) -> None:
     assert "items and annotators" in outcome.out
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "The crowd and the single person" in report
-    assert "Все вместе и каждый по отдельности" in report
+    assert "Согласованный ответ и отдельный разметчик" in report
 
 
 def test_on_lcs_one_person_reaches_far_less_than_the_crowd(pools: Path) -> None:

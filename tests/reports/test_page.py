@@ -1,5 +1,6 @@
 """The report in a real browser: it says what it should, in both languages, and runs nobody's script."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 from browser import opened_browser
 from command import merilo
 from exports import row, small_pool, toloka, written
+
+import merilo.reports as merilo_reports
 
 HOSTILE = [
     "<script>document.title='owned'</script>",
@@ -52,11 +55,11 @@ def test_the_report_speaks_both_languages(page, tmp_path: Path) -> None:
     text = page.inner_text("main")
     assert "0.500" in text
     assert "How items were resolved" in text
-    assert "Как решены вопросы" not in text
+    assert "Как получены согласованные ответы" not in text
     page.click("label[for=in-ru]")
     text = page.inner_text("main")
     assert "0,500" in text
-    assert "Как решены вопросы" in text
+    assert "Как получены согласованные ответы" in text
     assert "How items were resolved" not in text
     assert page.troubles == []
 
@@ -107,6 +110,20 @@ def test_russian_numbers_and_nouns_agree(page, tmp_path: Path) -> None:
     page.click("label[for=in-en]")
     text = " ".join(page.inner_text("main").split())
     assert "acc on 1 item 95" in text
+
+
+def test_russian_has_one_term_for_one_thing() -> None:
+    """A gold answer is «эталонный ответ», a control item «контрольное задание», everywhere a reader meets them."""
+    source = Path(merilo_reports.__file__).parent
+    files = [
+        *source.glob("*.py"),
+        *source.glob("templates/*.j2"),
+        source.parent / "baselines" / "warnings.py",
+    ]
+    for file in [*files, source.parents[2] / "README.ru.md"]:
+        text = file.read_text(encoding="utf-8")
+        for other in (r"правильн\w+ ответ", r"\bэталон(?!н)", r"золот", r"контрольн\w+ вопрос", r"ничь"):
+            assert not re.search(other, text, flags=re.IGNORECASE), f"{file.name}: {other}"
 
 
 def test_a_single_item_that_people_do_not_agree_on(page, tmp_path: Path) -> None:

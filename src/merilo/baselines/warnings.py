@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 
@@ -115,8 +117,8 @@ def _warnings_on_controls(
                 "no_known_answers",
                 f"none of the control items has a known answer in {responses.answer_field}: nobody was checked, and nobody was "
                 "excluded",
-                f"ни у одного контрольного вопроса нет известного ответа в столбце {responses.answer_field}: никто не проверен и "
-                "никто не исключён",
+                f"ни у одного контрольного задания нет эталонного ответа в столбце {responses.answer_field}: разметчики не "
+                "проверены, и никто не исключён",
             ),
         )
     if unjudged == annotators.height and not annotators["controls"].sum():
@@ -124,19 +126,22 @@ def _warnings_on_controls(
             BaselineWarning(
                 "no_controls",
                 "there are no control items: nobody was checked, and nobody was excluded",
-                "контрольных вопросов нет: никто не проверен и никто не исключён",
+                "контрольных заданий нет: разметчики не проверены, и никто не исключён",
             ),
         )
     if not unjudged:
         return ()
     people = counted(unjudged, "разметчик", "разметчика", "разметчиков")
+    tasks = counted(
+        settings.min_controls, "контрольное задание", "контрольных задания", "контрольных заданий"
+    )
     return (
         BaselineWarning(
             "unjudged",
             f"{unjudged} of {annotators.height} annotators answered fewer than {settings.min_controls} control items: "
             "they could not be judged and were kept",
-            f"{people} из {annotators.height}: контрольных ответов меньше {settings.min_controls}, проверить их нельзя, "
-            "ответы оставлены",
+            f"{people} из {annotators.height} {form(unjudged, 'ответил', 'ответили', 'ответили')} меньше чем на {tasks}: "
+            f"проверить {form(unjudged, 'его', 'их', 'их')} нельзя, ответы оставлены",
         ),
     )
 
@@ -152,9 +157,10 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Ba
             "outside_labels",
             f"{outside.height} answers are none of the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
             f"{place}); they count as votes and can only be wrong",
-            f"{counted(outside.height, 'ответ', 'ответа', 'ответов')} вне множества меток датасета (первый — "
-            f"«{shortened(first['answer'], 30)}»: {first['file']}, строка {first['row']}); они учтены как голоса и могут "
-            "быть только ошибочными",
+            f"{counted(outside.height, 'ответ', 'ответа', 'ответов')} не из числа меток датасета (первый — "
+            f"«{shortened(first['answer'], 30)}»: {first['file']}, строка {first['row']}); "
+            f"{form(outside.height, 'он учтён как голос и может', 'они учтены как голоса и могут', 'они учтены как голоса и могут')} "
+            f"быть только {form(outside.height, 'неверным', 'неверными', 'неверными')}",
         ),
     )
 
@@ -216,7 +222,7 @@ def _warning_on_unread(unread: Unread) -> BaselineWarning:
         f"{rows} no readable {en} in {unread.field} (the first is {text!r}: {unread.file}, row {unread.row}); it counts as "
         "not given",
         f"в {counted(unread.rows, 'строке', 'строках', 'строках')} значение {ru} в столбце {unread.field} прочитать не удалось "
-        f"(первое — «{text}»: {unread.file}, строка {unread.row}); оно не учтено",
+        f"(первое — «{text}»: {unread.file}, строка {unread.row}); считается, что оно не указано",
     )
 
 
@@ -233,8 +239,8 @@ def _warnings_on_skills(
         BaselineWarning(
             "unknown_skill",
             f"{unknown} of {kept.height} annotators have no skill in the file: each counts with the mean of the others",
-            f"{counted(unknown, 'разметчик', 'разметчика', 'разметчиков')} из {kept.height} без навыка в файле: каждому "
-            "приписано среднее остальных",
+            f"у {counted(unknown, 'разметчика', 'разметчиков', 'разметчиков')} из {kept.height} в файле нет навыка: вместо него "
+            "взято среднее по остальным",
         ),
     )
 
@@ -247,32 +253,52 @@ def _warnings_on_model(fit: Fit | None) -> tuple[BaselineWarning, ...]:
         BaselineWarning(
             "not_converged",
             f"{name} did not converge in {fit.iterations} iterations: its labels and qualities may still move",
-            f"{name} не сошёлся за {counted(fit.iterations, 'итерацию', 'итерации', 'итераций')}: его метки и оценки людей "
-            "могут ещё измениться",
+            f"модель {name} не сошлась за {counted(fit.iterations, 'итерацию', 'итерации', 'итераций')}: её метки и оценки "
+            "разметчиков могут ещё измениться",
         ),
     )
 
 
 def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
-    found = [BaselineWarning("gold", text, text) for text in gold.warnings]
+    found = [BaselineWarning("gold", text, _in_russian(text)) for text in gold.warnings]
     if gold.without_gold:
+        without = len(gold.without_gold)
         numbers = ", ".join(map(str, gold.without_gold[:10])) + (", …" if len(gold.without_gold) > 10 else "")
         found.append(
             BaselineWarning(
                 "without_gold",
                 f"{len(gold.without_gold)} items of the pool have no gold answer and are not scored (items {numbers})",
-                f"{counted(len(gold.without_gold), 'вопрос', 'вопроса', 'вопросов')} пула без правильного ответа, в "
-                f"оценку не вошли (номера {numbers})",
+                f"для {counted(without, 'вопроса', 'вопросов', 'вопросов')} пула нет эталонного ответа, в оценку "
+                f"{form(without, 'он не вошёл (номер', 'они не вошли (номера', 'они не вошли (номера')} {numbers})",
             )
         )
     if gold.unused:
+        unused = len(gold.unused)
         rows = ", ".join(map(str, gold.unused[:10])) + (", …" if len(gold.unused) > 10 else "")
         found.append(
             BaselineWarning(
                 "unused_gold",
                 f"{len(gold.unused)} gold answers match no item of the pool (rows {rows} of {gold.source})",
-                f"{counted(len(gold.unused), 'правильный ответ', 'правильных ответа', 'правильных ответов')} не "
-                f"соответствуют ни одному вопросу пула (строки {rows} файла {gold.source})",
+                f"{counted(unused, 'эталонный ответ', 'эталонных ответа', 'эталонных ответов')} не "
+                f"{form(unused, 'соответствует', 'соответствуют', 'соответствуют')} ни одному вопросу пула "
+                f"({'строка' if unused == 1 else 'строки'} {rows} файла {gold.source})",
             )
         )
     return tuple(found)
+
+
+#: The sentence of `merilo.people.gold` about rows that repeat an item: gold warnings come in English only.
+_REPEATED_GOLD: Final = re.compile(
+    r"(?P<file>.+), row (?P<row>\d+): repeats an item with the same answer \((?P<rows>\d+) such rows\)"
+)
+
+
+def _in_russian(text: str) -> str:
+    """A gold warning in Russian; as it is where its sentence is not known."""
+    if not (found := _REPEATED_GOLD.fullmatch(text)):
+        return text
+    rows = int(found["rows"])
+    return (
+        f"файл {found['file']}, строка {found['row']}: вопрос повторён с тем же эталонным ответом (всего "
+        f"{counted(rows, 'такая строка', 'такие строки', 'таких строк')})"
+    )

@@ -32,7 +32,7 @@ _WORDS: Final = {
     "ready": ("Готово к публичной таблице", "Ready for the public table"),
     "not_ready": ("Не готово к публичной таблице", "Not ready for the public table"),
     "so_far": (" — в том, что удалось оценить", ", as far as it could be scored"),
-    "without_gold": ("Нет правильных ответов, не оценены", "No gold answers, not scored"),
+    "without_gold": ("Нет эталонных ответов, не оценены", "No gold answers, not scored"),
     "ignored": ("Файлы вне датасетов, не читались", "Files of no dataset, not read"),
     "unknown": ("ответов на неизвестные вопросы", "answers to unknown items"),
 }

@@ -67,9 +67,8 @@ def number(value: float, digits: int = 3) -> Markup:
 
 
 def _both(tag: str, text: str) -> Markup:
-    if "." not in text:
-        return escape(text)
-    return _IN_BOTH[tag].format(text, text.replace(".", ","))
+    russian = text.replace(".", ",").replace("%", "\u00a0%")
+    return escape(text) if russian == text else _IN_BOTH[tag].format(text, russian)
 
 
 _IN_BOTH: Final = {
@@ -135,7 +134,7 @@ def stacked_bar(parts: Sequence[Part]) -> Markup:
         if width > 34:
             body.append(_text(x + width / 2, 28, str(part.count), kind="inside"))
         x += width
-    return _svg(44, body, "How items were resolved", "Как решены вопросы")
+    return _svg(44, body, "How items were resolved", "Как получены согласованные ответы")
 
 
 def control_chart(dots: Sequence[Dot], threshold: float) -> Markup:
@@ -173,7 +172,7 @@ def control_chart(dots: Sequence[Dot], threshold: float) -> Markup:
             left, y(threshold), right, y(threshold)
         )
     )
-    return _broad(_svg(224, body, "Accuracy on control items", "Точность на контрольных вопросах"))
+    return _broad(_svg(224, body, "Accuracy on control items", "Точность на контрольных заданиях"))
 
 
 def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Markup:
@@ -207,7 +206,7 @@ def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Markup:
         if sum(column.values()):
             body.append(_text(left + step * (place + 0.5), base - 5, str(sum(column.values()))))
         body.append(_text(left + step * (place + 0.5), bottom + 18, f"{place * 10}–{(place + 1) * 10}%"))
-    return _broad(_svg(220, body, "Items by agreement", "Вопросы по согласию"))
+    return _broad(_svg(220, body, "Items by agreement", "Вопросы по согласию разметчиков"))
 
 
 def standing_chart(
@@ -254,7 +253,7 @@ def standing_chart(
             )
         )
         label = (
-            Markup('<tspan lang="en">the crowd</tspan><tspan lang="ru">все вместе</tspan>')
+            Markup('<tspan lang="en">the crowd</tspan><tspan lang="ru">согласованный ответ</tspan>')
             if kind == "crowd"
             else name
         )

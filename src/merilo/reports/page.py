@@ -30,13 +30,18 @@ MOST_ROWS: Final = 12
 _WAYS: Final = (
     (Resolution.UNANIMOUS, "way-1", "All agree", "Единогласно"),
     (Resolution.MAJORITY, "way-2", "Majority", "Большинство"),
-    (Resolution.PLURALITY, "way-3", "Most votes", "Больше всего голосов"),
-    (Resolution.SKILL, "way-4", "Tie, larger sum of skill", "Ничья: по сумме навыков"),
-    (Resolution.TOP_SKILL, "way-5", "Tie, the most skilled", "Ничья: по самым умелым"),
-    (Resolution.GLAD, "way-6", "Tie, GLAD abilities", "Ничья: по способностям GLAD"),
-    (Resolution.DAWID_SKENE, "way-5", "Dawid–Skene", "Дэвид — Скин"),
-    (Resolution.ONE_COIN, "way-4", "One-coin model", "Модель одной точности"),
-    (Resolution.UNRESOLVED, "way-0", "Without an answer", "Без ответа"),
+    (Resolution.PLURALITY, "way-3", "Most votes", "Относительное большинство"),
+    (Resolution.SKILL, "way-4", "Tie, larger sum of skill", "Равенство голосов: по сумме навыков"),
+    (
+        Resolution.TOP_SKILL,
+        "way-5",
+        "Tie, the most skilled",
+        "Равенство голосов: решили самые надёжные разметчики",
+    ),
+    (Resolution.GLAD, "way-6", "Tie, GLAD abilities", "Равенство голосов: по способностям из модели GLAD"),
+    (Resolution.DAWID_SKENE, "way-5", "Dawid–Skene", "Модель Дэвида — Скина"),
+    (Resolution.ONE_COIN, "way-4", "One-coin model", "Модель с одной точностью на разметчика"),
+    (Resolution.UNRESOLVED, "way-0", "Without an answer", "Без согласованного ответа"),
 )
 
 _REASONS: Final = {
@@ -44,11 +49,11 @@ _REASONS: Final = {
     "empty_answer": ("empty answer", "пустой ответ"),
     "rejected": ("rejected by the requester", "отклонено заказчиком"),
     "not_submitted": ("not submitted", "не сдано"),
-    "same_row_twice": ("the same row twice", "та же строка дважды"),
-    "repeated": ("a repeated answer of one person", "повторный ответ того же человека"),
-    "contradicted": ("contradicts the same person's answer", "противоречит ответу того же человека"),
-    "recoded_to_nothing": ("left out by --recode", "исключено по --recode"),
-    "excluded_annotator": ("by an excluded annotator", "от исключённого разметчика"),
+    "same_row_twice": ("the same row twice", "повтор той же строки"),
+    "repeated": ("a repeated answer of one person", "повторный ответ того же разметчика"),
+    "contradicted": ("contradicts the same person's answer", "противоречит ответу того же разметчика"),
+    "recoded_to_nothing": ("left out by --recode", "исключены параметром --recode"),
+    "excluded_annotator": ("by an excluded annotator", "ответы исключённых разметчиков"),
 }
 
 
@@ -223,8 +228,8 @@ def _rows(content: dict[str, Json]) -> list[tuple[Bilingual, int]]:
     dropped = responses["dropped"]
     assert isinstance(dropped, dict)  # noqa: S101
     lines = [
-        (Bilingual("used for the consensus", "учтено в согласованном ответе"), responses["used"]),
-        (Bilingual("to control items", "на контрольные вопросы"), responses["control"]),
+        (Bilingual("used for the consensus", "учтено в согласованных ответах"), responses["used"]),
+        (Bilingual("to control items", "ответы на контрольные задания"), responses["control"]),
         *((_sign(reason), n) for reason, n in dropped.items()),
     ]
     return [(name, n) for name, n in lines if isinstance(n, int)]
