@@ -13,7 +13,7 @@ PEOPLE = ["ann", "bob", "cat", "dan", "eve", "fay"]
 
 @pytest.fixture
 def study(tmp_path: Path) -> tuple[Path, Path]:
-    """Thirty sums that six people answer; gold 7 is wrong, answer 12 holds a slip, fay answers at random."""
+    """Thirty sums that six people answer; gold 7 is wrong, answer 12 holds a typing error, fay answers at random."""
     pool, gold = tmp_path / "pool.csv", tmp_path / "gold.csv"
     with pool.open("w", encoding="utf-8", newline="") as lines:
         table = csv.writer(lines)
@@ -39,7 +39,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-def test_the_wrong_gold_comes_first_and_the_slip_is_named(
+def test_the_wrong_gold_comes_first_and_the_typing_error_is_named(
     study: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     pool, gold = study
@@ -53,8 +53,8 @@ def test_the_wrong_gold_comes_first_and_the_slip_is_named(
     )
     assert first["gold_wrong"] > 0.9
     twelfth = next(one for one in content["findings"] if one["inputs"] == {"input_item": "sum 12"})
-    assert {one["annotator"]: one["slip"] for one in twelfth["answers"]}["bob"] == "swapped_digits"
-    assert twelfth["verdict"] == "annotator"  # what is no slip is fay's, who disagrees everywhere
+    assert {one["annotator"]: one["typing_error"] for one in twelfth["answers"]}["bob"] == "swapped_digits"
+    assert twelfth["verdict"] == "annotator"  # the other wrong answer is fay's, who disagrees everywhere
     fays = [one for finding in content["findings"] for one in finding["answers"] if one["annotator"] == "fay"]
     assert not any(one["agrees_elsewhere"] for one in fays)
     assert content["review_first"] == 1
@@ -143,14 +143,17 @@ def test_a_spreadsheet_runs_nothing_of_the_dataset(
     with pool.open("w", encoding="utf-8", newline="") as lines:
         table = csv.writer(lines)
         table.writerow(["item", "annotator", "answer", "control"])
-        table.writerows([[formula, who, "-5" if i else "@x", ""] for i, who in enumerate(PEOPLE)])
-        table.writerows([["sum", who, "-5", "+7"] for who in PEOPLE])
+        table.writerows([[formula, who, "-5" if i else "@x", "+7"] for i, who in enumerate(PEOPLE)])
+        table.writerows([["sum", who, "-5" if i else "=1", ""] for i, who in enumerate(PEOPLE)])
     assert main(["audit", str(pool), "--min-control-accuracy", "0", "--out", str(out)]) == 0
     with (out / "audit.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
-    cells = [cell for row in rows for cell in row.values() if cell]
+    with (out / "contested.csv").open(encoding="utf-8", newline="") as lines:
+        contested = list(csv.DictReader(lines))
+    cells = [cell for row in [*rows, *contested] for cell in row.values() if cell]
     assert not any(cell[0] in "=@" for cell in cells)
     assert "'" + formula in cells
+    assert [row["INPUT:item"] for row in contested] == ["sum"]
     for row in rows:
         row["revised_gold"] = "-5"
     with (out / "audit.csv").open("w", encoding="utf-8", newline="") as lines:
@@ -197,20 +200,121 @@ def test_a_gold_broken_on_purpose_in_a_real_pool_is_found(
     assert flagged <= broken
 
 
-def test_a_narrow_terminal_leaves_verdicts_whole(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_text_of_an_item_has_the_width_of_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", str(width))
     pool, gold = tmp_path / "pool.csv", tmp_path / "gold.csv"
-    text = "a question of many words " * 5
-    gold.write_text("item,gold\n" + "".join(f"{text} {n},right\n" for n in range(6)), encoding="utf-8")
-    rows = "".join(
-        f"{text} {n},{who},{['left', 'right', 'neither', 'both'][place % 4]}\n"
-        for n in range(6)
-        for place, who in enumerate(PEOPLE)
-    )
+    text = "Ёжик съел яблоко: оно было спелым. " * 5
+    gold.write_text("item,gold\n" + "".join(f"{text} {n},верно\n" for n in range(6)), encoding="utf-8")
+    rows = "".join(f"{text} {n},{who},{'верно' if n else 'неверно'}\n" for n in range(6) for who in PEOPLE)
     pool.write_text(f"item,annotator,answer\n{rows}", encoding="utf-8")
     assert main(["audit", str(pool), "--gold", str(gold)]) == 0
+    block = capsys.readouterr().out.split("1 of 6 items")[0].splitlines()
+    assert max(map(len, block)) <= width
+    texts = [line for line in block if "яблоко" in line or "спелым" in line]
+    assert max(len(line.split(maxsplit=1)[-1].rstrip()) for line in texts) > width - 30
+    assert any(line.startswith("   answers        неверно: 6") for line in block)
+
+
+def written(tmp_path: Path, rows: list[tuple[str, str, str]], golds: dict[str, str]) -> tuple[Path, Path]:
+    """A pool of (item, annotator, answer) and its gold file."""
+    pool, gold = tmp_path / "pool.csv", tmp_path / "gold.csv"
+    pool.write_text(
+        "item,annotator,answer\n" + "".join(f"{','.join(row)}\n" for row in rows), encoding="utf-8"
+    )
+    gold.write_text(
+        "item,gold\n" + "".join(f"{item},{answer}\n" for item, answer in golds.items()), encoding="utf-8"
+    )
+    return pool, gold
+
+
+def test_items_without_gold_are_no_suspects_and_counts_are_over_items_with_gold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(f"q{n}", who, "AB"[n % 2]) for n in range(30) for who in PEOPLE]
+    rows += [(f"open{n}", who, "AB"[place % 2]) for n in range(50) for place, who in enumerate(PEOPLE)]
+    golds = {f"q{n}": "BA"[n % 2] if n < 4 else "AB"[n % 2] for n in range(30)}
+    pool, gold = written(tmp_path, rows, golds)
+    content = run_json(capsys, "audit", pool, "--gold", gold)
+    assert (content["golds"], content["findings_total"], content["contested_total"]) == (30, 4, 50)
+    assert all(one["gold"] for one in content["findings"])
+    assert not any(one["gold"] for one in content["contested"])
+    assert content["review_first"] <= 4
+    assert main(["audit", str(pool), "--gold", str(gold)]) == 0
     said = capsys.readouterr().out
-    assert "│ disagreement │" in said
-    assert max(map(len, said.split("6 of 6 items")[0].splitlines())) <= 80
+    assert "4 of 30 items with gold have an answer that differs from it." in said
+    assert "50 items without gold; people disagree on 50 of them." in said
+    assert "open" not in said.split("4 of 30 items")[0]
+
+
+def test_where_all_golds_are_right_nothing_is_suspected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(f"q{n}", who, "ABC"[n % 3]) for n in range(30) for who in PEOPLE]
+    golds = {f"q{n}": "ABC"[n % 3] for n in range(30)}
+    pool, gold = written(tmp_path, rows, golds)
+    assert main(["audit", str(pool), "--gold", str(gold)]) == 0
+    assert capsys.readouterr().out == "0 of 30 items with gold have an answer that differs from it.\n"
+    rows[5] = ("q0", "fay", "B")
+    pool, gold = written(tmp_path, rows, golds)
+    assert main(["audit", str(pool), "--gold", str(gold)]) == 0
+    said = capsys.readouterr().out
+    assert "1 of 30 items with gold has an answer that differs from it." in said
+    assert "the answers give no reason to doubt one" in said
+
+
+def test_without_any_gold_the_contested_items_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        (f"q{n}", who, "B" if n == 3 and place > 2 else "A")
+        for n in range(5)
+        for place, who in enumerate(PEOPLE)
+    ]
+    pool, _ = written(tmp_path, rows, {})
+    assert main(["audit", str(pool)]) == 0
+    said = capsys.readouterr()
+    assert "no item has a gold" in said.err
+    assert "1. item 4: disagreement" in said.out
+    assert "5 items without gold; people disagree on 1 of them." in said.out
+
+
+def test_one_person_against_a_gold_is_said_to_be_one_person(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(f"q{n}", "ann", "ABC"[n % 3]) for n in range(30)]
+    rows[4] = ("q4", "ann", "C")
+    pool, gold = written(tmp_path, rows, {f"q{n}": "ABC"[n % 3] for n in range(30)})
+    assert main(["audit", str(pool), "--gold", str(gold)]) == 0
+    said = capsys.readouterr().out
+    assert "1. item 5:" in said
+    assert "Each of them has one answer" in said
+
+
+@pytest.mark.parametrize("people", [2, 3])
+def test_one_answer_of_few_accuses_no_gold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], people: int
+) -> None:
+    rows = [(f"q{n}", who, "ABC"[n % 3]) for n in range(30) for who in PEOPLE[:people]]
+    rows[0] = ("q0", "ann", "C")
+    pool, gold = written(tmp_path, rows, {f"q{n}": "ABC"[n % 3] for n in range(30)})
+    content = run_json(capsys, "audit", pool, "--gold", gold)
+    assert content["findings_total"] == 1
+    assert content["findings"][0]["gold_wrong"] < 0.5
+    assert content["expected_wrong_golds"] < 1
+
+
+def test_guessers_accuse_no_gold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [(f"q{n}", f"p{k}", "ABC"[(n * 7 + k * k * 5 + n * k) % 3]) for n in range(60) for k in range(6)]
+    pool, gold = written(tmp_path, rows, {f"q{n}": "ABC"[n % 3] for n in range(60)})
+    content = run_json(capsys, "audit", pool, "--gold", gold)
+    assert content["findings_total"] > 40
+    assert content["expected_wrong_golds"] < 6
+
+
+def test_a_miscount_from_0_to_9_is_no_typing_error(pools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = run_json(capsys, "audit", *sorted((pools / "lcs").glob("*.tsv")), "--dataset", "lcs")
+    assert content["typing_errors"] == {}
+    assert "typing_error" not in content["verdicts"]

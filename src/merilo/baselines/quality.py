@@ -85,7 +85,8 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         min_controls=settings.min_controls,
     )
     few = len(pool.everyone.votes) <= MOST_ANSWERS
-    dataset = audit_study(baseline.responses, baseline.gold) if baseline.gold and few else None
+    closed = True if settings.labels else None
+    dataset = audit_study(baseline.responses, baseline.gold, choice=closed) if baseline.gold and few else None
     return StudyQuality(people, rows, left_out, dataset)
 
 

@@ -1,4 +1,4 @@
-"""`merilo audit`: which golds are probably wrong, and which wrong answers are slips of the hand."""
+"""`merilo audit`: which golds are probably wrong, and which wrong answers are typing errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from merilo.people.controls import read_skills
 from merilo.people.decision import Resolve
 from merilo.people.duplicates import Repeats
 from merilo.people.platforms import Columns
-from merilo.reports.audit import audit_summary, findings_table
+from merilo.reports.audit import audit_summary, contested_table, findings_table
 from merilo.reports.summary import as_text
 from merilo.strict_json import Json
 
@@ -58,7 +58,7 @@ def audit(
     answer: AnswerOption = None,
     skills: SkillsOption = None,
     encoding: EncodingOption = None,
-    choice: Annotated[bool | None, typer.Option("--choice/--open", help="Whether answers are a choice among few labels, where one digit or letter is no slip of another; told by the number of labels when not given.", rich_help_panel=INPUT)] = None,
+    choice: Annotated[bool | None, typer.Option("--choice/--open", help="Whether answers are a choice among labels, of which none is another one mistyped, or typed freely; by default a choice up to five labels.", rich_help_panel=INPUT)] = None,
     metric: Annotated[str | None, typer.Option(help="The main metric; the dataset's own when not given, and without a dataset acc (or em, f1, f1_macro, mcc).", rich_help_panel=_PROCEDURE)] = None,
     alternatives: Annotated[str | None, typer.Option(help="What divides several right answers inside a gold cell, where no dataset says it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
     min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded from the figure.", rich_help_panel=_PROCEDURE)] = 0.5,
@@ -70,12 +70,12 @@ def audit(
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
     page: Annotated[str | None, typer.Option(help="The column of pages: what was answered together.", rich_help_panel=COLUMNS)] = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many findings to print; the files hold all.", rich_help_panel=OUTPUT)] = 20,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the list: audit.csv, to go through and give back with --revised, and audit.json.", rich_help_panel=OUTPUT)] = None,
+    limit: Annotated[int, typer.Option(min=0, help="How many items to print; the files hold all.", rich_help_panel=OUTPUT)] = 20,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the list: audit.csv, to go through and give back with --revised, contested.csv (items without gold on which people disagree) and audit.json.", rich_help_panel=OUTPUT)] = None,
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """List the items whose gold is probably wrong, and tell human slips from errors of the dataset."""
+    """List the items whose gold is probably wrong, and tell typing errors from errors of the dataset."""
     inputs = [*files, *(path for path in (gold, revised, skills) if path)]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
@@ -115,7 +115,8 @@ def audit(
     if changes:
         now, gold_now = revise(before.responses, known, changes)
         after = baseline(now, settings, dataset=declared, gold=gold_now, skills=skilled)
-    study = audit_study(now, gold_now, choice=choice)
+    closed = True if settings.labels else None
+    study = audit_study(now, gold_now, choice=closed if choice is None else choice)
     options: dict[str, Json] = {
         "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
         "revised": named(revised), "answer": answer, "skills": named(skills), "encoding": encoding,
@@ -133,9 +134,13 @@ def audit(
     if folder:
         with folder.filled() as hidden:
             findings_table(study).write_csv(hidden / "audit.csv")
+            if study.audit.contested:
+                contested_table(study).write_csv(hidden / "contested.csv")
             (hidden / "audit.json").write_text(as_text(content), encoding="utf-8")
     if not study.audit.golds:
-        say("no gold is known: items are ranked by how unsure their most probable answer is")
+        say(
+            "no item has a gold: only the items on which people disagree can be listed (add --gold FILE to look for wrong golds)"
+        )
     if json_to:
         emit_json(content, json_to)
     if json_to != "-":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import isnan
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -13,76 +14,115 @@ from rich.table import Table
 from merilo.baselines.pipeline import Baseline
 from merilo.files import shortened
 from merilo.metrics.score import Score
-from merilo.people.audit.findings import VERDICTS
+from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Audit, Finding
 from merilo.people.audit.study import StudyAudit
-from merilo.people.audit.typos import SLIPS
-from merilo.reports.audit import tally
+from merilo.people.audit.typos import TYPING_ERRORS
+from merilo.reports.audit import LEAST_PROBABLE, tally
+from merilo.responses import INPUT_MARK
 
-_COLOURS = {"gold": "red", "slip": "cyan", "annotator": "yellow", "disagreement": "magenta"}
+_COLOURS = {"gold": "red", "typing_error": "cyan", "annotator": "yellow", "disagreement": "magenta"}
+
+#: Longer texts of an item are cut on the terminal; the files hold all of it.
+_LONGEST_INPUT, _LONGEST_ANSWER, _LONGEST_NAME = 300, 120, 20
 
 
 def show(
     study: StudyAudit, before: Baseline, after: Baseline | None, *, limit: int, out: Path | None
 ) -> None:
-    """Print the list and what it comes to on standard output."""
+    """Print the items to look at, and the counts over all of them, on standard output."""
     console = Console(highlight=False)
     found = study.audit
-    if found.findings and limit:
-        console.print(_findings(study, limit))
-    counts: Counter[str] = Counter(one.verdict for one in found.findings)
-    console.print(
-        f"{len(found.findings)} of {found.items} items have an answer against the gold or against each other; "
-        f"{found.golds} have a gold."
-    )
+    suspects = [one for one in found.findings if one.gold_wrong >= LEAST_PROBABLE]
+    _blocks(console, "Items whose gold may be wrong", study, suspects[:limit])
+    if not found.golds:
+        _blocks(console, "Items on which people disagree", study, found.contested[:limit])
+    if found.golds:
+        _golds(console, found, len(suspects))
+    if found.golds < found.items:
+        console.print(
+            f"{_counted(found.items - found.golds, 'item')} without gold; people disagree on {len(found.contested)} of them"
+            f"{' (listed in contested.csv)' if out and found.contested else ''}.",
+            soft_wrap=True,
+        )
+    counts: Counter[str] = Counter(one.verdict for one in chain(found.findings, found.contested))
     for verdict, text in VERDICTS.items():
         if counts[verdict]:
             console.print(f"  [{_COLOURS[verdict]}]{verdict}[/]: {counts[verdict]}  ({text})", soft_wrap=True)
-    if found.golds:
-        first = f"; the first {found.to_review(0.9)} of the list hold 9 of 10 of them"
+    for kind, n in found.typing_errors.items():
         console.print(
-            f"Wrong golds to be expected: {found.expected_wrong:.1f} of {found.golds}"
-            f"{first if found.expected_wrong >= 1 else ''}.",
-            soft_wrap=True,
-        )
-    for kind, n in found.slips.items():
-        console.print(
-            f"  slip, {kind}: {n} {'answer' if n == 1 else 'answers'}  ({SLIPS[kind]})", soft_wrap=True
+            f"  typing error, {kind}: {_counted(n, 'answer')}  ({TYPING_ERRORS[kind]})", soft_wrap=True
         )
     if after:
         for name, score in before.scores.items():
             console.print(f"{name} before revision: {_figure(score)}; after: {_figure(after.scores[name])}")
         if not before.scores:
-            console.print("Without right answers there is no figure to score again (--gold).")
+            console.print("Without gold answers nothing can be scored again (add --gold FILE).")
     if out:
         console.print(f"The list: {out / 'audit.csv'}", soft_wrap=True, markup=False)
 
 
-def _findings(study: StudyAudit, limit: int) -> Table:
-    gold = study.audit.golds > 0
-    table = Table(title="Items to look at", title_justify="left", title_style="bold")
-    for name in ("item", "P(gold wrong)" if gold else "doubt"):
-        table.add_column(name, justify="right")
-    table.add_column("inputs", overflow="fold", ratio=3)
-    for name in ("gold", "best"):
-        table.add_column(name, overflow="fold")
-    table.add_column("answers", overflow="fold", ratio=2)
-    table.add_column("verdict", no_wrap=True, min_width=max(map(len, VERDICTS)))
-    for finding in study.audit.findings[:limit]:
+def _golds(console: Console, found: Audit, suspects: int) -> None:
+    """What the answers say about all golds together."""
+    console.print(
+        f"{len(found.findings)} of {_counted(found.golds, 'item')} with gold {_have(len(found.findings))} an answer "
+        "that differs from it.",
+        soft_wrap=True,
+    )
+    if not found.findings:
+        return
+    if max(len(one.answers) for one in found.findings) == 1:
+        console.print(
+            "Each of them has one answer, so an answer that differs from the gold may be the annotator's error just as well.",
+            soft_wrap=True,
+        )
+    expected = f"Expected number of wrong golds: {found.expected_wrong:.1f} of {found.golds}"
+    if found.expected_wrong >= 1:
+        first = found.to_review(0.9)
+        first_items = "first item" if first == 1 else f"first {first} items"
+        expected += f"; the {first_items} of the list {_have(first, 'holds', 'hold')} 90 % of them"
+    console.print(f"{expected}.", soft_wrap=True)
+    if not suspects:
+        console.print(
+            f"No gold is wrong with a probability of {LEAST_PROBABLE:g} or more: the answers give no reason to doubt one.",
+            soft_wrap=True,
+        )
+
+
+def _blocks(console: Console, title: str, study: StudyAudit, findings: Sequence[Finding]) -> None:
+    """A block of lines an item: on a narrow terminal columns would leave no room for its text."""
+    if findings:
+        console.print(f"[bold]{title}[/]\n")
+    for rank, finding in enumerate(findings, start=1):
         number = study.numbers[finding.item]
         mark = " (control)" if number in study.controls else ""
-        text = shortened(" | ".join(value for value in study.inputs[number].values() if value), 80)
-        table.add_row(
-            f"{number}{mark}",
-            f"{finding.doubt:.3f}" if gold and not isnan(finding.gold_wrong) else f"~{finding.doubt:.3f}",
-            escape(text),
-            escape(shortened(finding.gold or "—", 20)),
-            escape(shortened(finding.best or "another", 20)),
-            escape(shortened(tally(finding), 60)),
-            f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]",
+        doubt = "" if finding.gold is None else f"P(gold wrong) {finding.gold_wrong:.3f}, "
+        console.print(
+            f"[bold]{rank}. item {number}{mark}[/]: {doubt}[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
         )
-    return table
+        fields = Table.grid(padding=(0, 2), expand=False)
+        fields.add_column(style="dim", no_wrap=True)
+        fields.add_column(overflow="fold")
+        for name, text in study.inputs[number].items():
+            if text:
+                shown = shortened(name.removeprefix(INPUT_MARK), _LONGEST_NAME)
+                fields.add_row(f"   {escape(shown)}", escape(shortened(text, _LONGEST_INPUT)))
+        if finding.gold is not None:
+            fields.add_row("   gold", escape(shortened(finding.gold, _LONGEST_ANSWER)))
+        best = NONE_OF_THESE if finding.best is None else escape(shortened(finding.best, _LONGEST_ANSWER))
+        fields.add_row("   most probable", f"{best} (P {finding.best_probability:.3f})")
+        fields.add_row("   answers", escape(shortened(tally(finding), _LONGEST_ANSWER)))
+        console.print(fields)
+        console.print()
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _have(n: int, one: str = "has", many: str = "have") -> str:
+    return one if n == 1 else many
 
 
 def _figure(score: Score) -> str:
     sure = f" \\[{score.interval.low:.3f}, {score.interval.high:.3f}]" if score.interval else ""
-    return f"{score.value:.3f}{sure} on {score.n} items"
+    return f"{score.value:.3f}{sure} on {_counted(score.n, 'item')}"

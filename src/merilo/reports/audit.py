@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Final
@@ -13,7 +14,7 @@ from merilo.atomic_write import guarded
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.metrics.score import Score
-from merilo.people.audit.findings import VERDICTS, Finding, GivenAnswer
+from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Finding, GivenAnswer
 from merilo.people.audit.revision import COLUMN
 from merilo.people.audit.study import StudyAudit
 from merilo.responses import INPUT_MARK
@@ -25,68 +26,98 @@ _INPUT: Final = "INPUT:"
 #: How many findings a baseline's summary names; `merilo audit` names all.
 MOST_FINDINGS: Final = 20
 
+#: Golds that are less probably wrong than this are not worth a line on the terminal or in the report.
+LEAST_PROBABLE: Final = 0.05
+
 #: What a verdict says in Russian; in English, `VERDICTS` does.
 VERDICTS_RU: Final = {
-    "gold": "эталонный ответ, вероятно, неверен",
-    "slip": "все прочие ответы — описки",
-    "annotator": "прочие ответы дали разметчики, которые и на других вопросах расходятся с остальными",
-    "disagreement": "расходятся разметчики, которые на других вопросах согласны с остальными: вопрос труден, неоднозначен или содержит ошибку",
+    "gold": "эталонный ответ, вероятно, неверен: прочитайте этот вопрос в первую очередь",
+    "typing_error": "все остальные ответы — опечатки",
+    "annotator": "остальные ответы дали разметчики, которые и на других вопросах расходятся с большинством",
+    "disagreement": "разошлись разметчики, которые на других вопросах отвечают как большинство: вопрос труден, неоднозначен или содержит ошибку",
 }
 
 
 def findings_table(study: StudyAudit) -> pl.DataFrame:
-    """The list as a table, a row an item, the most doubtful first.
+    """The items with an answer against their gold as a table, the most probably wrong gold first.
 
     Args:
         study: the audit.
 
     Returns:
         Columns `rank`, `item`, `id`, `control`, `INPUT:...`, `gold`, `gold_wrong` (probability), `best` (the most probable
-        truth), `best_probability`, `error_chance`, `verdict`, `answers` (counted), `people` (who gave what), `slips`, and
-        `revised_gold`, which is empty for whoever goes through the list. What a spreadsheet would run as a formula
-        stands behind an apostrophe.
+        truth, or `NONE_OF_THESE`), `best_probability`, `error_chance`, `verdict`, `answers` (counted), `people` (who gave
+        what), `typing_errors`, and `revised_gold`, which is empty for whoever goes through the list. Text that a
+        spreadsheet would run as a formula stands behind an apostrophe.
     """
-    rows = []
-    for rank, finding in enumerate(study.audit.findings, start=1):
-        number = study.numbers[finding.item]
-        inputs = study.inputs[number].items()
-        rows.append({
-            "rank": rank,
-            "item": number,
-            "id": study.ids.get(number),
-            "control": number in study.controls,
-            **{f"{_INPUT}{name.removeprefix(INPUT_MARK)}": text for name, text in inputs},
-            "gold": finding.gold,
-            "gold_wrong": _number(finding.gold_wrong),
-            "best": finding.best,
-            "best_probability": _number(finding.best_probability),
-            "error_chance": _number(finding.error_chance),
-            "verdict": finding.verdict,
-            "answers": tally(finding),
-            "people": "; ".join(f"{one.annotator}: {one.answer}" for one in finding.answers),
-            "slips": "; ".join(f"{one.answer}: {one.slip}" for one in finding.answers if one.slip),
-            COLUMN: None,
-        })  # fmt: skip
+    rows = [
+        {**_row(rank, one, study), "gold": one.gold, "gold_wrong": _number(one.gold_wrong), COLUMN: None}
+        for rank, one in enumerate(study.audit.findings, start=1)
+    ]
+    return _table(rows, study, ("gold", pl.String), ("gold_wrong", pl.Float64), last=((COLUMN, pl.String),))
+
+
+def contested_table(study: StudyAudit) -> pl.DataFrame:
+    """The items without gold on which people disagree, the least certain truth first.
+
+    Args:
+        study: the audit.
+
+    Returns:
+        Columns as in `findings_table`, without `gold`, `gold_wrong` and `revised_gold`.
+    """
+    return _table([_row(rank, one, study) for rank, one in enumerate(study.audit.contested, start=1)], study)
+
+
+def _row(rank: int, finding: Finding, study: StudyAudit) -> dict[str, object]:
+    number = study.numbers[finding.item]
+    return {
+        "rank": rank,
+        "item": number,
+        "id": study.ids.get(number),
+        "control": number in study.controls,
+        **{_shown(name): text for name, text in study.inputs[number].items()},
+        "best": finding.best if finding.best is not None else NONE_OF_THESE,
+        "best_probability": _number(finding.best_probability),
+        "error_chance": _number(finding.error_chance),
+        "verdict": finding.verdict,
+        "answers": tally(finding),
+        "people": "; ".join(f"{one.annotator}: {one.answer}" for one in finding.answers),
+        "typing_errors": "; ".join(
+            f"{one.answer}: {one.typing_error}" for one in finding.answers if one.typing_error
+        ),
+    }
+
+
+def _table(
+    rows: list[dict[str, object]],
+    study: StudyAudit,
+    *gold: tuple[str, type[pl.DataType]],
+    last: Iterable[tuple[str, type[pl.DataType]]] = (),
+) -> pl.DataFrame:
     fields = next(iter(study.inputs.values()), {})
     schema: dict[str, type[pl.DataType]] = {
         "rank": pl.Int64,
         "item": pl.Int64,
         "id": pl.String,
         "control": pl.Boolean,
-        **{f"{_INPUT}{name.removeprefix(INPUT_MARK)}": pl.String for name in fields},
-        "gold": pl.String,
-        "gold_wrong": pl.Float64,
+        **{_shown(name): pl.String for name in fields},
+        **dict(gold),
         "best": pl.String,
         "best_probability": pl.Float64,
         "error_chance": pl.Float64,
         "verdict": pl.String,
         "answers": pl.String,
         "people": pl.String,
-        "slips": pl.String,
-        COLUMN: pl.String,
+        "typing_errors": pl.String,
+        **dict(last),
     }
-    table = pl.DataFrame(rows, schema=schema)
-    return guarded(table)
+    return guarded(pl.DataFrame(rows, schema=schema))
+
+
+def _shown(field: str) -> str:
+    """An input field's column: marked, as platforms mark it, so that it is taken for no other column."""
+    return f"{_INPUT}{field.removeprefix(INPUT_MARK)}"
 
 
 def tally(finding: Finding) -> str:
@@ -114,10 +145,11 @@ def audit_summary(
         "items": found.items,
         "golds": found.golds,
         "findings_total": len(found.findings),
+        "contested_total": len(found.contested),
         "expected_wrong_golds": _number(found.expected_wrong),
         "review_first": found.to_review(0.9),
         "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
-        "slips": dict(found.slips),
+        "typing_errors": dict(found.typing_errors),
         "model": {
             "gold_error_rate": _number(model.gold_error_rate),
             "converged": model.converged,
@@ -125,6 +157,7 @@ def audit_summary(
             "log_posterior": _number(model.log_posterior[-1]),
         },
         "findings": [_finding(one, study) for one in found.findings],
+        "contested": [_finding(one, study) for one in found.contested],
         "rescored": None
         if after is None
         else {"revised": revised, "before": _scores(before.scores), "after": _scores(after.scores)},
@@ -133,7 +166,7 @@ def audit_summary(
 
 
 def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Json]:
-    """What a baseline says of its dataset: how many golds are probably wrong, and the first of the list.
+    """What a baseline says about its dataset: how many golds are probably wrong, and the first of the list.
 
     Args:
         study: the audit.
@@ -145,7 +178,7 @@ def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Js
         "expected_wrong_golds": _number(found.expected_wrong),
         "findings_total": len(found.findings),
         "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
-        "slips": dict(found.slips),
+        "typing_errors": dict(found.typing_errors),
         "findings": [_finding(one, study) for one in found.findings[:most]],
     }
 
@@ -162,7 +195,7 @@ class DoubtfulGold:
     ru: str
 
 
-def doubtful_golds(study: StudyAudit, least: float = 0.05) -> list[DoubtfulGold]:
+def doubtful_golds(study: StudyAudit, least: float = LEAST_PROBABLE) -> list[DoubtfulGold]:
     """The items whose gold is wrong with at least this probability, the most probable first.
 
     Args:
@@ -193,6 +226,7 @@ def _finding(finding: Finding, study: StudyAudit) -> dict[str, Json]:
         "gold": finding.gold,
         "gold_wrong": _number(finding.gold_wrong),
         "best": finding.best,
+        "none_of_these": finding.best is None,
         "best_probability": _number(finding.best_probability),
         "error_chance": _number(finding.error_chance),
         "verdict": finding.verdict,
@@ -207,7 +241,7 @@ def _answer(one: GivenAnswer) -> dict[str, Json]:
         "agreement_elsewhere": _number(one.elsewhere),
         "agrees_elsewhere": one.agrees_elsewhere,
         "accuracy": _number(one.accuracy),
-        "slip": one.slip,
+        "typing_error": one.typing_error,
     }
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from merilo.people.audit.findings import audit
 from merilo.people.audit.gold_model import (
+    GUESSING,
     LURE,
     NODES,
     _cells,
@@ -45,7 +46,7 @@ def test_the_posterior_is_bayes_rule_summed_over_truths_lures_and_difficulties(
     golds = np.array(gold, np.int32)
     now = _Parameters(np.array(ability), error_rate=error)
     cells = _cells(votes, golds, options)
-    joint, _ = _expect(votes, cells, now, options)
+    joint, _ = _expect(votes, cells, now)
     truth = joint.sum(axis=1)
     for item in range(3):
         answers = [(person, label) for i, person, label in rows if i == item]
@@ -57,7 +58,8 @@ def test_the_posterior_is_bayes_rule_summed_over_truths_lures_and_difficulties(
             prior = (1 - error if t == gold[item] else error / (options - 1)) if known else 1 / options
             chance = prior * now.difficulty[node] / (options - 1)
             for person, label in answers:
-                right = 1 / (1 + np.exp(b - ability[person]))
+                floor = GUESSING / options
+                right = floor + (1 - floor) / (1 + np.exp(b - ability[person]))
                 even = (1 - LURE) / (options - 1)
                 chance *= right if label == t else (1 - right) * (even + LURE * (label == d))
             probability[t] += chance
@@ -189,12 +191,15 @@ def test_a_gold_that_all_deny_is_a_dataset_error_and_comes_first() -> None:
     assert found.to_review(0.9) == 1
 
 
-def test_one_answer_off_by_one_digit_is_a_slip_and_not_an_error_of_the_dataset() -> None:
+def test_one_answer_off_by_one_digit_is_a_typing_error_and_not_an_error_of_the_dataset() -> None:
     rows, gold = ten_people({3: ["1111", "1181", "1111", "1111", "11110"]})
     (finding,) = audited(rows, gold).findings
-    assert finding.verdict == "slip"
+    assert finding.verdict == "typing_error"
     assert finding.gold_wrong < 0.05
-    assert sorted(answer.slip for answer in finding.answers if answer.slip) == ["one_digit", "power_of_ten"]
+    assert sorted(answer.typing_error for answer in finding.answers if answer.typing_error) == [
+        "one_digit",
+        "power_of_ten",
+    ]
 
 
 def test_who_disagrees_everywhere_is_the_annotators_error() -> None:
@@ -217,4 +222,71 @@ def test_letters_of_a_choice_are_never_each_others_typos() -> None:
     rows = [(item, person, 0) for item in range(10) for person in range(5)]
     rows[0], rows[1] = (0, 0, 1), (0, 1, 2)
     found = audit(votes_of(rows, 10, 5, 3), np.zeros(10, np.int32), [str(p) for p in range(5)], labels)
-    assert [answer.slip for answer in found.findings[0].answers] == [None, None, None, None, "case"]
+    assert [answer.typing_error for answer in found.findings[0].answers] == [None, None, None, None, "case"]
+
+
+def controls_of_three_labels() -> tuple[Votes, np.ndarray]:
+    """Thirty controls that forty-two people answer; the first gets 34 "1" and 8 "3" with gold "3", the second 7 of 41 for its
+    gold, on the third nobody gives the gold and the others are split, and on two nobody gives the gold."""
+    rng = np.random.default_rng(4)
+    truth = rng.integers(3, size=30)
+    told = {0: [34, 0, 8], 1: [34, 0, 7], 2: [22, 20, 0], 3: [41, 1, 0], 4: [3, 38, 0]}
+    rows = []
+    for item in range(30):
+        if item in told:
+            answers = np.repeat(np.arange(3), told[item])
+        else:
+            answers = np.where(rng.random(42) < 0.7, truth[item], rng.integers(3, size=42))
+        rows += [(item, person, int(label)) for person, label in enumerate(rng.permutation(answers))]
+    gold = truth.astype(np.int32)
+    gold[:5] = 2
+    return votes_of(rows, 30, 42, 3), gold
+
+
+def test_the_suggested_truth_is_an_answer_that_was_given() -> None:
+    votes, gold = controls_of_three_labels()
+    found = audit(votes, gold, [f"p{person}" for person in range(42)], ["1", "2", "3"])
+    best = {one.item: one.best for one in found.findings}
+    assert (best[0], best[1], best[3], best[4]) == ("1", "1", "1", "2")
+    given = {one.item: {answer.answer for answer in one.answers} | {one.gold} for one in found.findings}
+    assert all(best[item] in given[item] for item in best)
+
+
+def test_more_answers_against_the_gold_rank_higher() -> None:
+    votes, gold = controls_of_three_labels()
+    found = audit(votes, gold, [f"p{person}" for person in range(42)], ["1", "2", "3"])
+    ranked = [one.item for one in found.findings]
+    assert set(ranked[:5]) == {0, 1, 2, 3, 4}
+    assert max(map(ranked.index, (3, 4))) < min(map(ranked.index, (0, 1)))
+    assert ranked.index(1) < ranked.index(0)  # 7 of 41 before 8 of 42
+
+
+@pytest.mark.parametrize("people", [40, 400, 2000])
+def test_the_ranking_still_tells_apart_probabilities_that_round_to_one(people: int) -> None:
+    rows = [(item, person, 0) for item in range(20) for person in range(people)]
+    for item, share in ((3, 0.1), (7, 0.0), (11, 0.05)):
+        for person in range(round(share * people)):
+            rows[item * people + person] = (item, person, 1)
+    gold = np.zeros(20, np.int32)
+    gold[[3, 7, 11]] = 1
+    names = [f"p{person}" for person in range(people)]
+    found = audit(votes_of(rows, 20, people, 3), gold, names, ["1", "2", "3"])
+    assert [one.item for one in found.findings] == [7, 11, 3]
+
+
+def test_a_gold_that_is_probably_wrong_is_not_suggested_as_the_truth() -> None:
+    rows, gold = ten_people({7: ["88", "314", "9", "27", "4"]})
+    found = audited(rows, ["77777" if item < 20 else right for item, right in enumerate(gold)])
+    (finding,) = (one for one in found.findings if one.item == 7)
+    assert finding.verdict == "gold"
+    assert finding.best in {"88", "314", "9", "27", "4", None}
+
+
+def test_none_of_these_is_said_where_it_is_more_probable_than_all_answers_together() -> None:
+    # Twelve people who never give anybody else's answer: typed at random. On the last item they all agree.
+    rows = [(item, person, item * 12 + person) for item in range(40) for person in range(12)]
+    rows += [(40, person, 480) for person in range(12)]
+    model = fit_gold_model(votes_of(rows, 41, 12, 481), np.full(41, -1, np.int32))
+    assert (model.best[:40] == -1).all()
+    assert (model.best_probability[:40] > 0.5).all()
+    assert model.best[40] == 480

@@ -1,1 +1,1 @@
-"""The quality of the dataset: which golds are probably wrong, and which wrong answers are slips of the hand."""
+"""The quality of the dataset: which golds are probably wrong, and which wrong answers are typing errors."""

@@ -1,4 +1,4 @@
-"""The list of items to look at: which answers speak against the gold, who gave them, and what they most likely mean."""
+"""The items whose gold may be wrong: which answers contradict it, who gave them, and what they most likely mean."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from merilo.people.audit.gold_model import GoldModel, fit_gold_model
-from merilo.people.audit.typos import slip
+from merilo.people.audit.typos import typing_error
 from merilo.people.quality.peers import sharing
 from merilo.people.quality.work import FloatArray, Work, work_of
 from merilo.people.votes import IntArray, Votes
 
-Verdict: TypeAlias = Literal["gold", "slip", "annotator", "disagreement"]
+Verdict: TypeAlias = Literal["gold", "typing_error", "annotator", "disagreement"]
 
 #: What a verdict says.
 VERDICTS: Final[Mapping[str, str]] = {
-    "gold": "the gold is probably wrong",
-    "slip": "every other answer is the right one, mistyped",
-    "annotator": "every other answer comes from people who disagree with the others elsewhere too",
-    "disagreement": "people who agree with the others elsewhere disagree here: the item is hard, ambiguous or wrong",
+    "gold": "the gold is probably wrong: read this item first",
+    "typing_error": "every other answer is a typing error",
+    "annotator": "every other answer comes from annotators who disagree with the others on other items too",
+    "disagreement": "annotators who agree with the others on other items disagree here: the item is hard, ambiguous or wrong",
 }
 
-#: Slips that make sense where the answer is a choice among few labels: one option is never another one mistyped.
+#: What is said where the truth is more probably none of the answers given.
+NONE_OF_THESE: Final = "none of these"
+
+#: Typing errors that can occur where the answer is a choice among few labels: one label is never another one mistyped.
 _OF_CHOICES: Final = frozenset({"notation", "case", "layout", "alphabet"})
 
-#: A person agrees with the others elsewhere who reaches nine tenths of what those people reach on the same items, on
-#: three items or more.
+#: An annotator agrees with the others elsewhere if their agreement is at least 0.9 of what the others reach on the same
+#: items, on three items or more.
 SHARE_OF_EXPECTED, FEWEST_ITEMS = 0.9, 3
 
 PROBABLY = 0.5
@@ -45,7 +48,8 @@ class GivenAnswer:
         elsewhere: the person's agreement with the others on all other items, NaN when there are none.
         agrees_elsewhere: whether that is as good as the others' there; `None` with fewer than three other items.
         accuracy: the chance, by the model, that the person answers an ordinary item right.
-        slip: the slip that makes this answer out of the most probable truth, a key of `SLIPS`.
+        typing_error: the kind of typing error that makes this answer out of the most probable truth, a key of
+            `TYPING_ERRORS`; `None` where it is no typing error.
     """
 
     annotator: str
@@ -53,19 +57,21 @@ class GivenAnswer:
     elsewhere: float
     agrees_elsewhere: bool | None
     accuracy: float
-    slip: str | None
+    typing_error: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One item on which not all answers are one with the gold.
+    """One item on which an answer differs from the gold or, without gold, from the most probable truth.
 
     Attributes:
         item: the item's place, 0-based, in the order of the codes.
         gold: the gold; `None` where it is not known.
         gold_wrong: the probability that it is wrong, NaN without gold.
-        best: the most probable truth; `None` where that is a label nobody gave.
-        best_probability: its probability.
+        log_odds: the natural logarithm of its odds, by which findings are ranked; NaN without gold.
+        best: the most probable truth: the gold, unless that is probably wrong, else one of the answers given; `None` where it
+            is more probable that the truth is none of these than that it is one of them.
+        best_probability: its probability, or that of "none of these".
         error_chance: the chance that a person of ordinary ability answers this item wrong.
         verdict: what the answers most likely mean, a key of `VERDICTS`.
         answers: all answers, the most given first.
@@ -74,6 +80,7 @@ class Finding:
     item: int
     gold: str | None
     gold_wrong: float
+    log_odds: float
     best: str | None
     best_probability: float
     error_chance: float
@@ -81,9 +88,9 @@ class Finding:
     answers: tuple[GivenAnswer, ...]
 
     @property
-    def doubt(self) -> float:
-        """What the list is ranked by: the probability that the gold, or else the most probable truth, is wrong."""
-        return 1.0 - self.best_probability if np.isnan(self.gold_wrong) else self.gold_wrong
+    def votes_for_gold(self) -> int:
+        """How many answers equal the gold."""
+        return sum(one.answer == self.gold for one in self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +98,30 @@ class Audit:
     """What the answers say about the dataset.
 
     Attributes:
-        findings: items with an answer against the gold (or, without gold, against another answer), the most doubtful
-            first.
+        findings: items with a gold and an answer that differs from it, the most probably wrong gold first.
+        contested: items without gold on which answers differ, the least certain truth first.
         items: how many items were looked at.
         golds: how many of them have a gold.
         expected_wrong: the expected number of wrong golds, the sum of their probabilities.
-        slips: kinds of slip -> how many answers.
+        typing_errors: kinds of typing error -> how many answers.
         model: the fitted model.
     """
 
     findings: tuple[Finding, ...]
+    contested: tuple[Finding, ...]
     items: int
     golds: int
     expected_wrong: float
-    slips: Mapping[str, int]
+    typing_errors: Mapping[str, int]
     model: GoldModel
 
     def to_review(self, share: float = 0.9) -> int:
-        """How many findings, from the first on, hold this share of the wrong golds that are to be expected.
+        """How many findings, from the first on, hold this share of the expected number of wrong golds.
 
         Args:
             share: 0 to 1.
         """
-        held = np.cumsum([0.0 if np.isnan(one.gold_wrong) else one.gold_wrong for one in self.findings])
+        held = np.cumsum([one.gold_wrong for one in self.findings])
         wanted = share * self.expected_wrong
         return 0 if wanted <= 0 else min(len(held), int(np.searchsorted(held, wanted - 1e-9)) + 1)
 
@@ -126,15 +134,15 @@ def audit(
     *,
     choice: bool | None = None,
 ) -> Audit:
-    """Find the items whose gold is probably wrong, and tell human slips from errors of the dataset.
+    """Find the items whose gold is probably wrong, and tell typing errors from errors of the dataset.
 
     Args:
         votes: the answers, controls' among them; of several answers of one person to one item the first counts.
         gold: shape (items,), codes of the golds, -1 where unknown.
         annotators: shape (annotators,), the ids behind the codes.
         labels: shape (labels,), the labels behind the codes.
-        choice: whether answers are a choice among few labels, where slips of digits and letters mean nothing; told by the
-            number of labels when not given (up to five).
+        choice: whether answers are a choice among few labels, of which none is another one mistyped; decided by the number of
+            labels (up to five) when not given.
 
     Returns:
         The audit.
@@ -149,14 +157,15 @@ def audit(
     for item, answers in enumerate(given):
         best, known = int(model.best[item]), int(gold[item])
         truth = labels[known] if known >= 0 else (labels[best] if best >= 0 else None)
-        wrong = float(model.gold_wrong[item])
-        if not answers or all(one.answer == truth for one in answers):
+        if not answers or all(one.answer == (truth or answers[0].answer) for one in answers):
             continue
+        wrong = float(model.gold_wrong[item])
         findings.append(
             Finding(
                 item=item,
                 gold=labels[known] if known >= 0 else None,
                 gold_wrong=wrong,
+                log_odds=float(model.log_odds[item]),
                 best=labels[best] if best >= 0 else None,
                 best_probability=float(model.best_probability[item]),
                 error_chance=float(model.error_chance[item]),
@@ -164,14 +173,18 @@ def audit(
                 answers=answers,
             )
         )
-    findings.sort(key=lambda one: (-one.doubt, one.item))
-    slips = Counter(one.slip for finding in findings for one in finding.answers if one.slip)
+    suspects = [one for one in findings if one.gold is not None]
+    suspects.sort(key=lambda one: (-one.log_odds, one.votes_for_gold / len(one.answers), one.item))
+    contested = [one for one in findings if one.gold is None]
+    contested.sort(key=lambda one: (one.best_probability if one.best is not None else 0.0, one.item))
+    kinds = Counter(one.typing_error for finding in findings for one in finding.answers if one.typing_error)
     return Audit(
-        tuple(findings),
+        tuple(suspects),
+        tuple(contested),
         votes.items,
         int((gold >= 0).sum()),
         float(np.nansum(model.gold_wrong)),
-        dict(slips.most_common()),
+        dict(kinds.most_common()),
         model,
     )
 
@@ -204,7 +217,7 @@ def _given_answers(
         item, person, label = int(votes.item[row]), int(votes.annotator[row]), int(votes.label[row])
         doubted = gold[item] < 0 or model.gold_wrong[item] >= PROBABLY
         truth = int(model.best[item] if doubted else gold[item])
-        kind = slip(labels[label], labels[truth]) if truth >= 0 else None
+        kind = typing_error(labels[label], labels[truth]) if truth >= 0 and truth != label else None
         result[item].append(
             GivenAnswer(
                 annotators[person],
@@ -244,9 +257,9 @@ def _verdict(answers: Sequence[GivenAnswer], truth: str | None, gold_wrong: floa
     if gold_wrong >= PROBABLY:
         return "gold"
     others = [one for one in answers if one.answer != truth]
-    if all(one.slip for one in others):
-        return "slip"
-    # Who has too few other answers to be judged is not accused.
-    if all(one.slip or one.agrees_elsewhere is False for one in others):
+    if all(one.typing_error for one in others):
+        return "typing_error"
+    # An annotator with too few other answers to be judged is not accused.
+    if all(one.typing_error or one.agrees_elsewhere is False for one in others):
         return "annotator"
     return "disagreement"

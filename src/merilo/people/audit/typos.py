@@ -1,7 +1,8 @@
-"""Human slips: a wrong answer that is the right one, mistyped.
+"""Typing errors: a wrong answer that is the right one, mistyped.
 
-The guide to human baselines separates the two: an answer that is off by a power of ten or in one digit says that a
-person miscounted or mistyped, not that the dataset is bad.
+An answer that differs from the right one by a power of ten or in one digit says that a person mistyped it, not that the
+dataset is wrong. This holds for typed numbers of several digits: a count from 0 to 9 that is off by one is a miscount, not
+a typing error.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final
 
-#: The kinds of slip, from the surest to the least sure, and what each says.
-SLIPS: Final[Mapping[str, str]] = {
+#: The kinds of typing error, from the surest to the least sure, and what each says.
+TYPING_ERRORS: Final[Mapping[str, str]] = {
     "notation": "the same, written another way",
     "case": "the same in another case",
     "alphabet": "letters of another alphabet that look alike",
     "layout": "typed in the other keyboard layout",
-    "sign": "the sign is lost",
+    "sign": "the sign is missing or added",
     "power_of_ten": "too large or too small by a factor of ten, a hundred ...",
     "swapped_digits": "two neighbouring digits are swapped",
     "off_by_one": "off by one",
     "off_by_ten": "off by 10, 100, 1000 ...",
-    "one_digit": "one digit is another",
-    "digit_count": "one digit is missing or one too many",
-    "typo": "one letter is wrong, missing, too many, or two are swapped",
+    "one_digit": "one digit is wrong",
+    "digit_count": "one digit is missing or added",
+    "one_letter": "one letter is wrong, missing or added, or two letters are swapped",
 }
 
 _QWERTY: Final = "`qwertyuiop[]asdfghjkl;'zxcvbnm,.~QWERTYUIOP{}ASDFGHJKL:\"ZXCVBNM<>"
@@ -41,24 +42,31 @@ _LONGEST_NUMBER: Final = 25
 
 _NUMBER: Final = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)")
 
-#: Shorter texts are within one edit of everything: "A" of "B" is a choice, not a typo.
-SHORTEST_TYPO: Final = 4
+#: Shorter texts are within one edit of everything: "A" for "B" is another choice, not a typing error.
+SHORTEST_TEXT: Final = 4
+
+#: Numbers of fewer digits are as often chosen or counted as typed: 4 for 5 is another answer.
+FEWEST_DIGITS: Final = 2
 
 
-def slip(answer: str, right: str) -> str | None:
-    """The kind of slip that makes `answer` out of `right`, if one does.
+def typing_error(answer: str, right: str) -> str | None:
+    """The kind of typing error that makes `answer` out of `right`, if one does.
+
+    Errors in digits are looked for only where the right answer has at least `FEWEST_DIGITS` digits.
 
     Args:
         answer: what was answered.
         right: what should have been.
 
     Returns:
-        A key of `SLIPS`, the surest that applies; `None` when the answers are equal, or no slip explains the one by the
-        other.
+        A key of `TYPING_ERRORS`, the surest that applies; `None` when the answers are equal, or no typing error explains
+        the answer.
 
     Example:
-        >>> slip("1324", "1234"), slip("120", "12"), slip("ф", "a"), slip("Кит", "Кот")
+        >>> typing_error("1324", "1234"), typing_error("120", "12"), typing_error("ф", "a"), typing_error("Кит", "Кот")
         ('swapped_digits', 'power_of_ten', 'layout', None)
+        >>> typing_error("4", "5") is None
+        True
     """
     if answer == right:
         return None
@@ -101,8 +109,9 @@ def within_one_edit(one: str, two: str) -> bool:
     return len(one) == len(two) == 2 and one == two[::-1]
 
 
-def _of_numbers(one: Decimal, two: Decimal) -> str | None:
-    return next((kind for kind, holds in _NUMBER_SLIPS.items() if holds(one, two)), None)
+def _of_numbers(answer: Decimal, right: Decimal) -> str | None:
+    kinds = _OF_NUMBERS if sum(map(str.isdigit, _digits(right))) >= FEWEST_DIGITS else _OF_DIGITS
+    return next((kind for kind, holds in kinds.items() if holds(answer, right)), None)
 
 
 def _digits(value: Decimal) -> str:
@@ -123,7 +132,7 @@ def _swapped(one: Decimal, two: Decimal) -> bool:
 
 
 def _one_digit(one: Decimal, two: Decimal) -> bool:
-    """One digit is another; numbers of a single digit are too short to tell a slip from another answer."""
+    """One digit is another; in numbers of a single digit that is just another answer."""
     left, right = _digits(one), _digits(two)
     if (one < 0) != (two < 0) or len(left) != len(right) or len(left) < 2:
         return False
@@ -143,10 +152,15 @@ def _is_power_of_ten(value: Decimal) -> bool:
     return value.normalize().as_tuple().digits == (1,) and abs(value) != 1
 
 
-#: In the order in which they are tried.
-_NUMBER_SLIPS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
+#: Errors in a number of any length, in the order in which they are tried.
+_OF_DIGITS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
     "notation": lambda one, two: one == two,
     "sign": lambda one, two: one == -two,
+}
+
+#: Errors in a number of several digits, in the same order.
+_OF_NUMBERS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
+    **_OF_DIGITS,
     "power_of_ten": lambda one, two: one * two > 0 and _is_power_of_ten(one / two),
     "swapped_digits": _swapped,
     "off_by_one": lambda one, two: abs(one - two) == 1,
@@ -168,8 +182,8 @@ def _of_texts(answer: str, right: str) -> str | None:
     folded_answer, folded_right = answer.strip().casefold(), right.strip().casefold()
     if folded_right in {folded_answer.translate(_TO_JCUKEN), folded_answer.translate(_TO_QWERTY)}:
         return "layout"
-    if min(len(one), len(two)) >= SHORTEST_TYPO and within_one_edit(one, two):
-        return "typo"
+    if min(len(one), len(two)) >= SHORTEST_TEXT and within_one_edit(one, two):
+        return "one_letter"
     return None
 
 
