@@ -63,10 +63,11 @@ def _name_values(command: Any) -> None:  # noqa: ANN401 - Typer's classes are pr
                 parameter.help = f"{parameter.help or ''} One of: {', '.join(get_args(kind))}.".strip()
                 parameter.metavar = "NAME"
             else:
-                parameter.metavar = _VALUES.get(kind)
+                folder = kind is Path and "folder" in (parameter.help or "")
+                parameter.metavar = "FOLDER" if folder else _VALUES.get(kind)
 
 
-def _nothing(_: object) -> None:
+def _nothing(*_: object, **__: object) -> None:
     return None
 
 

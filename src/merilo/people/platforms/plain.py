@@ -166,7 +166,7 @@ def _json_lines(path: Path, progress: Progress | None) -> Table:
 #: Parts of names that columns often have, for tables whose names are not the usual ones.
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "annotator": (
-        "worker", "annotator", "user", "respondent", "participant", "rater", "assessor", "person", "разметчик",
+        "worker", "turker", "annotator", "user", "respondent", "participant", "rater", "assessor", "person", "разметчик",
         "исполнитель",
     ),
     "answer": ("answer", "label", "response", "verdict", "choice", "rating", "ответ", "метка"),
