@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import select
 import shlex
 import shutil
@@ -336,6 +337,32 @@ def test_people_that_cannot_be_told_apart_are_one_sentence(tmp_path, data, rows,
     done = score(write_lines(tmp_path / "c.jsonl", *rows), data)
     assert done.status == 1
     assert sentence in done.complaint
+
+
+def test_the_documented_lines_make_completions_of_a_crowd_export(tmp_path, data, monkeypatch):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "code.md").read_text(encoding="utf-8")
+    (lines,) = (
+        text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "people.jsonl" in text
+    )
+    export = [
+        "INPUT:id\tOUTPUT:code\tGOLDEN:code\tASSIGNMENT:worker_id",
+        '1\t"    y = 2 * x\n    return y"\t\tAnna',
+        "2\t    return x\t\tAnna",
+        "\t\t\t",
+        "1\t\t\tBoris",
+        "2\t    return x + x\t\tBoris",
+        "2\t    return x\t\tBoris",  # a second answer of the same person
+        "1\tcontrol\tcontrol\tVera",
+    ]
+    (tmp_path / "assignments.tsv").write_text("\n".join(export) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(lines, {})
+    done = score(tmp_path / "people.jsonl", data, "--partial", "--json", "-")
+    people = done.json["annotators"]["people"]
+    assert [(one["annotator"], one["problems"], one["solved"]) for one in people] == [
+        ("Anna", 2, 1),
+        ("Boris", 2, 1),
+    ]
 
 
 def test_closed_problems_are_run_for_their_outputs_alone(tmp_path):
