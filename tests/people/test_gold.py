@@ -1,14 +1,16 @@
 """Right answers from tables and split files, joined to what people were shown."""
 
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
 import pytest
 from gold_files import entry, golds, pool, split, table
 
-from merilo.datasets import dataset
+from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError
+from merilo.items import read_split
 from merilo.metrics.scoring import score
 from merilo.people.gold import read_gold, records
 from merilo.people.normalisation import classes, normalise_gold
@@ -89,6 +91,23 @@ def test_several_right_answers_in_a_list_become_one_text(tmp_path: Path) -> None
     assert read_gold(path, pool(question=["q"]), form=multiq).items[1].outputs == "1932;в 1932 году"
     with pytest.raises(InputError, match="row 1, outputs: is a list where one right answer is expected"):
         read_gold(path, pool(question=["q"]))
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_pool_of_every_dataset_gets_its_items_from_the_split_file(name: str) -> None:
+    """The pool shows the inputs with white space folded, in another order and without instructions."""
+    path = Path(str(files("merilo.datasets") / "examples" / f"{name}.json"))
+    items = list(reversed(read_split(path).items))
+    shown = [item.inputs if isinstance(item.inputs, dict) else {"shown": item.inputs} for item in items]
+    fields = list(dict.fromkeys(field for inputs in shown for field in inputs))
+    texts = {field: [" ".join(str(inputs.get(field, "")).split()) for inputs in shown] for field in fields}
+    if name == "ruethics":  # one text is asked about three times, and only this tells the questions apart
+        texts["question"] = [str(item.meta["question"]) for item in items]
+    labels = sorted({str(item.outputs) for item in items})
+    gold = read_gold(path, pool(**texts), answer="answer", labels=labels, form=dataset(name).answer)
+    assert gold.without_gold == ()
+    assert gold.warnings == ()
+    assert [gold.items[number] for number in range(1, len(items) + 1)] == items
 
 
 # Items of a table

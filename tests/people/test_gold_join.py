@@ -111,6 +111,22 @@ def test_a_field_of_meta_that_the_pool_shows_tells_rows_apart(tmp_path: Path) ->
     assert (golds(gold), gold.warnings) == (["1", "0"], ())
 
 
+def test_a_question_that_a_dialogue_repeats_is_known_by_its_turn(tmp_path: Path) -> None:
+    """The right answer to a repeated question changes with what was said in between."""
+    asked = ["What is your name?", "Will you be Igor?", "What is your name?"]
+    turns = [
+        {
+            "inputs": {"question": text, "choice1": "Ignat"},
+            "outputs": right,
+            "meta": {"dialog_id": 0, "question_id": n},
+        }
+        for n, (text, right) in enumerate(zip(asked, "122", strict=True))
+    ]
+    gold = read_gold(split(tmp_path / "t.json", turns), pool(turn=["1", "2", "3"], question=asked))
+    assert (golds(gold), gold.warnings) == (["1", "2", "2"], ())
+    assert [item.id for item in gold.items.values()] == ["0/0", "0/1", "0/2"]
+
+
 def test_two_answers_to_one_item_are_refused_with_both_rows(tmp_path: Path) -> None:
     path = table(tmp_path / "g.csv", "question,gold\nq1,A\nq2,A\nq1,B\n")
     with pytest.raises(DataError, match=r"row 4: gives 'q1' the answer 'B' where row 2 gives 'A'"):

@@ -70,3 +70,12 @@ def test_the_column_of_the_right_answers_stands_in_the_json(tmp_path: Path) -> N
     assert outcome.json["gold"]["column"] == "gold"
     assert outcome.json["metrics"]["acc"]["value"] == 1.0
     assert "taken from the column 'gold' and not from 'answer'" in outcome.err
+
+
+def test_the_terminal_says_where_the_right_answers_come_from(tmp_path: Path) -> None:
+    rows = [row(f"q{n}", "A", f"w{person}") for n in range(3) for person in range(3)]
+    path = written(tmp_path / "pool.tsv", toloka(rows))
+    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,A\n")
+    shown = merilo("baseline", path, "--gold", gold).out
+    assert "2 of 3 items, from column 'gold' of gold.csv" in shown
+    assert "no gold answers, so no accuracy: add --gold FILE" in merilo("baseline", path).out

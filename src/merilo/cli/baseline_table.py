@@ -44,7 +44,13 @@ def show(baseline: Baseline, out: Path | None) -> None:
     table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
     table.add_column(style="bold")
     table.add_column()
-    for name, value in (*_estimates(baseline), *_people(baseline), *_items(baseline), *_money(baseline)):
+    for name, value in (
+        *_estimates(baseline),
+        *_gold(baseline),
+        *_people(baseline),
+        *_items(baseline),
+        *_money(baseline),
+    ):
         table.add_row(name, value)
     colour = "green" if baseline.status == "accepted" else "red"
     table.add_row("status", f"[{colour}]{baseline.status}[/{colour}]")
@@ -54,9 +60,17 @@ def show(baseline: Baseline, out: Path | None) -> None:
 
 
 def _estimates(baseline: Baseline) -> list[tuple[str, str]]:
-    if baseline.gold is None:
-        return [("no metric", "there are no gold answers: add --gold FILE")]
     return lines(baseline.estimates)
+
+
+def _gold(baseline: Baseline) -> list[tuple[str, str]]:
+    """Where the right answers come from."""
+    gold = baseline.gold
+    if gold is None:
+        return [("gold", "no gold answers, so no accuracy: add --gold FILE")]
+    total = gold.answers.height + len(gold.without_gold) + len(gold.unsolved)
+    source = f"column '{gold.column}' of {Path(gold.source).name}" if gold.column else gold.source
+    return [("gold", escape(f"{gold.answers.height} of {total} items, from {source}"))]
 
 
 def _people(baseline: Baseline) -> list[tuple[str, str]]:

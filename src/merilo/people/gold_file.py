@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,7 +40,8 @@ class GoldFile:
     Attributes:
         path: the file.
         table: a row an item: `row` (its number, or its line in JSONL) and text columns, white space folded. In a split
-            file the keys of `inputs` are columns, and those of `meta` are columns called `meta.<key>`.
+            file the keys of `inputs` are columns, and those of `meta` are columns called `meta.<key>`; `meta.turn` is the
+            place in a dialogue, from 1.
         entries: the JSON objects, one for each row of `table`; empty for CSV and TSV.
         inputs: the columns that are the keys of `inputs`, or `inputs` itself where it is a text; empty for a table.
         criteria: the keys of `outputs` where these are dictionaries; their columns are called `outputs.<key>`.
@@ -124,11 +126,23 @@ def _json_file(path: Path) -> GoldFile:
         columns, inputs, criteria = _columns(entries)
         if not columns:
             raise InputError("holds no records", file=path)
+        if "meta.dialog_id" in columns:
+            columns.setdefault("meta.turn", _turns(columns["meta.dialog_id"]))
         data = pl.DataFrame({name: pl.Series(texts, dtype=pl.String) for name, texts in columns.items()})
     rows = pl.Series("row", [row for row, _ in found], dtype=pl.UInt32)
     table, headers = _as_table(data, rows)
     of_inputs = tuple(name for name in table.columns[1:] if headers.get(name, name) in inputs)
     return GoldFile(path, table, entries, of_inputs, criteria, headers)
+
+
+def _turns(dialogues: Sequence[str | None]) -> list[str | None]:
+    """The place of each item in its dialogue, from 1, as a pool of whole dialogues shows it."""
+    places: Counter[str | None] = Counter()
+    found: list[str | None] = []
+    for dialogue in dialogues:
+        places[dialogue] += 1
+        found.append(None if dialogue is None else str(places[dialogue]))
+    return found
 
 
 @contextmanager

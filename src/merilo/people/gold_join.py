@@ -125,10 +125,12 @@ def _refuse_shared_row(file: GoldFile, asked: pl.DataFrame, items: pl.DataFrame,
         return
     two = shared.filter(pl.col(KEY) == shared[KEY][0])[:2]
     differing = [name for name in input_fields(items) if name != KEY and two[name].n_unique() > 1]
+    lacking = [name for name in differing if not by_name([name], file.columns)]
+    difference = f"{listed(lacking)}, which the file lacks" if lacking else listed(differing)
     row = asked.filter(pl.col(KEY) == two[KEY][0])["row"][0]
     raise DataError(
         f"is the right answer of several items of the pool (items {two['item'][0]} and {two['item'][1]}): they have the "
-        f"same {listed(key.fields)} and differ in {listed(differing)}, which the file lacks",
+        f"same {listed(key.fields)} and differ in {difference}",
         file=file.path,
         row=row,
     )
