@@ -98,14 +98,16 @@ def read_gold_file(path: Path, encoding: str | None = None) -> GoldFile:
 
 def _as_table(data: pl.DataFrame, rows: pl.Series) -> tuple[pl.DataFrame, dict[str, str]]:
     """The columns under their bare names, white space folded, behind the rows' numbers; and the names that changed."""
-    # INPUT:text and OUTPUT:text may stand side by side: only the first keeps the bare name.
-    seen: set[str] = set()
-    kept = {}
+    # INPUT:text and OUTPUT:text may stand side by side, and beside text: only one of them has the bare name.
+    taken, kept = {"row", *(name for name in data.columns if bare(name) == name)}, {}
     for name in data.columns:
-        short = bare(name)
-        free = name if short in seen else short
-        kept[name] = f"{INPUT_MARK}{free}" if free == "row" else free
-        seen.add(short)
+        free = bare(name)
+        if free == "row" or (free != name and free in taken):
+            free = f"{INPUT_MARK}row" if free == "row" else name
+            while free in taken:
+                free = f"{INPUT_MARK}{free}"
+        taken.add(free)
+        kept[name] = free
     folded = pl.all().str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
     table = rows.to_frame().hstack(data.rename(kept).with_columns(folded))
     return table, {new: name for name, new in kept.items() if new != name}
