@@ -76,7 +76,9 @@ def test_the_metrics_of_people_are_those_of_anybodys_answers(name: str, tmp_path
             assert people[metric]["value"] == pytest.approx(found["value"], abs=1e-6)
             assert people[metric]["ci95"] == (found["ci95"] and pytest.approx(found["ci95"], abs=1e-6))
     declared = dataset(name)
-    assert list(people)[: len(declared.metrics)] == list(declared.metrics) or declared.answer.kind == "criteria"
+    assert (
+        list(people)[: len(declared.metrics)] == list(declared.metrics) or declared.answer.kind == "criteria"
+    )
 
 
 @pytest.mark.parametrize("name", SCORED)
@@ -85,7 +87,9 @@ def test_every_metric_has_an_interval_over_items_and_annotators(name: str, tmp_p
     data = tmp_path / "gold.json"
     write_splits(data, [Split("test", items)])
     words = export(tmp_path / "export.csv", items, answers_of(name, items, random.Random(name)))
-    outcome = merilo("baseline", tmp_path / "export.csv", "--dataset", name, "--gold", data, *words, "--json", "-")
+    outcome = merilo(
+        "baseline", tmp_path / "export.csv", "--dataset", name, "--gold", data, *words, "--json", "-"
+    )
     for metric, found in outcome.json["metrics"].items():
         low, high = found["ci95_items_and_annotators"]
         assert low <= found["value"] <= high, metric

@@ -122,9 +122,9 @@ def by_hand(answers: list[str], gold: str, size: int) -> float:
 
 def test_committees_of_many_answers_are_drawn_and_come_near_those_gone_through() -> None:
     answers = ["A"] * 9 + ["B"] * 6 + ["C"] * 5
-    drawn = committee_score(answers, "A", 5, np.random.default_rng(0))
+    drawn = committee_score(answers, [answer == "A" for answer in answers], 5, np.random.default_rng(0))
     assert drawn == pytest.approx(by_hand(answers, "A", 5), abs=0.06)
-    assert committee_score(["B"] * 30, "A", 5, np.random.default_rng(0)) == 0
+    assert committee_score(["B"] * 30, [0.0] * 30, 5, np.random.default_rng(0)) == 0
 
 
 def test_too_few_answers_make_no_majority_and_it_is_said(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from merilo.errors import DataError, InputError
 from merilo.files import listed, read_parquet
 from merilo.items import Item, read_split
 from merilo.metrics.plain_dataset import PlainDataset, read_declaration_json
-from merilo.people.decision import Aggregator, Resolve
+from merilo.people.decision import Aggregator, Resolve, votes_needed
 from merilo.people.gold import read_gold, records
 from merilo.people.labels import unify
 from merilo.people.normalisation import canonical, rules_of
@@ -60,7 +60,8 @@ class Crowd:
         votes: the answers that counted; items are coded by their place in `names`.
         labels: the labels by code.
         annotators: the annotators' ids by code.
-        weight: shape (n,), what each answer weighs where labels tie; `None` where a majority of `settings.min_votes` decides.
+        weight: shape (n,), what each answer weighs where labels tie; `None` where a majority decides.
+        needed: shape (items,), how many equal votes make a majority.
         settings: how the baseline was made.
     """
 
@@ -74,6 +75,7 @@ class Crowd:
     labels: tuple[str, ...]
     annotators: tuple[str, ...]
     weight: FloatArray | None
+    needed: NDArray[np.int64]
     settings: Settings
 
     @property
@@ -95,6 +97,7 @@ class Crowd:
             consensus=tuple(self.consensus[i] for i in chosen),
             votes=replace(votes, item=place[votes.item], items=len(chosen)),
             weight=None if self.weight is None else self.weight[kept],
+            needed=self.needed[list(chosen)],
         )
 
 
@@ -127,6 +130,7 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
     content = _summary(folder)
     tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
     settings, declaration = _settings(content, folder)
+    _names(tables["consensus"].filter(pl.col("gold").is_not_null()), folder)
     consensus, items = (
         _with_data(tables["consensus"], data)
         if data
@@ -157,7 +161,25 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
         tuple(encoding.labels.cast(pl.String)),
         tuple(encoding.annotators.cast(pl.String)),
         None if by_majority else vote_weights(votes, encoding.annotators, tables["annotators"], settings),
+        _needed(settings, tables["responses"], known["item"]),
         settings,
+    )
+
+
+def _needed(settings: Settings, responses: pl.DataFrame, items: pl.Series) -> NDArray[np.int64]:
+    """How many equal votes make a majority of each of the items."""
+    if settings.min_votes != "majority":
+        return np.full(len(items), settings.min_votes, dtype=np.int64)
+    tests = responses.filter(pl.col("became") != "control").group_by("item")
+    counts = tests.agg(before=pl.len(), left=(pl.col("became") == "used").sum())
+    needed = votes_needed(*(counts[name].cast(pl.Int64).to_numpy() for name in ("before", "left")))
+    found = counts.select("item").with_columns(pl.Series("needed", needed))
+    return (
+        items.to_frame()
+        .join(found, on="item", how="left", maintain_order="left")["needed"]
+        .fill_null(2)
+        .cast(pl.Int64)
+        .to_numpy()
     )
 
 
@@ -294,7 +316,7 @@ def _settings(content: dict[str, Json], folder: Path) -> tuple[Settings, PlainDa
     votes, rules = given.get("min_votes"), given.get("normalise")
     aggregator = next((name for name in get_args(Aggregator) if name == given.get("aggregator")), None)
     resolve = next((name for name in get_args(Resolve) if name == given.get("resolve")), None)
-    if not isinstance(votes, int) or aggregator is None or resolve is None:
+    if not (isinstance(votes, int) or votes == "majority") or aggregator is None or resolve is None:
         raise InputError(
             "does not say its min_votes, aggregator and resolve",
             file=folder / "baseline.json",
@@ -308,7 +330,9 @@ def _settings(content: dict[str, Json], folder: Path) -> tuple[Settings, PlainDa
             field="declaration",
         )
     names = tuple(str(rule) for rule in rules) if isinstance(rules, list) else ()
-    return Settings(min_votes=votes, aggregator=aggregator, resolve=resolve, normalise=names), declaration
+    min_votes: int | Literal["majority"] = votes if isinstance(votes, int) else "majority"
+    made_with = Settings(min_votes=min_votes, aggregator=aggregator, resolve=resolve, normalise=names)
+    return made_with, declaration
 
 
 def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:

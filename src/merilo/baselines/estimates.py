@@ -158,6 +158,7 @@ class _Maker:
         self.scorer, self.pool, self.settings = scorer, pool, settings
         self.decided, self.majority = decided, majority
         self.votes = pool.votes
+        self.needed = pool.needed(settings.min_votes)
         self.pairs = scorer.pairs(self.votes, decided, majority)
         self.by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
         self.weight = (
@@ -199,7 +200,7 @@ class _Maker:
             return two_way(
                 votes,
                 worth.answer[self.pairs.pair_of_vote[inside]],
-                min_votes=self.settings.min_votes if by_majority else 0,
+                min_votes=self.needed if by_majority else 0,
                 weight=None if by_majority or self.weight is None else self.weight[inside],
                 unseen=unseen,
                 value=value,

@@ -266,7 +266,7 @@ def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match
     both = two_way(
         crowd.votes,
         scores.model[crowd.votes.item] - scores.people,
-        min_votes=crowd.settings.min_votes if crowd.weight is None else 0,
+        min_votes=crowd.needed if crowd.weight is None else 0,
         weight=crowd.weight,
         unseen=scores.model,
         value=difference.value,

@@ -59,6 +59,7 @@ class Baseline:
         estimates: every metric of the consensus and of the single person, with their uncertainty; empty without gold.
         resolved_by: how many items were resolved in each way.
         low_agreement: how many items have no majority.
+        votes_needed: equal votes that make a majority -> how many items need so many.
         agreement: how far people agree, on the responses used.
         by: field -> value -> the items that share it, for the fields that the settings name.
         cost: money and time.
@@ -80,6 +81,7 @@ class Baseline:
     estimates: Estimates
     resolved_by: dict[Resolution, int]
     low_agreement: int
+    votes_needed: dict[int, int]
     agreement: Agreement
     by: dict[str, dict[str, Group]]
     cost: cost.Cost
@@ -168,7 +170,7 @@ def baseline(
         min_votes=settings.min_votes,
         open_answers=settings.open_answers,
     )
-    majority = aggregation.majority(pool.votes, settings.min_votes)
+    majority = aggregation.majority(pool.votes, pool.needed(settings.min_votes))
     scorer = consensus_scorer(declaration, pool, gold)
     consensus = _table(items, pool, decided, gold, scorer.share_earned(decided) if scorer else {})
     low = items.height - int((majority.label >= 0).sum())
@@ -176,7 +178,8 @@ def baseline(
     on_level, values = on_scale(
         pool.votes, pool.everyone.labels.cast(pl.String).to_list(), settings.level, settings.labels
     )
-    reasons = reasons_to_reject(low, items.height, settings)
+    needed = _votes_needed(pool, settings)
+    reasons = reasons_to_reject(low, items.height, needed, settings)
     return Baseline(
         settings=settings,
         status="rejected" if reasons else "accepted",
@@ -197,6 +200,7 @@ def baseline(
         else Estimates(missing=without_scorer(declaration, gold)),
         resolved_by=_ways(consensus),
         low_agreement=low,
+        votes_needed=needed,
         agreement=measure(on_level, level=settings.level, values=values),
         by=groups_by(
             settings.by,
@@ -309,6 +313,14 @@ _CONSENSUS_COLUMNS: Final = frozenset({
     "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct", "points",
     "code", "has_label",
 })  # fmt: skip
+
+
+def _votes_needed(pool: PoolVotes, settings: Settings) -> dict[int, int]:
+    """How many items need how many equal votes for a majority."""
+    items = pool.everyone.votes.items
+    tested = np.bincount(pool.everyone.votes.item[pool.tests], minlength=items) > 0
+    needed = np.broadcast_to(pool.needed(settings.min_votes), items)[tested]
+    return {int(votes): int(n) for votes, n in zip(*np.unique(needed, return_counts=True), strict=True)}
 
 
 def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:

@@ -95,12 +95,14 @@ def _procedures(settings: Settings, fits: Mapping[str, Fit]) -> dict[str, Proced
     min_votes = settings.min_votes
 
     def by_majority(pool: PoolVotes) -> Consensus:
-        return majority(pool.votes, min_votes)
+        return majority(pool.votes, pool.needed(min_votes))
 
     def by_cascade(pool: PoolVotes) -> Consensus:
         skill = None if np.isnan(pool.skill).all() else pool.skill
         everyone = pool.everyone.votes
-        return cascade(pool.votes, everyone=everyone, skill=skill, min_votes=min_votes, fit=fits["glad"])
+        return cascade(
+            pool.votes, everyone=everyone, skill=skill, min_votes=pool.needed(min_votes), fit=fits["glad"]
+        )
 
     procedures: dict[str, Procedure] = {"majority": by_majority}
     if "glad" in fits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from merilo.datasets.declaration import METRICS, is_metric
 from merilo.errors import UsageError
@@ -23,7 +24,7 @@ class Settings:
         labels: the dataset's labels; answers outside them are reported.
         min_control_accuracy: annotators below it on control items are excluded.
         min_controls: with fewer control answers an annotator cannot be judged.
-        min_votes: how many equal votes make a majority.
+        min_votes: how many equal votes make a majority; "majority" is more than half (see `PoolVotes.needed`).
         max_low_agreement: the share of items without a majority above which the baseline is rejected.
         aggregator: what turns votes into labels.
         resolve: what happens to items that it leaves open; see `decision.decide`.
@@ -42,7 +43,7 @@ class Settings:
     labels: tuple[str, ...] = ()
     min_control_accuracy: float = 0.5
     min_controls: int = 1
-    min_votes: int = 3
+    min_votes: int | Literal["majority"] = "majority"
     max_low_agreement: float = 0.3
     aggregator: Aggregator = "majority"
     resolve: Resolve = "cascade"
@@ -59,9 +60,10 @@ class Settings:
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"--{name.replace('_', '-')} takes a share from 0 to 1")
         rules_of(self.normalise)
-        for name in ("min_controls", "min_votes"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"--{name.replace('_', '-')} takes a number from 1 on")
+        if self.min_controls < 1:
+            raise UsageError("--min-controls takes a number from 1 on")
+        if self.min_votes != "majority" and self.min_votes < 1:
+            raise UsageError("--min-votes takes 'majority' or a number from 1 on")
         if self.metric is not None and not is_metric(self.metric):
             raise UsageError(f"there is no metric '{self.metric}' (there are: {', '.join(METRICS)})")
         if self.alternatives == "":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,12 +54,38 @@ def counted(n: int, one: str, few: str, many: str) -> str:
     return f"{n} {form(n, one, few, many)}"
 
 
-def reasons_to_reject(low: int, items: int, settings: Settings) -> tuple[BaselineWarning, ...]:
+def majority_rule(needed: Mapping[int, int]) -> BaselineWarning:
+    """How many equal answers make a majority, in words.
+
+    Args:
+        needed: equal votes that make a majority -> how many items need so many.
+
+    Example:
+        >>> majority_rule({3: 100}).en, majority_rule({2: 10, 3: 40}).en
+        ('3 equal answers', '2 to 3 equal answers, more than half of each item')
+    """
+    least, most = min(needed, default=0), max(needed, default=0)
+    if least == most:
+        en = f"{most} equal answers"
+        return BaselineWarning(
+            "majority", en, counted(most, "равный ответ", "равных ответа", "равных ответов")
+        )
+    return BaselineWarning(
+        "majority",
+        f"{least} to {most} equal answers, more than half of each item",
+        f"от {least} до {most} равных ответов, больше половины ответов на вопрос",
+    )
+
+
+def reasons_to_reject(
+    low: int, items: int, needed: Mapping[int, int], settings: Settings
+) -> tuple[BaselineWarning, ...]:
     """Why a baseline is not valid; nothing when it is.
 
     Args:
         low: how many items have no majority.
         items: how many items there are.
+        needed: equal votes that make a majority -> how many items need so many.
         settings: what was decided beforehand.
     """
     share = low / items
@@ -68,10 +94,10 @@ def reasons_to_reject(low: int, items: int, settings: Settings) -> tuple[Baselin
     return (
         BaselineWarning(
             "low_agreement",
-            f"{low} of {items} items ({share:.0%}) have no {settings.min_votes} equal answers, more than the "
+            f"{low} of {items} items ({share:.0%}) have no majority ({majority_rule(needed).en}), more than the "
             f"{settings.max_low_agreement:.0%} that were allowed: the estimate is not valid and must not be used",
-            f"{counted(low, 'вопрос', 'вопроса', 'вопросов')} из {items} ({share * 100:.0f} %) не {form(low, 'набрал', 'набрали', 'набрали')} "
-            f"{settings.min_votes} одинаковых ответов при допустимых {settings.max_low_agreement * 100:.0f} %: оценка "
+            f"{counted(low, 'вопрос', 'вопроса', 'вопросов')} из {items} ({share * 100:.0f} %) без большинства ({majority_rule(needed).ru}) "
+            f"при допустимых {settings.max_low_agreement * 100:.0f} %: оценка "
             "некорректна, использовать её нельзя",
         ),
     )

@@ -10,7 +10,7 @@ import typer
 from merilo.baselines.pipeline import Settings, baseline
 from merilo.baselines.provenance import provenance
 from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
-from merilo.cli.study import command_line, gold_of, reading
+from merilo.cli.study import command_line, gold_of, reading, votes_option
 from merilo.cli.study_options import (
     COLUMNS,
     INPUT,
@@ -63,7 +63,7 @@ def audit(
     alternatives: Annotated[str | None, typer.Option(help="What divides several right answers inside a gold cell, where no dataset says it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
     min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded from the figure.", rich_help_panel=_PROCEDURE)] = 0.5,
     min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
-    min_votes: Annotated[int, typer.Option(help="How many equal votes make a majority.", rich_help_panel=_PROCEDURE)] = 3,
+    min_votes: Annotated[str, typer.Option(metavar="majority|N", help="How many equal votes make a majority: more than half of the overlap, or a number.", rich_help_panel=_PROCEDURE)] = "majority",
     resolve: Annotated[Resolve, typer.Option(help="Items without a majority, as in merilo baseline.", rich_help_panel=_PROCEDURE)] = "cascade",
     repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
     item: ItemOption = None,
@@ -87,7 +87,7 @@ def audit(
         labels=declared.answer.labels if declared else (),
         min_control_accuracy=min_control_accuracy,
         min_controls=min_controls,
-        min_votes=min_votes,
+        min_votes=votes_option(min_votes),
         resolve=resolve,
         repeats=repeats,
     )
@@ -121,7 +121,7 @@ def audit(
         "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
         "revised": named(revised), "answer": answer, "skills": named(skills), "encoding": encoding,
         "metric": metric, "alternatives": alternatives, "min_control_accuracy": min_control_accuracy, "min_controls": min_controls,
-        "min_votes": min_votes, "resolve": resolve, "repeats": repeats, "item": list(item or []),
+        "min_votes": settings.min_votes, "resolve": resolve, "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page,
     }  # fmt: skip
     command = command_line("audit", files, options, _DEFAULTS)
@@ -153,7 +153,7 @@ def audit(
 _DEFAULTS: dict[str, Json] = {
     "min_control_accuracy": 0.5,
     "min_controls": 1,
-    "min_votes": 3,
+    "min_votes": "majority",
     "resolve": "cascade",
     "repeats": "refuse",
 }

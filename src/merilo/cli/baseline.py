@@ -12,7 +12,7 @@ from merilo.baselines.pipeline import Settings, baseline
 from merilo.baselines.provenance import provenance
 from merilo.baselines.quality import study_quality
 from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
-from merilo.cli.study import command_line, gold_of, reading
+from merilo.cli.study import command_line, gold_of, reading, votes_option
 from merilo.cli.study_options import (
     INPUT,
     OUTPUT,
@@ -75,7 +75,7 @@ def make(
     alternatives: Annotated[str | None, typer.Option(help="What divides several right answers inside a gold cell, where no dataset says it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
     min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded.", rich_help_panel=_PROCEDURE)] = 0.5,
     min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
-    min_votes: Annotated[int, typer.Option(help="How many equal votes make a majority.", rich_help_panel=_PROCEDURE)] = 3,
+    min_votes: Annotated[str, typer.Option(metavar="majority|N", help="How many equal votes make a majority: more than half of the overlap, or a number.", rich_help_panel=_PROCEDURE)] = "majority",
     max_low_agreement: Annotated[float, typer.Option(help="The share of items without a majority above which the baseline is rejected.", rich_help_panel=_PROCEDURE)] = 0.3,
     aggregator: Annotated[Aggregator, typer.Option(help="What turns votes into labels: most votes, or a model of the annotators.", rich_help_panel=_PROCEDURE)] = "majority",
     resolve: Annotated[Resolve, typer.Option(help="Items left open: left out (the published procedure); decided by most votes and then skill; and then GLAD; or by all of these in turn.", rich_help_panel=_PROCEDURE)] = "cascade",
@@ -116,7 +116,7 @@ def make(
         labels=declared.answer.labels if declared else (),
         min_control_accuracy=min_control_accuracy,
         min_controls=min_controls,
-        min_votes=min_votes,
+        min_votes=votes_option(min_votes),
         max_low_agreement=max_low_agreement,
         aggregator=aggregator,
         resolve=resolve,
@@ -160,7 +160,7 @@ def make(
     options: dict[str, Json] = {
         "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
         "answer": answer, "recode": list(recode or []), "anonymise": anonymise, "skills": named(skills), "model": [named(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric, "alternatives": alternatives,
-        "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": min_votes,
+        "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": settings.min_votes,
         "max_low_agreement": max_low_agreement, "aggregator": aggregator, "resolve": resolve,
         "anchor_controls": anchor_controls, "normalise": list(normalise or []), "by": list(by or []), "level": level, "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page, "started": started, "submitted": submitted,
@@ -192,7 +192,7 @@ def make(
 _DEFAULTS: dict[str, Json] = {
     "min_control_accuracy": 0.5,
     "min_controls": 1,
-    "min_votes": 3,
+    "min_votes": "majority",
     "max_low_agreement": 0.3,
     "aggregator": "majority",
     "resolve": "cascade",

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.baselines.pipeline import Baseline
+from merilo.baselines.warnings import majority_rule
 from merilo.files import shortened
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
@@ -100,7 +101,8 @@ def _items(baseline: Baseline) -> list[tuple[str, str]]:
         ("overlap", f"{_overlap(baseline.overlap_before)}; after exclusion {_overlap(baseline.overlap)}"),
         (
             "without majority",
-            f"{baseline.low_agreement} of {baseline.items} ({baseline.low_agreement_share:.1%})",
+            f"{baseline.low_agreement} of {baseline.items} ({baseline.low_agreement_share:.1%}); a majority is "
+            f"{majority_rule(baseline.votes_needed).en}",
         ),
         *_agreement(baseline.agreement),
         *_groups(baseline),

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from merilo.baselines.pipeline import test_items
 from merilo.cli.output import tracked
@@ -66,6 +67,19 @@ def command_line(
         for one in value if isinstance(value, list) else [value]:
             words += [f"--{name.replace('_', '-')}", str(one)]
     return shlex.join(words)
+
+
+def votes_option(text: str) -> int | Literal["majority"]:
+    """The value of --min-votes.
+
+    Raises:
+        UsageError: it is neither 'majority' nor a whole number.
+    """
+    if text == "majority":
+        return "majority"
+    if not text.isdecimal():
+        raise UsageError(f"--min-votes takes 'majority' or a number from 1 on, not '{text}'")
+    return int(text)
 
 
 @contextmanager

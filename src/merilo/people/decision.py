@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.people import aggregation
-from merilo.people.aggregation import NO_LABEL, Consensus, is_open
+from merilo.people.aggregation import NO_LABEL, Consensus, MinVotes, is_open
 from merilo.people.votes import Encoding, IntArray, Votes, encode
 from merilo.responses import Responses
 
@@ -20,6 +20,10 @@ Aggregator: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad"]
 
 #: What happens to the items that it leaves open.
 Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
+
+
+#: The share of items with the same overlap from which on the pool has one overlap.
+_EVEN: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,44 @@ class PoolVotes:
     def votes(self) -> Votes:
         """The votes that count."""
         return self.everyone.votes.where(self.counted)
+
+    def needed(self, min_votes: int | Literal["majority"]) -> MinVotes:
+        """How many equal votes make a majority of each item.
+
+        Args:
+            min_votes: that number for every item, or "majority": more than half of the overlap before exclusion where all
+                items (95 % of them) had the same, so that an item which lost an answer is not held to less; otherwise more
+                than half of the item's own answers, and at least 2.
+        """
+        if min_votes != "majority":
+            return min_votes
+        items = self.everyone.votes.items
+        before = np.bincount(self.everyone.votes.item[self.tests], minlength=items)
+        left = np.bincount(self.everyone.votes.item[self.counted], minlength=items)
+        return votes_needed(before, left)
+
+
+def votes_needed(before: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[np.int64]:
+    """More than half: how many equal votes make a majority.
+
+    Args:
+        before: shape (items,), the answers an item got; 0 for items that are none of the study's.
+        left: shape (items,), those of them that count.
+
+    Returns:
+        Shape (items,), at least 2: an item with one answer has no majority.
+
+    Example:
+        >>> votes_needed(np.array([5, 5, 5]), np.array([5, 4, 3])).tolist()
+        [3, 3, 3]
+        >>> votes_needed(np.array([1, 3, 9]), np.array([1, 3, 8])).tolist()
+        [2, 2, 5]
+    """
+    asked = before[before > 0]
+    overlap = int(np.bincount(asked).argmax()) if asked.size else 0
+    even = asked.size > 0 and float((asked == overlap).mean()) >= _EVEN
+    own = np.where(even & (left <= overlap), overlap, left)
+    return np.asarray(np.maximum(own // 2 + 1, 2), dtype=np.int64)
 
 
 def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
@@ -88,7 +130,7 @@ def decide(
     aggregator: Aggregator = "majority",
     resolve: Resolve = "cascade",
     anchor_controls: bool = False,
-    min_votes: int = 3,
+    min_votes: int | Literal["majority"] = 3,
     open_answers: bool | None = None,
 ) -> Consensus:
     """The consensus on the items of a pool.
@@ -103,7 +145,7 @@ def decide(
         resolve: what happens to items that the aggregator leaves open: nothing; most votes and then skill; most votes and
             then GLAD's abilities; or all of these in turn.
         anchor_controls: whether models know the labels of control items.
-        min_votes: how many equal votes make a majority.
+        min_votes: how many equal votes make a majority; see `PoolVotes.needed`.
         open_answers: whether the answers are typed freely; None: told by the number of labels in the pool (see
             `aggregation.is_open`).
 
@@ -115,13 +157,14 @@ def decide(
         UsageError: Dawid-Skene is asked for and the answers are open.
     """
     anchors = pool.anchors if anchor_controls else None
+    needed = pool.needed(min_votes)
     opened = is_open(pool.everyone.votes, open_answers)
     if aggregator == "majority":
-        return _by_votes(pool, resolve, anchors, min_votes, opened)
+        return _by_votes(pool, resolve, anchors, needed, opened)
     decided = _MODELS[aggregator](pool.everyone.votes.where(pool.kept), anchors=anchors, open_answers=opened)
     if resolve == "none" or not _left_open(decided, pool).any():
         return decided
-    breaking = _by_votes(pool, resolve, anchors, min_votes, opened)
+    breaking = _by_votes(pool, resolve, anchors, needed, opened)
     left = decided.label == NO_LABEL
     return replace(
         decided,
@@ -147,7 +190,7 @@ _MODELS: Final[Mapping[Aggregator, _Model]] = {
 
 
 def _by_votes(
-    pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_votes: int, opened: bool
+    pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_votes: MinVotes, opened: bool
 ) -> Consensus:
     """By counting votes, and by what the resolution adds."""
     votes = pool.votes

@@ -15,7 +15,7 @@ from merilo.baselines.estimates import Estimate
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
-from merilo.baselines.warnings import form
+from merilo.baselines.warnings import form, majority_rule
 from merilo.people.aggregation import Resolution
 from merilo.reports import charts
 from merilo.reports.audit import doubtful_golds
@@ -112,6 +112,7 @@ def page(
         alpha_defined=not isnan(baseline.alpha),
         alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
         coefficients=_coefficients(baseline),
+        majority=majority_rule(baseline.votes_needed),
         unjudged=int((baseline.annotators["controls"] == 0).sum()),
         most_rows=MOST_ROWS,
         quality=quality,

@@ -58,6 +58,8 @@ def summary(
             "low_agreement": baseline.low_agreement,
             "low_agreement_share": _number(baseline.low_agreement_share),
             "max_low_agreement": baseline.settings.max_low_agreement,
+            "min_votes": baseline.settings.min_votes,
+            "votes_needed": {str(votes): n for votes, n in baseline.votes_needed.items()},
             "n": baseline.used.height,
         },
         "by": {

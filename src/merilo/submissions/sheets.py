@@ -174,7 +174,9 @@ def _table_records(path: Path) -> Iterator[tuple[str, Json, int]]:
     table = read_table(path).data
     if set(table.columns) >= _CONSENSUS:
         # Undecided items have no answer here, which is not an empty one; items without an id have no gold either.
-        decided = unguarded(table.select("id", _CONSENSUS_ANSWER)).with_row_index("row", offset=2).drop_nulls()
+        decided = (
+            unguarded(table.select("id", _CONSENSUS_ANSWER)).with_row_index("row", offset=2).drop_nulls()
+        )
         for row, name, answer in decided.iter_rows():
             yield name, answer, row
         return

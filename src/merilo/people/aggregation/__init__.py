@@ -6,7 +6,7 @@ from merilo.people.aggregation.cascade import cascade
 from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution
 from merilo.people.aggregation.dawid_skene import dawid_skene
 from merilo.people.aggregation.glad import fit_glad, glad
-from merilo.people.aggregation.majority import majority, plurality, resolve_by_skill
+from merilo.people.aggregation.majority import MinVotes, majority, plurality, resolve_by_skill
 from merilo.people.aggregation.one_coin import one_coin, wrong_answers
 from merilo.people.aggregation.open_answers import MOST_CLOSED_LABELS, is_open
 
@@ -15,6 +15,7 @@ __all__ = [
     "NO_LABEL",
     "Consensus",
     "Fit",
+    "MinVotes",
     "Resolution",
     "cascade",
     "dawid_skene",

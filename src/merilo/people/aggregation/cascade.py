@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from merilo.people.aggregation.consensus import Consensus, Fit, Resolution
 from merilo.people.aggregation.glad import fit_glad
-from merilo.people.aggregation.majority import plurality, resolve_by_skill, resolve_by_weight
+from merilo.people.aggregation.majority import MinVotes, plurality, resolve_by_skill, resolve_by_weight
 from merilo.people.votes import Votes
 
 
@@ -19,7 +19,7 @@ def cascade(
     skill: ArrayLike | None = None,
     anchors: ArrayLike | None = None,
     open_answers: bool | None = None,
-    min_votes: int = 3,
+    min_votes: MinVotes = 3,
     fit: Fit | None = None,
 ) -> Consensus:
     """Most votes; on a tie more skill; else more skill among the three most skilled; else more ability by GLAD.

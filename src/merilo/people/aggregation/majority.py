@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,16 +15,19 @@ from merilo.people.votes import IntArray, Votes
 #: Sums closer than this, relatively, are equal: fractions add up differently in a different order.
 EQUAL = 1e-9
 
+#: How many equal votes make a majority: of every item, or shape (items,).
+MinVotes: TypeAlias = "int | NDArray[np.int64]"
+
 #: How many of the most skilled are asked when the sums of all are equal.
 MOST_SKILLED = 3
 
 
-def majority(votes: Votes, min_votes: int = 3) -> Consensus:
+def majority(votes: Votes, min_votes: MinVotes = 3) -> Consensus:
     """The label with more votes than any other, where it has enough of them.
 
     Args:
         votes: the answers.
-        min_votes: how many votes make a majority; items where no label has so many stay unresolved.
+        min_votes: how many votes make a majority, one number or shape (items,); items where no label has so many stay unresolved.
 
     Returns:
         The consensus: unanimous, majority or unresolved.
@@ -46,7 +50,7 @@ def majority(votes: Votes, min_votes: int = 3) -> Consensus:
     )
 
 
-def plurality(votes: Votes, min_votes: int = 3) -> Consensus:
+def plurality(votes: Votes, min_votes: MinVotes = 3) -> Consensus:
     """The label with more votes than any other, however few.
 
     Args:
@@ -63,7 +67,7 @@ def plurality(votes: Votes, min_votes: int = 3) -> Consensus:
 
 
 def resolve_by_skill(
-    votes: Votes, skill: ArrayLike, min_votes: int = 3, *, ability: FloatArray | None = None
+    votes: Votes, skill: ArrayLike, min_votes: MinVotes = 3, *, ability: FloatArray | None = None
 ) -> Consensus:
     """Most votes; on a tie the larger sum of skill; else the same among the three most skilled.
 
@@ -187,10 +191,10 @@ def _weighed(
     return item, label, np.bincount(place, minlength=cells.size), total
 
 
-def _plurality(votes: Votes, min_votes: int) -> tuple[Consensus, NDArray[np.int64]]:
+def _plurality(votes: Votes, min_votes: MinVotes) -> tuple[Consensus, NDArray[np.int64]]:
     """The consensus by the most votes, and how many votes the first label of each item has."""
-    if min_votes < 1:
-        raise UsageError(f"a majority takes at least 1 vote, not {min_votes}")
+    if np.min(min_votes, initial=1) < 1:
+        raise UsageError(f"a majority takes at least 1 vote, not {np.min(min_votes)}")
     tally = votes.tally()
     most = np.zeros(votes.items, dtype=np.int64)
     first = (

@@ -86,7 +86,7 @@ def two_way(
     votes: Votes,
     worth: FloatArray,
     *,
-    min_votes: int = 0,
+    min_votes: int | NDArray[np.int64] = 0,
     weight: FloatArray | None = None,
     unseen: FloatArray | None = None,
     value: float | None = None,
@@ -108,7 +108,7 @@ def two_way(
     Args:
         votes: the answers that the consensus was made of.
         worth: shape (n,), what the item would score were the answer of that row its consensus: 1 or 0 for accuracy.
-        min_votes: how many votes a consensus needs; items with fewer on the first label, or with a tie, are left
+        min_votes: how many votes a consensus needs, one number or shape (items,); items with fewer on the first label, or with a tie, are left
             out of the figure. With 0 no item is: where labels tie, the mean of their worth counts.
         weight: shape (n,), above 0, what each answer weighs; 1 each when not given. With `min_votes` there is none.
         unseen: shape (items,), what each item would score with a label that nobody gave it; the least worth when not given.
@@ -183,7 +183,7 @@ def influences(
     votes: Votes,
     worth: FloatArray,
     *,
-    min_votes: int = 0,
+    min_votes: int | NDArray[np.int64] = 0,
     weight: FloatArray | None = None,
     unseen: FloatArray | None = None,
 ) -> Influence:
@@ -207,11 +207,12 @@ def influences(
         DataError: no item has a consensus.
         ValueError: both `min_votes` and `weight` are given.
     """
-    if min_votes and weight is not None:
+    if np.any(min_votes) and weight is not None:
         raise ValueError("a least number of votes counts votes, and weighs none")
     nobodys = np.full(votes.items, float(worth.min(initial=0.0))) if unseen is None else unseen
     ballots = _Ballots.of(votes, worth, np.ones(len(votes)) if weight is None else weight, nobodys)
-    scores, counted = ballots.outcome(ballots.totals, ballots.worth, min_votes)
+    needed = ballots.needed(min_votes)
+    scores, counted = ballots.outcome(ballots.totals, ballots.worth, needed)
     scored = int(counted.sum())
     if not scored:
         raise DataError("no item has a consensus: there is no figure to give an interval to")
@@ -220,7 +221,7 @@ def influences(
     item = np.where(counted, scores - value, 0.0) / share
     middle, reach = np.zeros(len(votes)), np.zeros(len(votes))
     for rows in ballots.pieces():
-        other, other_counted = ballots.exchanged(rows, min_votes)
+        other, other_counted = ballots.exchanged(rows, needed)
         pulls = np.where(other_counted, other - value, 0.0) / share
         most, least = pulls.max(axis=1), pulls.min(axis=1)
         middle[rows], reach[rows] = (most + least) / 2, most - least
@@ -242,6 +243,8 @@ class _Ballots:
     weight: FloatArray
     totals: FloatArray
     worth: FloatArray
+    answered: NDArray[np.int64]
+    items: int
 
     @staticmethod
     def of(votes: Votes, worth: FloatArray, weight: FloatArray, unseen: FloatArray) -> _Ballots:
@@ -258,19 +261,25 @@ class _Ballots:
         answered = cells[first] // max(votes.labels, 1)
         values = np.repeat(unseen[answered][:, None], shape[1], axis=1)
         values[place, slot] = worth
-        return _Ballots(place, slot, weight, totals, values)
+        return _Ballots(place, slot, weight, totals, values, answered, votes.items)
+
+    def needed(self, min_votes: int | NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """The votes that a consensus needs, shape (items with votes,); `None` where most votes decide."""
+        if not np.any(min_votes):
+            return None
+        return np.broadcast_to(min_votes, self.items)[self.answered]
 
     @staticmethod
     def outcome(
-        totals: FloatArray, worth: FloatArray, min_votes: int
+        totals: FloatArray, worth: FloatArray, needed: NDArray[np.int64] | None
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """What items score, and which of them count; labels along the last axis."""
         top = totals.max(axis=-1, keepdims=True)
         leading = totals >= top - _EQUAL * np.abs(top)
         leaders = leading.sum(axis=-1)
         scores = (leading * worth).sum(axis=-1) / leaders
-        if min_votes:
-            return scores, (leaders == 1) & (top[..., 0] >= min_votes - _EQUAL)
+        if needed is not None:
+            return scores, (leaders == 1) & (top[..., 0] >= needed - _EQUAL)
         return scores, np.ones(scores.shape, dtype=np.bool_)
 
     def pieces(self) -> list[slice]:
@@ -279,7 +288,9 @@ class _Ballots:
         step = max(1, _CELLS_AT_ONCE // (slots * min(slots, _ALTERNATIVES + 2)))
         return [slice(start, start + step) for start in range(0, self.place.shape[0], step)]
 
-    def exchanged(self, rows: slice, min_votes: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def exchanged(
+        self, rows: slice, needed: NDArray[np.int64] | None
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Outcomes with each of the answers exchanged for every other label, its own and a new one among them."""
         place, slot, weight = self.place[rows], self.slot[rows], self.weight[rows]
         answers, slots = place.shape[0], self.totals.shape[1]
@@ -294,7 +305,8 @@ class _Ballots:
         without[np.abs(without) < _EQUAL] = 0.0
         exchanged = np.repeat(without[:, None, :], tried.shape[1], axis=1)
         exchanged[row[:, None], np.arange(tried.shape[1]), tried] += weight[:, None]
-        scores, counted = self.outcome(exchanged, self.worth[place][:, None, :], min_votes)
+        own = None if needed is None else needed[place][:, None]
+        scores, counted = self.outcome(exchanged, self.worth[place][:, None, :], own)
         # Slots that the item does not use stand for the label that nobody gave: the same outcome again.
         return scores, counted
 
