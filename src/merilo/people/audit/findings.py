@@ -213,11 +213,16 @@ def _given_answers(
         ),
     )
     result: list[list[GivenAnswer]] = [[] for _ in range(votes.items)]
+    kinds: dict[tuple[int, int], str | None] = {}
     for row in order:
         item, person, label = int(votes.item[row]), int(votes.annotator[row]), int(votes.label[row])
         doubted = gold[item] < 0 or model.gold_wrong[item] >= PROBABLY
         truth = int(model.best[item] if doubted else gold[item])
-        kind = typing_error(labels[label], labels[truth]) if truth >= 0 and truth != label else None
+        pair = label, truth
+        if pair not in kinds:
+            wrong = truth >= 0 and truth != label
+            kind = typing_error(labels[label], labels[truth]) if wrong else None
+            kinds[pair] = kind if kind in _OF_CHOICES or not choice else None
         result[item].append(
             GivenAnswer(
                 annotators[person],
@@ -225,7 +230,7 @@ def _given_answers(
                 float(elsewhere[row]),
                 agrees[row],
                 float(model.accuracy[person]),
-                kind if kind in _OF_CHOICES or not choice else None,
+                kinds[pair],
             )
         )
     return [tuple(answers) for answers in result]

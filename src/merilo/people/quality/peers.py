@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +103,7 @@ def peer_agreement(work: Work) -> list[PeerAgreement]:
     by_person = np.argsort(person, kind="stable")
     bounds = np.searchsorted(person[by_person], np.arange(work.votes.annotators + 1))
     exact = beside.row.size <= EXACT_ANSWERS
+    shares = _shares_of_items(steps[by_item], starts) if exact else []
     result = []
     for code in range(work.votes.annotators):
         mine = by_person[bounds[code] : bounds[code + 1]]
@@ -111,7 +115,7 @@ def peer_agreement(work: Work) -> list[PeerAgreement]:
         if mine.size < FEWEST_ITEMS:
             p = float("nan")
         elif exact and mine.size <= EXACT_ITEMS:
-            p = _at_most(own, [steps[by_item[starts[i] : starts[i + 1]]] for i in items])
+            p = _at_most(own, [shares[i] for i in items.tolist()])
         else:
             p = normal_below((own + 0.5 - expected) / spread) if spread > 0 else 1.0
         result.append(
@@ -120,13 +124,27 @@ def peer_agreement(work: Work) -> list[PeerAgreement]:
     return result
 
 
-def _at_most(total: int, draws: list[NDArray[np.int64]]) -> float:
-    """P(sum <= total), the sum made of one uniform draw from each array."""
+def _shares_of_items(steps: NDArray[np.int64], starts: NDArray[np.intp]) -> list[list[tuple[int, float]]]:
+    """For each item, every distinct value of its answers with its probability, ascending.
+
+    Args:
+        steps: shape (n,), the values, grouped by item.
+        starts: shape (items + 1,), where each item's values begin.
+    """
+    values = steps.tolist()
+    result = []
+    for start, end in pairwise(starts.tolist()):
+        counts = Counter(values[start:end])
+        result.append([(value, counts[value] / (end - start)) for value in sorted(counts)])
+    return result
+
+
+def _at_most(total: int, draws: Sequence[Sequence[tuple[int, float]]]) -> float:
+    """P(sum <= total), the sum made of one draw from each list of (value, probability), values ascending."""
     chances = np.ones(1)
     for values in draws:
-        support, count = np.unique(values, return_counts=True)
-        grown = np.zeros(chances.size + int(support[-1]))
-        for value, times in zip(support.tolist(), count.tolist(), strict=True):
-            grown[value : value + chances.size] += chances * (times / values.size)
+        grown = np.zeros(chances.size + values[-1][0])
+        for value, chance in values:
+            grown[value : value + chances.size] += chances * chance
         chances = grown
     return min(1.0, float(chances[: total + 1].sum()))

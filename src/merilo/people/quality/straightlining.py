@@ -59,16 +59,17 @@ def repetition(work: Work) -> list[Repetition]:
         if mine.size == 0:
             result.append(Repetition(0, -1, float("nan"), float("nan"), 0, float("nan")))
             continue
-        count = np.bincount(mine, minlength=votes.labels)
-        favourite = int(count.argmax())
-        often = at_least(int(count[favourite]), mine.size, float(pool[favourite]))
+        given, count = np.unique(mine, return_counts=True)
+        top = int(count.argmax())
+        favourite = int(given[top])
+        often = at_least(int(count[top]), mine.size, float(pool[favourite]))
         run = longest_run(mine)
         chance = run_probability(run, mine.size, pool) if exact else _clumping(run, mine.size, pool)
         result.append(
             Repetition(
                 int(mine.size),
                 favourite,
-                float(count[favourite] / mine.size),
+                float(count[top] / mine.size),
                 min(1.0, often * votes.labels),
                 run,
                 chance,
@@ -115,16 +116,19 @@ def run_probability(run: int, n: int, chances: NDArray[np.float64]) -> float:
         return 0.0
     if run <= 1:
         return 1.0 if n else 0.0
-    p = chances[chances > 0]
+    # Labels of one probability share one row, so that many different open answers cost no more than a few labels, and of
+    # the past only the last `run` draws are kept.
+    p, times = np.unique(chances[chances > 0], return_counts=True)
     closing = p ** (run - 1)
-    begun = np.zeros((n, p.size))
+    begun = np.zeros((run, p.size))
     begun[0] = alive = p.copy()
     for t in range(1, n):
-        begun[t] = p * (alive.sum() - alive)
-        alive = p * alive + begun[t]
+        new = p * (times @ alive - alive)
+        alive = p * alive + new
+        begun[t % run] = new
         if t >= run - 1:
-            alive = np.maximum(0.0, alive - begun[t - run + 1] * closing)
-    return float(min(1.0, max(0.0, 1.0 - alive.sum())))
+            alive = np.maximum(0.0, alive - begun[(t - run + 1) % run] * closing)
+    return min(1.0, max(0.0, 1.0 - float(times @ alive)))
 
 
 def _clumping(run: int, n: int, chances: NDArray[np.float64]) -> float:
