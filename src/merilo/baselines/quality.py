@@ -27,7 +27,8 @@ from merilo.people.aggregation import (
 )
 from merilo.people.audit.study import StudyAudit, audit_study
 from merilo.people.decision import PoolVotes, decide
-from merilo.people.quality.annotators import PeopleQuality, Rule, people_quality
+from merilo.people.quality.annotators import PeopleQuality, people_quality
+from merilo.people.quality.exclusion import Rule
 from merilo.people.quality.reading import study_work
 
 #: Beyond so many answers models of people are fitted only where they are asked for, not ten times for a table.

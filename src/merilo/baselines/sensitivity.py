@@ -11,8 +11,8 @@ import numpy as np
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import PoolVotes
-from merilo.people.quality.annotators import Rule
 from merilo.people.quality.controls import ControlAccuracy
+from merilo.people.quality.exclusion import Rule
 
 #: 0, 0.1 .. 0.9: from keeping everybody to keeping those who hardly ever err on a control.
 THRESHOLDS = tuple(round(0.1 * step, 1) for step in range(10))

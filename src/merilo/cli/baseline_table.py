@@ -89,9 +89,19 @@ def _people(baseline: Baseline) -> list[tuple[str, str]]:
         ),
         (
             "annotators",
-            f"{table.height}, {table['excluded'].sum()} excluded, {(table['controls'] == 0).sum()} without controls",
+            f"{table.height}, {table['excluded'].sum()} excluded, {_unjudged(baseline)}",
         ),
     ]
+
+
+def _unjudged(baseline: Baseline) -> str:
+    """How many annotators were kept without being judged, and why."""
+    table, least = baseline.annotators, baseline.settings.min_controls
+    without = int((table["controls"] == 0).sum())
+    few = int((~table["judged"]).sum()) - without
+    return f"{without} without controls" + (
+        f", {few} kept with fewer than {least} control answers" if few else ""
+    )
 
 
 def _items(baseline: Baseline) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ import polars as pl
 
 from merilo.errors import DataError, InputError
 from merilo.files import read_table
+from merilo.people.quality.exclusion import Rule
 from merilo.responses import Responses, page_of
 
 _ID_COLUMNS: Final = ("worker_id", "annotator", "respondent", "user_id", "id")
@@ -25,8 +26,8 @@ def annotators(
     """Judge every annotator on the control items.
 
     An annotator with at least `min_controls` judged control answers and an accuracy on them below
-    `min_control_accuracy` is excluded with all answers. Annotators with fewer control answers cannot be judged: they
-    are kept, and counted apart.
+    `min_control_accuracy` is excluded with all answers (`quality.exclusion.Rule`). Annotators with fewer control answers
+    cannot be judged: they are kept, and `judged` is false.
 
     Args:
         responses: the responses, control items among them.
@@ -36,14 +37,14 @@ def annotators(
 
     Returns:
         A row an annotator, sorted by id: `annotator`, `responses` (to test items), `controls`, `controls_correct`,
-        `control_accuracy` (null without controls), `skill` (null if unknown), `median_seconds`, `excluded`, `rule`.
+        `control_accuracy` (null without controls), `skill` (null if unknown), `median_seconds`, `judged` (has enough
+        control answers), `excluded`, `rule`.
 
     Raises:
         DataError: nobody is left.
     """
-    judged = pl.col("is_control") & pl.col("control").is_not_null()
+    known_control = pl.col("is_control") & pl.col("control").is_not_null()
     accuracy = pl.col("controls_correct") / pl.col("controls")
-    below = (pl.col("controls") >= max(min_controls, 1)) & (accuracy < min_control_accuracy)
     table = (
         responses.table.with_columns(
             (pl.col("page_seconds") / pl.len().over("file", page_of(), "respondent")).alias("seconds")
@@ -51,21 +52,23 @@ def annotators(
         .group_by(pl.col("respondent").alias("annotator"))
         .agg(
             (~pl.col("is_control")).sum().alias("responses"),
-            judged.sum().alias("controls"),
-            (judged & (pl.col("answer") == pl.col("control"))).sum().alias("controls_correct"),
+            known_control.sum().alias("controls"),
+            (known_control & (pl.col("answer") == pl.col("control"))).sum().alias("controls_correct"),
             pl.col("seconds").median().alias("median_seconds"),
         )
         .sort("annotator")
         .with_columns(pl.when(pl.col("controls") > 0).then(accuracy).alias("control_accuracy"))
-        .with_columns(
-            below.fill_null(value=False).alias("excluded"),
-            pl.when(below).then(pl.lit(f"control accuracy below {min_control_accuracy:g}")).alias("rule"),
-        )
     )
-    known = (
+    rule = Rule(min_control_accuracy, min_controls)
+    answers, right = table["controls"].to_numpy(), table["controls_correct"].to_numpy()
+    below = pl.lit(f"control accuracy below {min_control_accuracy:g}")
+    table = table.with_columns(
+        pl.Series("judged", rule.judged(answers)), pl.Series("excluded", rule.excluded(right, answers))
+    ).with_columns(pl.when("excluded").then(below).alias("rule"))
+    known_skills = (
         skills if skills is not None else pl.DataFrame(schema={"annotator": pl.String, "skill": pl.Float64})
     )
-    table = table.join(known, on="annotator", how="left", maintain_order="left")
+    table = table.join(known_skills, on="annotator", how="left", maintain_order="left")
     if table.height and table["excluded"].all():
         best = max(table["control_accuracy"].to_list())
         raise DataError(
@@ -81,6 +84,7 @@ def annotators(
         "control_accuracy",
         "skill",
         "median_seconds",
+        "judged",
         "excluded",
         "rule",
     )

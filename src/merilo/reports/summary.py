@@ -131,6 +131,7 @@ def _annotators(baseline: Baseline) -> dict[str, Json]:
         "with_controls": int((table["controls"] > 0).sum()),
         "excluded": int(table["excluded"].sum()),
         "kept_without_controls": int((table["controls"] == 0).sum()),
+        "unjudged": int((~table["judged"]).sum()),
         "min_control_accuracy": baseline.settings.min_control_accuracy,
     }
 

@@ -11,9 +11,10 @@ from scipy import stats
 from merilo.baselines.sensitivity import sensitivity
 from merilo.people.aggregation import Consensus, majority
 from merilo.people.decision import PoolVotes
-from merilo.people.quality.annotators import Rule, people_quality
+from merilo.people.quality.annotators import people_quality
 from merilo.people.quality.controls import control_accuracy
 from merilo.people.quality.drift import drift
+from merilo.people.quality.exclusion import Rule
 from merilo.people.quality.peers import peer_agreement, sharing
 from merilo.people.quality.response_time import pace
 from merilo.people.quality.straightlining import repetition

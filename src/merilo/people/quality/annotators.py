@@ -11,6 +11,7 @@ import numpy as np
 from merilo.people.quality.chance import holm_of_tested
 from merilo.people.quality.controls import ControlAccuracy, control_accuracy
 from merilo.people.quality.drift import Drift, PooledDrift, drift
+from merilo.people.quality.exclusion import Rule
 from merilo.people.quality.peers import PeerAgreement, peer_agreement
 from merilo.people.quality.response_time import Pace, pace
 from merilo.people.quality.straightlining import Repetition, repetition
@@ -32,27 +33,6 @@ FLAGS: Mapping[str, str] = {
     "fatigue": "answers worse as the work goes on",
     "learning": "answers better as the work goes on",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The rule by which a person's answers are left out.
-
-    Attributes:
-        min_control_accuracy: the least share of right answers to controls, 0 to 1.
-        min_controls: people with fewer answers to controls are not judged by them, and stay.
-    """
-
-    min_control_accuracy: float = 0.5
-    min_controls: int = 1
-
-    def excludes(self, controls: ControlAccuracy) -> bool:
-        """Whether a person with these controls is left out."""
-        enough = controls.answers >= max(1, self.min_controls)
-        return enough and controls.accuracy < self.min_control_accuracy
-
-    def __str__(self) -> str:
-        return f"below {self.min_control_accuracy:g} on {self.min_controls} or more controls"
 
 
 @dataclass(frozen=True, slots=True)
