@@ -1,0 +1,131 @@
+"""Controls that good annotators contradict are named, and so are the people whom they misjudge."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from merilo.people import platforms
+from merilo.people.controls import annotators
+from merilo.people.quality.control_health import ControlHealth, control_health, without_controls
+from merilo.people.quality.exclusion import Rule
+from merilo.responses import SCHEMA, Responses
+
+
+def responses_of(rows: Sequence[tuple[int, str, str, str | None]]) -> Responses:
+    """Responses of (item, annotator, answer, known answer of a control)."""
+    item, who, answer, known = zip(*rows, strict=True)
+    table = pl.DataFrame(
+        {
+            "item": item,
+            "respondent": who,
+            "answer": answer,
+            "control": pl.Series(known, dtype=pl.String),
+            "is_control": [one is not None for one in known],
+        },
+        schema_overrides={"item": pl.UInt32},
+    )
+    table = table.with_columns(
+        pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items() if name not in table.columns
+    ).with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"), pl.lit("pool").alias("file"))
+    numbers = sorted(set(item))
+    items = pl.DataFrame(
+        {"item": numbers, "q": [f"q{n}" for n in numbers]}, schema_overrides={"item": pl.UInt32}
+    )
+    return Responses(table.select(list(SCHEMA)), items, len(rows), {})
+
+
+def health_of(responses: Responses, rule: Rule) -> ControlHealth:
+    table = annotators(
+        responses, min_control_accuracy=rule.min_control_accuracy, min_controls=rule.min_controls
+    )
+    return control_health(responses, table, rule)
+
+
+WRONG = set(range(1, 12))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Responses:
+    """Thirty controls, eleven with a wrong known answer; 229 people, of whom 77 answered one control and 152 answered ten; one
+    person of eight guesses."""
+    rng = np.random.default_rng(0)
+    truth = {control: "123"[control % 3] for control in range(1, 31)}
+    known = {control: "123"[(control + (control in WRONG)) % 3] for control in truth}
+    rows: list[tuple[int, str, str, str | None]] = []
+    for person in range(229):
+        asked = rng.choice(30, 1 if person < 77 else 10, replace=False) + 1
+        for control in asked.tolist():
+            careful = person % 8 and rng.random() < 0.9
+            answer = truth[control] if careful else "123"[rng.integers(3)]
+            rows.append((control, f"p{person:03d}", answer, known[control]))
+        rows.append((100 + person % 50, f"p{person:03d}", "1", None))
+    return responses_of(rows)
+
+
+def test_the_controls_with_a_wrong_known_answer_are_suspect(pool: Responses) -> None:
+    health = health_of(pool, Rule(0.5))
+    assert set(health.suspects) == WRONG
+    assert [one.suspect for one in health.controls] == [True] * 11 + [False] * 19
+    for one in health.controls:
+        truth = "123"[one.item % 3]
+        assert one.most_common == truth
+        assert one.other == (truth if one.suspect else one.other)
+        assert one.most_common_answers >= one.other_answers
+        assert one.good_answers <= one.answers
+        assert (one.good_share_correct < 0.5) == one.suspect
+
+
+def test_people_judged_on_few_controls_are_counted(pool: Responses) -> None:
+    health = health_of(pool, Rule(0.5))
+    assert (health.annotators, health.judged_on_few, health.unjudged) == (229, 77, 0)
+    assert 0 < health.excluded_on_few < health.excluded
+    strict = health_of(pool, Rule(0.5, min_controls=3))
+    assert (strict.unjudged, strict.judged_on_few, strict.without_controls) == (77, 0, 0)
+
+
+def test_people_judged_differently_are_those_of_a_study_without_suspect_controls(pool: Responses) -> None:
+    health = health_of(pool, Rule(0.5))
+    before = annotators(pool, min_control_accuracy=0.5)
+    after = annotators(without_controls(pool, health.suspects), min_control_accuracy=0.5)
+    was, now = set(before.filter("excluded")["annotator"]), set(after.filter("excluded")["annotator"])
+    assert set(health.newly_kept) == was - now
+    assert set(health.newly_excluded) == now - was
+    assert health.judged_differently == len(was ^ now) > 20
+
+
+def test_a_control_does_not_vouch_for_the_people_who_judge_it() -> None:
+    # Three people fail both other controls; only the fourth, good elsewhere, counts, and one answer is too few.
+    rows: list[tuple[int, str, str, str | None]] = [
+        (control, who, "a" if who == "dan" else "b", "a") for control in (1, 2, 3) for who in ("ann", "bob", "cat", "dan")
+    ]  # fmt: skip
+    health = health_of(responses_of([*rows, (9, "dan", "x", None)]), Rule(0.5))
+    assert [one.good_answers for one in health.controls] == [1, 1, 1]
+    assert [one.share_correct for one in health.controls] == [0.25] * 3
+    assert health.suspects == ()
+
+
+def test_a_control_answered_again_is_left_out_with_all_its_answers() -> None:
+    rows: list[tuple[int, str, str, str | None]] = [
+        (1, who, answer, "a") for who in ("ann", "bob", "cat") for answer in ("b", "b")
+    ]
+    health = health_of(responses_of([*rows, (2, "ann", "a", "a"), (9, "dan", "x", None)]), Rule(0))
+    first = next(one for one in health.controls if one.item == 1)
+    assert first.good_answers == 2  # ann alone has another control
+    assert (first.answers, first.correct, first.other, first.other_answers) == (6, 0, "b", 6)
+    assert health.without_controls == 1
+
+
+def test_without_controls_nothing_is_judged() -> None:
+    health = health_of(responses_of([(1, "ann", "a", None), (1, "bob", "b", None)]), Rule(0.5))
+    assert health.controls == ()
+    assert (health.annotators, health.without_controls, health.unjudged, health.judged_differently) == (2, 2, 2, 0)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "excluded"), [("bps", 3), ("lcs", 3), ("ruworldtree", 41)])
+def test_real_pools_have_the_published_exclusions(pools: Path, name: str, excluded: int) -> None:
+    health = health_of(platforms.read(sorted((pools / name).glob("*.tsv"))), Rule(0.5))
+    assert health.excluded == excluded
+    assert health.newly_excluded == () or health.suspects
