@@ -1,6 +1,6 @@
 """Bad annotators, wrong golds and hard items, planted and looked for: what Merilo finds beside what is done without it.
 
-    python benchmarks/quality.py [--studies 30] [--answers 100000]
+    python benchmarks/quality.py [--studies 30] [--answers 100000] [--crowds FOLDER]
 
 Forty simulated people (three spammers, three who click one answer, three in a hurry, three who tire) answer four hundred items,
 five people an item, two items on a page with a control; one item of twenty is hard and has a lure, one gold of twenty-five is
@@ -11,6 +11,7 @@ Dawid-Skene, which accuse a gold when their label is another.
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import time
 import warnings
@@ -18,13 +19,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 
 from merilo.people.aggregation import majority
+from merilo.people.audit.findings import audit
 from merilo.people.audit.gold_model import fit_gold_model
 from merilo.people.quality.annotators import people_quality
 from merilo.people.quality.controls import control_accuracy
-from merilo.people.quality.work import Work
-from merilo.people.votes import Votes
+from merilo.people.quality.work import Work, work_of
+from merilo.people.votes import Votes, encode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from planted_study import FLAGS_OF, Detection, Planted, Tally, planted_study
@@ -127,13 +130,84 @@ def speed(answers: int) -> None:
     print(f" ({len(model.log_posterior)} iterations)")
 
 
+def open_answers(items: int, people: int, overlap: int = 5) -> None:
+    """Typed numbers, a third of them wrong, most wrong ones different: time and memory beside the number of strings."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(100, 99_999, items)
+    item = np.repeat(np.arange(items), overlap)
+    person = np.concatenate([rng.choice(people, overlap, replace=False) for _ in range(items)])
+    wrong = truth[item] + rng.integers(-5000, 5000, item.size)
+    encoding = encode(item, person, np.where(rng.random(item.size) < 0.3, wrong, truth[item]).astype(str),
+                      known_labels=np.unique(truth.astype(str)).tolist())  # fmt: skip
+    labels = encoding.labels.to_list()
+    code = {label: place for place, label in enumerate(labels)}
+    gold = np.array([code[str(one)] for one in truth], dtype=np.int32)
+    names = [f"p{one}" for one in range(encoding.votes.annotators)]
+    start = time.perf_counter()
+    audit(encoding.votes, gold, names, labels)
+    middle = time.perf_counter()
+    people_quality(work_of(encoding.votes), names)
+    end = time.perf_counter()
+    print(
+        f"{item.size} open answers of {people} people, {len(labels)} strings: audit {middle - start:.2f} s; "
+        f"quality {end - middle:.2f} s; peak memory of the process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB"
+    )
+
+
+def crowds(folder: Path, seeds: int = 3) -> None:
+    """Wrong golds planted into public crowds with known truth (columns task, worker, label, truth), one gold of 25."""
+    print(
+        f"\n{'crowd':<24} {'planted':>8} {'found':>8} {'false':>8} {'average precision':>18} {'log loss':>9}"
+    )
+    scores = []
+    for path in sorted(folder.glob("*.csv.gz")):
+        table = pl.read_csv(path, infer_schema=False).unique(
+            ["task", "worker"], keep="first", maintain_order=True
+        )
+        truth = dict(table.drop_nulls("truth").select("task", "truth").iter_rows())
+        encoding = encode(
+            table["task"], table["worker"], table["label"], known_labels=sorted(set(truth.values()))
+        )
+        code = {label: place for place, label in enumerate(encoding.labels.to_list())}
+        gold = np.array(
+            [code[truth[one]] if one in truth else -1 for one in encoding.items.to_list()], dtype=np.int32
+        )
+        known = np.flatnonzero(gold >= 0)
+        rows = []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            n = max(3, len(known) // 25)
+            bad = rng.choice(known, n, replace=False)
+            shown = gold.copy()
+            shown[bad] = (shown[bad] + rng.integers(1, encoding.votes.labels, n)) % encoding.votes.labels
+            model = fit_gold_model(encoding.votes, shown)
+            said, true = np.clip(model.gold_wrong[known], 1e-9, 1 - 1e-9), np.isin(known, bad)
+            hit = true[np.argsort(-model.log_odds[known], kind="stable")]
+            precision = (np.cumsum(hit) / np.arange(1, hit.size + 1))[hit].mean()
+            loss = -np.where(true, np.log(said), np.log1p(-said)).mean()
+            rows.append((n, ((said >= 0.5) & true).sum(), ((said >= 0.5) & ~true).sum(), precision, loss))
+        mean = np.mean(rows, axis=0)
+        scores.append(mean[3:])
+        print(
+            f"{path.name.split('.')[0]:<24} {mean[0]:8.1f} {mean[1]:8.1f} {mean[2]:8.1f} {mean[3]:18.3f} {mean[4]:9.3f}"
+        )
+    if scores:
+        precision, loss = np.mean(scores, axis=0)
+        print(f"{'mean':<24} {'':26} {precision:18.3f} {loss:9.3f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--studies", type=int, default=30)
     parser.add_argument("--answers", type=int, default=100_000)
+    parser.add_argument("--crowds", type=Path, help="a folder of public crowds with known truth")
     given = parser.parse_args()
     find(given.studies)
     speed(given.answers)
+    open_answers(600, 103)
+    open_answers(10_000, 500)
+    if given.crowds:
+        crowds(given.crowds)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Chance alone, held against counting everything out."""
 
+import tracemalloc
 from itertools import permutations, product
 
 import numpy as np
@@ -34,6 +35,16 @@ def test_chance_of_a_long_run_is_what_counting_all_sequences_gives(
         if longest_run(np.array(sequence, dtype=np.int32)) >= run:
             counted += float(np.prod(chances[list(sequence)]))
     assert run_probability(run, n, chances) == pytest.approx(counted, abs=1e-12)
+
+
+def test_a_long_run_among_twenty_thousand_open_answers_takes_no_table_of_all_of_them() -> None:
+    chances = np.full(20_000, 1 / 20_000)
+    tracemalloc.start()
+    found = run_probability(2, 3000, chances)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == pytest.approx(1 - (1 - 1 / 20_000) ** 2999)
+    assert peak < 5_000_000
 
 
 @given(
