@@ -101,11 +101,11 @@ def show(report: Report, *, per_problem: bool) -> None:
     for name, value in report.authors.rows() if report.authors else ():
         table.add_row(Text(name), Text(value))
     table.add_row("generations", f"{tally.generations}  of {len(tally.problems)} problems")
-    table.add_row("programs", f"{tally.programs}  distinct, {_judged(report)}")
     if tally.repeated:
         table.add_row(
             "repeated", f"{tally.repeated}  equal to another of their problem; each counts as a sample"
         )
+    table.add_row("programs", f"{tally.programs}  distinct, {_judged(report)}")
     for result, count in tally.results.most_common():
         # A name that a program or a file gave is no markup.
         table.add_row(f"  {result.words}", Text(_with_exceptions(count, result, tally.exceptions)))
