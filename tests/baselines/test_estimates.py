@@ -47,6 +47,7 @@ def study(
         ("--resolve", "skill"),
         ("--resolve", "glad"),
         ("--aggregator", "dawid-skene"),
+        ("--aggregator", "one-coin"),
         ("--aggregator", "glad"),
     ],
     ids=" ".join,

@@ -27,7 +27,7 @@ def test_every_person_has_a_row_with_all_that_is_known(lcs: Path) -> None:
     assert sum(one["excluded_by"] is not None for one in people) == content["annotators"]["excluded"] == 3
     assert sum(one["answers"] for one in people) == content["responses"]["total"]
     assert sum(one["controls"]["answers"] for one in people) == content["responses"]["control"]
-    assert {name for one in people for name in one["ability"]} == {"dawid-skene", "glad"}
+    assert {name for one in people for name in one["ability"]} == {"dawid-skene", "one-coin", "glad"}
     with (lcs / "quality.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert [row["annotator"] for row in rows] == [one["annotator"] for one in people]
@@ -37,7 +37,7 @@ def test_every_person_has_a_row_with_all_that_is_known(lcs: Path) -> None:
 def test_the_figures_of_the_baseline_stand_in_the_sensitivity_table(lcs: Path) -> None:
     content = json.loads((lcs / "baseline.json").read_text(encoding="utf-8"))
     rows = {(row["min_control_accuracy"], row["aggregator"]): row for row in content["sensitivity"]["rows"]}
-    assert len(rows) == 10 * 4
+    assert len(rows) == 10 * 5
     own = rows[0.5, "cascade"]
     figure = content["metrics"]["acc"]
     assert (own["value"], own["n"]) == (figure["value"], figure["n"])
@@ -49,7 +49,7 @@ def test_the_figures_of_the_baseline_stand_in_the_sensitivity_table(lcs: Path) -
 
 @pytest.mark.parametrize("pool", ["bps", "lcs"])
 @pytest.mark.parametrize("threshold", ["0", "0.7", "0.9"])
-@pytest.mark.parametrize("procedure", ["majority", "cascade", "dawid-skene", "glad"])
+@pytest.mark.parametrize("procedure", ["majority", "cascade", "dawid-skene", "one-coin", "glad"])
 def test_every_cell_is_what_a_baseline_with_those_settings_says(
     pools: Path, pool: str, threshold: str, procedure: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

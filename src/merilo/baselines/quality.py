@@ -21,6 +21,7 @@ from merilo.people.aggregation import (
     cascade,
     dawid_skene,
     fit_glad,
+    glad,
     is_open,
     majority,
     one_coin,
@@ -111,14 +112,30 @@ def _procedures(settings: Settings, fits: Mapping[str, Fit]) -> dict[str, Proced
     for model in MODELS:
         if model in fits:
             procedures[model] = partial(
-                decide,
-                aggregator=model,
-                resolve="none",
-                anchor_controls=settings.anchor_controls,
-                min_votes=min_votes,
-                open_answers=settings.open_answers,
+                _by_model, model=model, settings=settings, everybody=fits["glad"] if model == "glad" else None
             )
     return procedures
+
+
+def _by_model(
+    pool: PoolVotes,
+    *,
+    model: Literal["dawid-skene", "one-coin", "glad"],
+    settings: Settings,
+    everybody: Fit | None,
+) -> Consensus:
+    """What a model decides alone; where nobody is excluded, a fit to everybody's answers is not made again."""
+    if everybody and pool.kept.all():
+        anchors = pool.anchors if settings.anchor_controls else None
+        return glad(pool.everyone.votes, anchors=anchors, open_answers=settings.open_answers, fit=everybody)
+    return decide(
+        pool,
+        aggregator=model,
+        resolve="none",
+        anchor_controls=settings.anchor_controls,
+        min_votes=settings.min_votes,
+        open_answers=settings.open_answers,
+    )
 
 
 def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str, str]]:

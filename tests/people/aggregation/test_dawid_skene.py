@@ -98,6 +98,62 @@ def test_anything_can_be_fitted(votes: Votes) -> None:
     assert ((fit.quality[~idle] >= 0) & (fit.quality[~idle] <= 1 + 1e-12)).all()
 
 
+def pooled_by_the_formula(votes: Votes, weight: float, iterations: int) -> np.ndarray:
+    """The posterior under the prior, written once more with loops: classical and one-coin model on one expected truth."""
+    share = np.zeros((votes.items, votes.labels))
+    for item, label in zip(votes.item, votes.label, strict=True):
+        share[item, label] += 1
+    answered = share.sum(1) > 0
+    possible = share.sum(0) > 0
+    k = possible.sum()
+    share[answered] /= share[answered].sum(1, keepdims=True)
+    agreement = min(max(float(share[votes.item, votes.label].mean()), 1e-3), 1 - 1e-3)
+    for _ in range(iterations):
+        prior = share[answered].mean(0)
+        confusion = np.zeros((votes.annotators, votes.labels, votes.labels))
+        accuracy = np.full(votes.annotators, 4.0 * agreement)
+        confusion += weight / 2 * (1 - agreement) / (k - 1)
+        confusion[:, range(votes.labels), range(votes.labels)] = weight / 2 * agreement
+        confusion[:, :, ~possible] = 0
+        for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
+            confusion[annotator, :, label] += share[item]
+            accuracy[annotator] += share[item, label]
+        confusion /= confusion.sum(2, keepdims=True)
+        accuracy /= np.bincount(votes.annotator, minlength=votes.annotators) + 4.0
+        joint = np.tile(prior, (votes.items, 1))
+        for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
+            coin = np.full(votes.labels, (1 - accuracy[annotator]) / (k - 1))
+            coin[label] = accuracy[annotator]
+            own = confusion[annotator, :, label]
+            joint[item] *= (own * coin**weight) ** (1 / (1 + weight))
+        share = joint / joint.sum(1, keepdims=True)
+    return share
+
+
+@given(votes=small_votes(min_labels=2), weight=st.floats(0.1, 5), iterations=st.integers(1, 5))
+@settings(deadline=None)
+def test_the_prior_pools_own_confusions_with_one_accuracy(
+    votes: Votes, weight: float, iterations: int
+) -> None:
+    if np.unique(votes.label).size < 2:
+        return
+    ours = dawid_skene(votes, weight=weight, iterations=iterations, tolerance=0).fit.posterior
+    answered = np.unique(votes.item)
+    assert ours[answered] == pytest.approx(
+        pooled_by_the_formula(votes, weight, iterations)[answered], abs=1e-7
+    )
+
+
+def test_a_small_weight_is_nearly_the_classical_model() -> None:
+    rng = np.random.default_rng(0)
+    item, annotator = np.divmod(np.arange(2000), 10)
+    truth = rng.integers(0, 3, 200)
+    label = np.where(rng.random(2000) < 0.7, truth[item], rng.integers(0, 3, 2000))
+    votes = Votes(item, annotator, label, 200, 10, 3)
+    classical, nearly = (dawid_skene(votes, weight=weight).fit.posterior for weight in (0, 1e-6))
+    assert nearly == pytest.approx(classical, abs=1e-3)
+
+
 def test_confusions_are_found_again() -> None:
     rng = np.random.default_rng(0)
     items, annotators = 3000, 6

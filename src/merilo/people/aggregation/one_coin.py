@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln
 
 from merilo.errors import UsageError
 from merilo.people.aggregation.candidates import Candidates, sums
 from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, FloatArray, Resolution
 from merilo.people.aggregation.known_labels import anchor_labels
+from merilo.people.aggregation.log_beta import log_beta
 from merilo.people.aggregation.open_answers import is_open
 from merilo.people.votes import IntArray, Votes
 
@@ -206,7 +206,7 @@ class _Model:
             - np.log(choices).sum()
             + wrong[model.annotator].sum()
             + (right * np.log(accuracy) + left * np.log1p(-accuracy)).sum()
-            - accuracy.size * betaln(right + 1, left + 1)
+            - accuracy.size * float(log_beta(np.array(right + 1), np.array(left + 1)))
         )
         return probability, other, float(objective)
 
@@ -234,7 +234,7 @@ class _Model:
         )
         hits, misses = STRENGTHS[:, None] * mean, STRENGTHS[:, None] * (1 - mean)
         left = np.maximum(answers - right, 0.0)
-        evidence = (betaln(hits + right, misses + left) - betaln(hits, misses)).sum(axis=1)
+        evidence = (log_beta(hits + right, misses + left) - log_beta(hits, misses)).sum(axis=1)
         return Crowd(mean, float(STRENGTHS[int(evidence.argmax())]), self._wrong_answers(probability))
 
     def _wrong_answers(self, probability: FloatArray) -> float:

@@ -1,0 +1,238 @@
+"""Aggregation on real crowds whose truth is known, beside crowd-kit, and on made-up pools of open answers.
+
+    python benchmarks/crowds.py [FOLDER] [--quick]
+
+FOLDER holds tables of task, worker, label and truth (CSV, gzip); ../shared/data/crowds where it is not given. Accuracy is over the
+tasks whose truth is known, and a task without a label counts as wrong. "surplus" is the mean confidence less the accuracy.
+`--quick` leaves out crowd-kit's MACE and GLAD, which take minutes. Exit status 1 where a wanted value is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+from merilo.people.aggregation import Consensus, cascade, dawid_skene, glad, majority, one_coin, plurality
+from merilo.people.votes import Votes, encode
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from open_pools import open_pool
+
+RECOMMENDED = "Dawid-Skene"
+CLASSICAL = "Dawid-Skene, weight 0"
+
+OURS: dict[str, Callable[[Votes], Consensus]] = {
+    "majority of 3": majority,
+    "most votes": plurality,
+    "cascade": cascade,
+    "one-coin": one_coin,
+    "GLAD": glad,
+    CLASSICAL: lambda votes: dawid_skene(votes, weight=0),
+    RECOMMENDED: dawid_skene,
+}
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """One set: its votes, the table that crowd-kit reads, and the code of each item's truth (-1 unknown, -2 given by nobody)."""
+
+    name: str
+    votes: Votes
+    frame: pd.DataFrame
+    items: list[str]
+    labels: list[str]
+    truth: np.ndarray
+
+
+@dataclass(frozen=True)
+class Result:
+    accuracy: float
+    surplus: float
+    seconds: float
+
+
+def read(path: Path) -> Crowd:
+    table = pl.read_csv(path, infer_schema=False).unique(["task", "worker"], keep="last", maintain_order=True)
+    encoding = encode(table["task"], table["worker"], table["label"])
+    codes = {label: code for code, label in enumerate(encoding.labels)}
+    known = table.filter(pl.col("truth").fill_null("") != "").select("task", "truth")
+    truth = dict(known.iter_rows())
+    return Crowd(
+        path.name.removesuffix(".csv.gz"),
+        encoding.votes,
+        table.select("task", "worker", "label").to_pandas(),
+        encoding.items.to_list(),
+        encoding.labels.to_list(),
+        np.array([codes.get(truth[item], -2) if item in truth else -1 for item in encoding.items]),
+    )
+
+
+def result(label: np.ndarray, confidence: np.ndarray, truth: np.ndarray, seconds: float) -> Result:
+    known = truth != -1
+    accuracy = float((label == truth)[known].mean())
+    return Result(accuracy, float(np.nan_to_num(confidence[known]).mean()) - accuracy, seconds)
+
+
+def crowd_kit(*, quick: bool) -> dict[str, Callable[[], object]]:
+    from crowdkit.aggregation import GLAD, MACE, DawidSkene, MajorityVote, OneCoinDawidSkene
+
+    methods: dict[str, Callable[[], object]] = {
+        "MajorityVote": MajorityVote,
+        "DawidSkene": lambda: DawidSkene(n_iter=100),
+        "OneCoinDawidSkene": lambda: OneCoinDawidSkene(n_iter=100),
+    }
+    slow: dict[str, Callable[[], object]] = {
+        "MACE": lambda: MACE(n_restarts=10, n_iter=50, random_state=0),
+        "GLAD": lambda: GLAD(n_iter=100, silent=True),
+    }
+    return methods if quick else methods | slow
+
+
+def theirs(make: Callable[[], object], crowd: Crowd) -> Result:
+    start = time.process_time()
+    method = make().fit(crowd.frame.copy())  # type: ignore[attr-defined]
+    seconds = time.process_time() - start
+    places = {label: place for place, label in enumerate(crowd.labels)}
+    found = method.labels_.reindex(crowd.items)
+    table = method.probas_.reindex(crowd.items).max(axis=1).to_numpy()
+    label = np.array([places.get(name, -1) for name in found])
+    return result(label, table, crowd.truth, seconds)
+
+
+def ours(method: Callable[[Votes], Consensus], crowd: Crowd) -> Result:
+    start = time.process_time()
+    found = method(crowd.votes)
+    seconds = time.process_time() - start
+    return result(found.label, found.confidence, crowd.truth, seconds)
+
+
+def line(name: str, results: list[Result]) -> None:
+    accuracies = "".join(f"{one.accuracy:>10.3f}" for one in results)
+    mean = np.mean([one.accuracy for one in results])
+    surplus = np.mean([one.surplus for one in results])
+    seconds = sum(one.seconds for one in results)
+    print(f"{name:<32}{accuracies}{mean:>9.4f}{surplus:>9.3f}{seconds:>10.2f}", flush=True)
+
+
+def crowds(folder: Path, *, quick: bool) -> list[str]:
+    """Print the table; what is wanted and missed."""
+    sets = [read(path) for path in sorted(folder.glob("*.csv.gz"))]
+    print(
+        f"{len(sets)} crowds{'':<24}{''.join(f'{one.name[:9]:>10}' for one in sets)}     mean  surplus   seconds"
+    )
+    table: dict[str, list[Result]] = {}
+    for name, make in crowd_kit(quick=quick).items():
+        table[f"crowd-kit {name}"] = [theirs(make, crowd) for crowd in sets]
+        line(f"crowd-kit {name}", table[f"crowd-kit {name}"])
+    for name, method in OURS.items():
+        table[name] = [ours(method, crowd) for crowd in sets]
+        line(name, table[name])
+    mean = {name: float(np.mean([one.accuracy for one in results])) for name, results in table.items()}
+    best = max((value, name) for name, value in mean.items() if name.startswith("crowd-kit"))
+    below = [
+        (one.accuracy - votes.accuracy, crowd.name)
+        for one, votes, crowd in zip(table[RECOMMENDED], table["crowd-kit MajorityVote"], sets, strict=True)
+    ]
+    missed = []
+    wanted = [
+        (mean[RECOMMENDED] > best[0], f"{RECOMMENDED} {mean[RECOMMENDED]:.4f}, wanted above {best[1]} {best[0]:.4f}"),
+        (min(below)[0] >= -0.02, f"{RECOMMENDED} less majority, at worst {min(below)[0]:+.3f} ({min(below)[1]}), wanted -0.02"),
+    ]  # fmt: skip
+    if not quick:
+        peer = mean["crowd-kit MACE"]
+        wanted.append(
+            (
+                mean["one-coin"] > peer,
+                f"one-coin {mean['one-coin']:.4f}, wanted above crowd-kit MACE {peer:.4f}",
+            )
+        )
+    for met, text in wanted:
+        print(f"{'met' if met else 'MISSED':<8}{text}")
+        if not met:
+            missed.append(text)
+    return missed
+
+
+def weights(folder: Path) -> None:
+    """The prior of Dawid-Skene by its weight, and the mean where each set's weight is chosen on the other sets."""
+    sets = [read(path) for path in sorted(folder.glob("*.csv.gz"))]
+    tried = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0)
+    accuracy = np.array([
+        [ours(lambda votes, weight=weight: dawid_skene(votes, weight=weight), one).accuracy for one in sets]
+        for weight in tried
+    ])  # fmt: skip
+    print(f"\nDawid-Skene by the weight of its prior{'':<4}mean    worst against majority")
+    votes = np.array([theirs(crowd_kit(quick=True)["MajorityVote"], one).accuracy for one in sets])
+    for weight, row in zip(tried, accuracy, strict=True):
+        print(f"  weight {weight:<31g}{row.mean():>8.4f}{(row - votes).min():>10.3f}")
+    others = (accuracy.sum(1, keepdims=True) - accuracy).argmax(0)
+    chosen = accuracy[others, np.arange(len(sets))].mean()
+    print(
+        f"  chosen on the other sets{'':<14}{chosen:>8.4f}   ({', '.join(f'{tried[place]:g}' for place in others)})"
+    )
+
+
+def made_up(seeds: int = 20) -> None:
+    """Made-up pools of open answers: 300 items, 40 people, 5 answers an item, the mean of several pools."""
+    print(
+        f"\n{'made-up pools of open answers':<32}{'majority of 3':>15}{'most votes':>12}{'one-coin':>10}{'GLAD':>8}"
+        f"{'':>4}right where more than 0.99 is claimed: one-coin, GLAD"
+    )
+    for fault in ("slips", "near misses", "attractive", "copying", "copying everywhere"):
+        right: dict[str, list[float]] = {name: [] for name in ("majority", "votes", "one-coin", "GLAD")}
+        sure: dict[str, list[tuple[int, int]]] = {"one-coin": [], "GLAD": []}
+        methods: dict[str, Callable[[Votes], Consensus]] = {
+            "majority": majority, "votes": plurality, "one-coin": one_coin, "GLAD": glad,
+        }  # fmt: skip
+        for seed in range(seeds):
+            pool = open_pool(fault, seed=seed)
+            for name, method in methods.items():
+                found = method(pool.votes)
+                right[name].append(float((found.label == pool.truth).mean()))
+                if name in sure:
+                    claimed = found.confidence > 0.99
+                    sure[name].append((int((found.label == pool.truth)[claimed].sum()), int(claimed.sum())))
+        m = {name: float(np.mean(values)) for name, values in right.items()}
+        shares = {name: np.array(pairs).sum(0) for name, pairs in sure.items()}
+        told = ", ".join(
+            f"{r / max(n, 1):.3f} of {n / (300 * seeds):.0%} of items" for r, n in shares.values()
+        )
+        print(
+            f"  {fault:<30}{m['majority']:>15.3f}{m['votes']:>12.3f}{m['one-coin']:>10.3f}{m['GLAD']:>8.3f}{'':>4}{told}"
+        )
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument(
+        "folder", type=Path, nargs="?", default=ROOT.parent / "shared" / "data" / "crowds", metavar="FOLDER"
+    )
+    options.add_argument("--quick", action="store_true", help="leave out crowd-kit's MACE and GLAD")
+    chosen = options.parse_args()
+    missed: list[str] = []
+    if any(chosen.folder.glob("*.csv.gz")):
+        missed = crowds(chosen.folder, quick=chosen.quick)
+        weights(chosen.folder)
+    else:
+        print(
+            f"{chosen.folder} holds no tables of crowds (*.csv.gz): the comparison on real crowds is left out"
+        )
+    made_up()
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""The one-coin model against its formula, and on people whose accuracy is known."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import betaln
+from simulated_votes import small_votes
+
+from merilo.errors import UsageError
+from merilo.people.aggregation import NO_LABEL, Resolution, one_coin, wrong_answers
+from merilo.people.aggregation.log_beta import log_beta
+from merilo.people.votes import Votes
+
+
+def posterior_by_the_formula(votes: Votes, accuracy: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    """Every label of every item, one answer at a time: right with p, each of the other labels alike."""
+    table = np.full((votes.items, votes.labels), 1 / votes.labels)
+    for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
+        p = accuracy[annotator]
+        for truth in range(votes.labels):
+            table[item, truth] *= p if truth == label else (1 - p) / max(votes.labels - 1, 1)
+    for item in np.flatnonzero(anchors != NO_LABEL):
+        table[item] = np.arange(votes.labels) == anchors[item]
+    return table / table.sum(1, keepdims=True)
+
+
+@given(votes=small_votes(min_labels=2), data=st.data())
+def test_the_posterior_of_closed_answers_is_that_of_the_formula(votes: Votes, data: st.DataObject) -> None:
+    anchors = np.array(
+        data.draw(st.lists(st.integers(-1, votes.labels - 1), min_size=votes.items, max_size=votes.items))
+    )
+    consensus = one_coin(votes, anchors=anchors)
+    fit = consensus.fit
+    table = posterior_by_the_formula(votes, fit.quality, anchors)
+    assert fit.posterior == pytest.approx(table, abs=1e-9)
+    assert fit.wrong_answers == votes.labels - 1
+    for item, label in enumerate(consensus.label):
+        if label != NO_LABEL:
+            assert table[item, label] == pytest.approx(table[item].max())
+            assert consensus.confidence[item] == pytest.approx(table[item, label])
+        elif item in votes.item:
+            assert (table[item] > table[item].max() - 1e-6).sum() > 1
+
+
+@given(votes=small_votes())
+def test_anything_can_be_fitted(votes: Votes) -> None:
+    for open_answers in (False, True):
+        consensus = one_coin(votes, open_answers=open_answers)
+        fit = consensus.fit
+        assert fit.converged
+        assert ((fit.quality > 0) & (fit.quality < 1)).all()
+        assert 1 <= fit.wrong_answers <= max(votes.labels - 1, 1)
+        silent = ~np.isin(np.arange(votes.items), votes.item)
+        assert (consensus.how[silent] == Resolution.UNRESOLVED).all()
+        decided = ~np.isnan(consensus.confidence)
+        assert ((consensus.confidence[decided] > 0) & (consensus.confidence[decided] <= 1)).all()
+
+
+@given(votes=small_votes(min_labels=2))
+def test_the_objective_never_falls_within_a_round(votes: Votes) -> None:
+    history = one_coin(votes, tolerance=0, iterations=30).fit.log_likelihood
+    assert all(later >= earlier - 1e-9 for earlier, later in pairwise(history))
+
+
+@given(votes=small_votes(min_labels=2), seed=st.integers(0, 99))
+def test_what_people_typed_at_other_items_changes_nothing(votes: Votes, seed: int) -> None:
+    """Open labels mean something within an item only: renaming them item by item leaves every confidence as it was."""
+    rng = np.random.default_rng(seed)
+    names = np.stack([rng.permutation(1000) for _ in range(votes.items)])
+    wide = Votes(votes.item, votes.annotator, votes.label, votes.items, votes.annotators, 1000)
+    renamed = Votes(
+        votes.item,
+        votes.annotator,
+        names[votes.item, votes.label].astype(np.int32),
+        votes.items,
+        votes.annotators,
+        1000,
+    )
+    first, second = one_coin(wide), one_coin(renamed)
+    assert second.confidence == pytest.approx(first.confidence, abs=1e-9, nan_ok=True)
+    decided = first.label != NO_LABEL
+    items = np.flatnonzero(decided)
+    assert (second.label[decided] == names[items, first.label[decided]]).all()
+
+
+def crowd(seed: int, *, wrong: int, labels: int, items: int = 2000) -> tuple[Votes, np.ndarray, np.ndarray]:
+    """Forty people of different accuracy; each item has its own `wrong` wrong answers, equally likely."""
+    rng = np.random.default_rng(seed)
+    accuracy = rng.beta(8, 4, 40)
+    item = np.repeat(np.arange(items), 6)
+    annotator = np.concatenate([rng.choice(40, 6, replace=False) for _ in range(items)])
+    truth = rng.integers(0, labels, items)
+    right = rng.random(item.size) < accuracy[annotator]
+    label = (truth[item] + np.where(right, 0, rng.integers(1, wrong + 1, item.size))) % labels
+    columns = (np.asarray(column, dtype=np.int32) for column in (item, annotator, label))
+    return Votes(*columns, items, 40, labels), truth, accuracy
+
+
+@pytest.mark.parametrize("wrong", [2, 6, 40])
+def test_accuracies_and_the_number_of_wrong_answers_are_found_again(wrong: int) -> None:
+    votes, truth, accuracy = crowd(wrong, wrong=wrong, labels=500)
+    consensus = one_coin(votes)
+    assert consensus.fit.wrong_answers == pytest.approx(wrong, rel=0.1)
+    assert wrong_answers(votes) == pytest.approx(wrong, rel=0.1)
+    assert consensus.fit.quality == pytest.approx(accuracy, abs=0.08)
+    right = (consensus.label == truth).mean()
+    assert right > 0.9
+    assert np.nanmean(consensus.confidence) == pytest.approx(right, abs=0.02)
+
+
+def test_closed_answers_have_one_wrong_answer_less_than_labels() -> None:
+    votes, truth, _ = crowd(0, wrong=3, labels=4)
+    assert wrong_answers(votes) == one_coin(votes).fit.wrong_answers == 3
+    assert (one_coin(votes).label == truth).mean() > 0.9
+
+
+def test_a_person_of_few_answers_counts_nearly_as_the_crowds_mean() -> None:
+    votes, _, accuracy = crowd(1, wrong=5, labels=500)
+    extra = Votes(
+        np.append(votes.item, 0), np.append(votes.annotator, 40), np.append(votes.label, 499), 2000, 42, 500
+    )
+    quality = one_coin(extra).fit.quality
+    mean = accuracy.mean()
+    assert mean - 0.15 < quality[40] < mean, "one wrong answer"
+    assert quality[41] == pytest.approx(mean, abs=0.05), "no answer"
+
+
+def test_lone_answers_do_not_make_anybody_sure() -> None:
+    n = 500
+    alone = Votes(np.arange(n), np.zeros(n, dtype=int), np.arange(n), n, 1, n)
+    consensus = one_coin(alone)
+    assert (consensus.label == np.arange(n)).all()
+    assert consensus.confidence == pytest.approx(np.full(n, 2 / 3), abs=0.01)
+
+
+def test_two_open_answers_of_equals_are_a_tie() -> None:
+    votes = Votes(*np.array([[0, 0], [0, 1], [0, 1]]), 1, 2, 30)
+    assert one_coin(votes).label.tolist() == [NO_LABEL]
+
+
+def test_anchors_are_kept_and_teach_who_is_right() -> None:
+    camps = np.array([[0, 0, 1, 1]] * 6)
+    item, annotator = np.divmod(np.arange(24), 4)
+    votes = Votes(item, annotator, camps.reshape(-1), 6, 4, 2)
+    assert one_coin(votes).how.tolist() == [Resolution.UNRESOLVED] * 6
+    anchored = one_coin(votes, anchors=[1, 1, 1, -1, -1, -1])
+    assert anchored.label.tolist() == [1] * 6
+    assert [Resolution(how).name for how in anchored.how] == ["ANCHOR"] * 3 + ["ONE_COIN"] * 3
+    assert anchored.fit.anchored == 3
+
+
+def test_the_order_of_the_rows_changes_nothing() -> None:
+    votes, *_ = crowd(3, wrong=9, labels=300, items=200)
+    shuffled = np.random.default_rng(0).permutation(len(votes))
+    other = Votes(
+        votes.item[shuffled], votes.annotator[shuffled], votes.label[shuffled], 200, 40, votes.labels
+    )
+    assert one_coin(other).fit.quality == pytest.approx(one_coin(votes).fit.quality, abs=1e-9)
+
+
+def test_wrong_parameters_are_refused() -> None:
+    votes = Votes(*np.array([[0, 1], [0, 1], [0, 1]]), 2, 2, 2)
+    with pytest.raises(UsageError, match="at least 1 iteration"):
+        one_coin(votes, iterations=0)
+    with pytest.raises(UsageError, match="each of the 2 items"):
+        one_coin(votes, anchors=[1])
+
+
+@given(a=st.floats(1e-3, 1e5), b=st.floats(1e-3, 1e5))
+@settings(max_examples=200)
+def test_the_log_of_the_beta_function_is_scipys(a: float, b: float) -> None:
+    assert float(log_beta(np.array(a), np.array(b))) == pytest.approx(float(betaln(a, b)), rel=1e-8, abs=1e-8)

@@ -1,0 +1,155 @@
+"""Open answers: who may decide them, and how majority, one-coin and GLAD fare on pools with the usual faults."""
+
+import numpy as np
+import polars as pl
+import pytest
+from open_pools import open_pool
+
+from merilo.errors import UsageError
+from merilo.people.aggregation import (
+    MOST_CLOSED_LABELS,
+    NO_LABEL,
+    Consensus,
+    dawid_skene,
+    glad,
+    is_open,
+    one_coin,
+    plurality,
+)
+from merilo.people.decision import PoolVotes, decide
+from merilo.people.votes import Encoding, Votes
+
+FAULTS = ["slips", "near misses", "attractive"]
+
+
+def votes_with(labels: int) -> Votes:
+    codes = np.arange(labels, dtype=np.int32)
+    return Votes(codes, codes * 0, codes, labels, 1, labels)
+
+
+def pool_of(votes: Votes) -> PoolVotes:
+    everyone = Encoding(
+        votes,
+        pl.Series(range(votes.items)),
+        pl.Series(map(str, range(votes.annotators))),
+        pl.Series(map(str, range(votes.labels))),
+        0,
+    )
+    every = np.ones(len(votes), dtype=bool)
+    return PoolVotes(
+        everyone,
+        every,
+        every,
+        every,
+        np.full(votes.items, NO_LABEL, dtype=np.int32),
+        np.full(votes.annotators, np.nan),
+    )
+
+
+def test_more_labels_than_a_list_has_are_open_unless_the_dataset_says_otherwise() -> None:
+    assert not is_open(votes_with(MOST_CLOSED_LABELS))
+    assert is_open(votes_with(MOST_CLOSED_LABELS + 1))
+    assert not is_open(votes_with(MOST_CLOSED_LABELS + 1), declared=False)
+    assert is_open(votes_with(2), declared=True)
+
+
+def test_dawid_skene_refuses_open_answers_and_says_what_to_take() -> None:
+    pool = pool_of(open_pool("slips").votes)
+    with pytest.raises(UsageError, match=r"closed answers only: .* different labels .*take one-coin"):
+        decide(pool, aggregator="dawid-skene")
+    few = pool_of(votes_with(3))
+    decide(few, aggregator="dawid-skene")
+    with pytest.raises(UsageError, match="closed answers only"):
+        decide(few, aggregator="dawid-skene", open_answers=True)
+
+
+def share_right(consensus: Consensus, truth: np.ndarray) -> float:
+    return float((consensus.label == truth).mean())
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_models_beat_the_most_votes_and_one_coin_is_right_as_often_as_glad(fault: str, seed: int) -> None:
+    pool = open_pool(fault, seed=seed)
+    by_votes, coin, able = (
+        share_right(model(pool.votes), pool.truth) for model in (plurality, one_coin, glad)
+    )
+    assert coin >= by_votes
+    assert coin == pytest.approx(able, abs=0.015)
+    assert coin > 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_person_who_copies_another_costs_little_where_they_meet_on_a_third_of_the_items(seed: int) -> None:
+    """The two agree with each other, which no model here knows from being right."""
+    pool = open_pool("copying", seed=seed)
+    by_votes, coin, able = (
+        share_right(model(pool.votes), pool.truth) for model in (plurality, one_coin, glad)
+    )
+    assert coin >= by_votes - 0.02
+    assert coin == pytest.approx(able, abs=0.015)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_where_one_coin_claims_more_than_099_it_is_right_that_often(fault: str) -> None:
+    claimed, right = [], []
+    for seed in range(5):
+        pool = open_pool(fault, seed=seed)
+        found = one_coin(pool.votes)
+        sure = found.confidence > 0.99
+        claimed.append(sure.sum())
+        right.append((found.label == pool.truth)[sure].sum())
+    assert sum(claimed) > 400
+    assert sum(right) / sum(claimed) > 0.985
+
+
+@pytest.mark.parametrize("model", [one_coin, glad])
+def test_one_items_slips_do_not_change_another_items_confidence(model) -> None:
+    """The same answers under strings of each item's own: only the number of different strings changes."""
+    votes = open_pool("near misses", largest=160).votes
+    cells = votes.item.astype(np.int64) * votes.labels + votes.label
+    renamed = np.unique(cells, return_inverse=True)[1].astype(np.int32)
+    separate = Votes(
+        votes.item, votes.annotator, renamed, votes.items, votes.annotators, int(renamed.max()) + 1
+    )
+    assert separate.labels > 5 * votes.labels
+    first, second = model(votes), model(separate)
+    assert second.confidence == pytest.approx(first.confidence, abs=1e-6, nan_ok=True)
+    assert second.fit.wrong_answers == pytest.approx(first.fit.wrong_answers)
+
+
+@pytest.mark.parametrize(
+    ("items", "people", "overlap"), [(1, 1, 1), (30, 3, 3), (2000, 60, 3), (100, 200, 5), (40, 40, 30)]
+)
+def test_other_shapes_are_decided_too(items: int, people: int, overlap: int) -> None:
+    pool = open_pool("slips", items=items, people=people, overlap=overlap)
+    for model in (one_coin, glad):
+        found = model(pool.votes, open_answers=True)
+        assert found.fit.converged
+        assert np.isfinite(found.fit.quality).all()
+        if overlap > 1:
+            assert share_right(found, pool.truth) >= share_right(plurality(pool.votes), pool.truth) - 0.02
+
+
+def test_no_answers_give_no_labels() -> None:
+    nothing = np.zeros(0, dtype=np.int32)
+    for model in (one_coin, glad):
+        assert model(Votes(nothing, nothing, nothing, 3, 2, 40)).label.tolist() == [NO_LABEL] * 3
+
+
+def test_a_pool_of_guesses_is_not_called_certain() -> None:
+    rng = np.random.default_rng(0)
+    item, annotator = np.divmod(np.arange(1500), 5)
+    votes = Votes(item, annotator, rng.integers(0, 30, 1500), 300, 5, 30)
+    assert np.nanmean(one_coin(votes).confidence) < 0.6
+
+
+def test_glad_is_not_fitted_again_where_its_fit_is_given() -> None:
+    votes = open_pool("slips").votes
+    made = glad(votes)
+    again = glad(votes, fit=made.fit)
+    assert (again.label == made.label).all()
+    assert again.confidence == pytest.approx(made.confidence, nan_ok=True)
+    assert again.fit.log_likelihood == made.fit.log_likelihood
+    with pytest.raises(UsageError, match="a fit of dawid-skene"):
+        glad(votes, open_answers=True, fit=dawid_skene(votes_with(2)).fit)
