@@ -24,9 +24,10 @@ import polars as pl
 from merilo.people.aggregation import Consensus, cascade, dawid_skene, glad, majority, one_coin, plurality
 from merilo.people.votes import Votes, encode
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from open_pools import open_pool
+
+CROWDS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "crowds"
 
 RECOMMENDED = "Dawid-Skene"
 CLASSICAL = "Dawid-Skene, weight 0"
@@ -217,9 +218,7 @@ def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument(
-        "folder", type=Path, nargs="?", default=ROOT.parent / "shared" / "data" / "crowds", metavar="FOLDER"
-    )
+    options.add_argument("folder", type=Path, nargs="?", default=CROWDS, metavar="FOLDER")
     options.add_argument("--quick", action="store_true", help="leave out crowd-kit's MACE and GLAD")
     chosen = options.parse_args()
     missed: list[str] = []
