@@ -76,7 +76,7 @@ def dawid_skene(
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 1]]), 2, 3, 2)
-        >>> consensus = dawid_skene(votes)
+        >>> consensus = dawid_skene(votes, weight=0)
         >>> consensus.label.tolist(), consensus.fit.converged, consensus.fit.quality.round(3).tolist()
         ([1, 0], True, [1.0, 1.0, 0.0])
     """
