@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -12,7 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.estimates import vote_weights
+from merilo.baselines.pipeline import Baseline
 from merilo.baselines.settings import Settings
 from merilo.errors import DataError, InputError
 from merilo.files import listed, read_parquet
@@ -30,10 +32,6 @@ FloatArray = NDArray[np.float64]
 
 _ID_COLUMNS: Final = ("id", "item_id", "meta.id", "item")
 _ANSWER_COLUMNS: Final = ("answer", "outputs", "output", "response")
-_OWN: Final = frozenset({
-    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
-    "points",
-})  # fmt: skip
 
 #: The items with gold of a baseline's folder, in the benchmark's own form: what `merilo score --data` takes.
 ITEMS_FILE: Final = "items.jsonl"
@@ -130,16 +128,64 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
     content = _summary(folder)
     tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
     settings, declaration = _settings(content, folder)
-    _names(tables["consensus"].filter(pl.col("gold").is_not_null()), folder)
+    _names(tables["consensus"].filter(pl.col("gold").is_not_null()), str(folder))
     consensus, items = (
         _with_data(tables["consensus"], data)
         if data
         else (tables["consensus"], _own_items(folder, tables["consensus"]))
     )
-    known = consensus.filter(pl.col("gold").is_not_null() & pl.col("item").is_in(list(items)))
+    return _crowd(
+        _Tables(str(folder), consensus, tables["responses"], tables["annotators"]),
+        items,
+        declaration,
+        settings,
+    )
+
+
+def crowd_of(baseline: Baseline) -> Crowd:
+    """The people of a baseline that is in memory: the same as `read_crowd` of its folder.
+
+    Raises:
+        DataError: no item has a gold answer, or no answer to such an item counted.
+    """
+    items = {int(item.id): item for item in baseline.scorer.items} if baseline.scorer else {}
+    tables = _Tables("this baseline", baseline.consensus, responses_with_fate(baseline), baseline.annotators)
+    _names(baseline.consensus.filter(pl.col("gold").is_not_null()), tables.source)
+    return _crowd(tables, items, baseline.declaration, baseline.settings)
+
+
+def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
+    """Every response with what became of it: used, control, or excluded with its annotator (column `became`)."""
+    out = baseline.annotators.filter("excluded")["annotator"].implode()
+    became = (
+        pl.when("is_control")
+        .then(pl.lit("control"))
+        .when(pl.col("respondent").is_in(out))
+        .then(pl.lit("excluded_annotator"))
+        .otherwise(pl.lit("used"))
+    )
+    return baseline.responses.table.with_columns(became.alias("became"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """The tables of a baseline, and the folder that they come from."""
+
+    source: str
+    consensus: pl.DataFrame
+    responses: pl.DataFrame
+    annotators: pl.DataFrame
+
+
+def _crowd(
+    tables: _Tables, items: Mapping[int, Item], declaration: PlainDataset, settings: Settings
+) -> Crowd:
+    """The people on the items that have gold, known by their numbers."""
+    folder = tables.source
+    known = tables.consensus.filter(pl.col("gold").is_not_null() & pl.col("item").is_in(list(items)))
     if not known.height:
         raise DataError("no item of this baseline has a right answer; --data FILE gives them", file=folder)
-    used = tables["responses"].filter(pl.col("became") == "used", pl.col("answer").is_not_null())
+    used = tables.responses.filter(pl.col("became") == "used", pl.col("answer").is_not_null())
     used = used.join(known.select("item"), on="item", how="semi", maintain_order="left")
     if not used.height:
         raise DataError("nobody's answer to an item with a right answer counted", file=folder)
@@ -151,7 +197,7 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
     votes = replace(encoding.votes, item=item, items=known.height)
     by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
     return Crowd(
-        str(folder),
+        folder,
         _names(known, folder),
         tuple(known["gold"].cast(pl.String)),
         tuple(items[int(number)] for number in known["item"]),
@@ -160,8 +206,8 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
         votes,
         tuple(encoding.labels.cast(pl.String)),
         tuple(encoding.annotators.cast(pl.String)),
-        None if by_majority else vote_weights(votes, encoding.annotators, tables["annotators"], settings),
-        _needed(settings, tables["responses"], known["item"]),
+        None if by_majority else vote_weights(votes, encoding.annotators, tables.annotators, settings),
+        _needed(settings, tables.responses, known["item"]),
         settings,
     )
 
@@ -183,7 +229,7 @@ def _needed(settings: Settings, responses: pl.DataFrame, items: pl.Series) -> ND
     )
 
 
-def _names(known: pl.DataFrame, folder: Path) -> tuple[str, ...]:
+def _names(known: pl.DataFrame, folder: str) -> tuple[str, ...]:
     """The items' ids; their numbers where the right answers came without ids."""
     ids, numbers = known["id"].cast(pl.String), known["item"].cast(pl.String)
     if ids.null_count() == known.height:
@@ -349,7 +395,7 @@ def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:
 
 def _with_data(consensus: pl.DataFrame, data: Path) -> tuple[pl.DataFrame, dict[int, Item]]:
     """The consensus with ids and right answers from a file of items, and these items."""
-    fields = [name for name in consensus.columns if name not in _OWN]
+    fields = [name for name in consensus.columns if name not in COLUMNS]
     found = read_gold(data, consensus.select("item", *fields))
     joined = consensus.drop("id", "gold").join(found.answers, on="item", how="left", maintain_order="left")
     return joined, {number: replace(item, id=number) for number, item in found.items.items()}

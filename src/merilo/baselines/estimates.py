@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.settings import Settings
+from merilo.baselines.steps import Decided, Screened
 from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.metrics.worth import Part
 from merilo.people.aggregation import NO_LABEL, Consensus, wrong_answers
-from merilo.people.decision import PoolVotes
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
 from merilo.people.uncertainty.two_way import TwoWay, two_way
 from merilo.people.votes import Votes
@@ -102,32 +102,24 @@ class Estimates:
 
 
 def estimate_metrics(
-    scorer: ConsensusScorer,
-    pool: PoolVotes,
-    *,
-    decided: Consensus,
-    majority: Consensus,
-    annotators: pl.DataFrame,
-    settings: Settings,
+    scorer: ConsensusScorer, screened: Screened, decided: Decided, settings: Settings
 ) -> Estimates:
     """Every metric of a study whose gold is known.
 
     The value of each metric is that of `merilo.metrics.scoring.score` on the consensus. For its uncertainty over
-    annotators the consensus is decided again many times with the rule of the settings: a majority of `min_votes`, or
-    most votes with ties broken by skill and then ability, or votes weighed by what a model thinks of the people. Such a
-    model is not fitted again for each exchanged answer.
+    annotators the consensus is decided again many times with the rule of the settings: by majority, or by most votes with
+    ties broken by skill and then ability, or by votes weighted by what a model says of the annotators. Such a model is
+    not fitted again for each exchanged answer.
 
     Args:
         scorer: scores a consensus.
-        pool: every answer.
-        decided: the consensus by the settings.
-        majority: the consensus by majority alone.
-        annotators: a row an annotator with `annotator`, `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
+        screened: the votes, and the annotators with `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
+        decided: the consensus by the settings, and by majority alone.
         settings: what was decided beforehand.
     """
-    found = scorer.scores(decided)
-    maker = _Maker(scorer, pool, decided, majority, annotators, settings)
-    other = {} if maker.by_majority else scorer.scores(majority).all()
+    found = scorer.scores(decided.consensus)
+    maker = _Maker(scorer, screened, decided, settings)
+    other = {} if maker.by_majority else scorer.scores(decided.majority).all()
     main, extra = scorer.parts()
     groups = []
     for named, scores in ((main, found.main), (extra, found.extra)):
@@ -140,31 +132,24 @@ def estimate_metrics(
                 for name, score in scores.items()
             }
         )
-    return Estimates(groups[0], groups[1], found.missing, pool.everyone.annotators)
+    return Estimates(groups[0], groups[1], found.missing, screened.pool.everyone.annotators)
 
 
 class _Maker:
     """Makes the estimates of one study, metric after metric."""
 
-    def __init__(  # noqa: PLR0917 - the study in one place
-        self,
-        scorer: ConsensusScorer,
-        pool: PoolVotes,
-        decided: Consensus,
-        majority: Consensus,
-        annotators: pl.DataFrame,
-        settings: Settings,
+    def __init__(
+        self, scorer: ConsensusScorer, screened: Screened, decided: Decided, settings: Settings
     ) -> None:
-        self.scorer, self.pool, self.settings = scorer, pool, settings
-        self.decided, self.majority = decided, majority
-        self.votes = pool.votes
-        self.needed = pool.needed(settings.min_votes)
-        self.pairs = scorer.pairs(self.votes, decided, majority)
+        self.scorer = scorer
+        self.decided, self.majority = decided.consensus, decided.majority
+        self.votes = screened.pool.votes
+        self.needed = screened.pool.needed(settings.min_votes)
+        self.pairs = scorer.pairs(self.votes, self.decided, self.majority)
         self.by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
+        names = screened.pool.everyone.annotators
         self.weight = (
-            None
-            if self.by_majority
-            else vote_weights(self.votes, pool.everyone.annotators, annotators, settings)
+            None if self.by_majority else vote_weights(self.votes, names, screened.annotators, settings)
         )
 
     def estimate(

@@ -9,7 +9,6 @@ from typing import Final, Literal
 
 import numpy as np
 
-from merilo.baselines.declared import consensus_scorer
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.sensitivity import Procedure, SensitivityRow, sensitivity
 from merilo.baselines.settings import Settings
@@ -78,7 +77,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         abilities={model: fit.quality for model, fit in fits.items()},
     )
     controls = {one.annotator: one.controls for one in people.annotators}
-    scorer = consensus_scorer(baseline.declaration, pool, baseline.gold)
+    scorer = baseline.scorer
     rows = sensitivity(
         pool,
         [controls[str(name)] for name in pool.everyone.annotators],

@@ -108,11 +108,14 @@ def _items(baseline: Baseline) -> list[tuple[str, str]]:
     ways = ", ".join(f"{n} {_WAYS[way]}" for way, n in baseline.resolved_by.items() if n and way in _WAYS)
     return [
         ("items", f"{baseline.items}: {ways}"),
-        ("overlap", f"{_overlap(baseline.overlap_before)}; after exclusion {_overlap(baseline.overlap)}"),
+        (
+            "overlap",
+            f"{_overlap(baseline.diagnosis.overlap_before)}; after exclusion {_overlap(baseline.diagnosis.overlap)}",
+        ),
         (
             "without majority",
             f"{baseline.low_agreement} of {baseline.items} ({baseline.low_agreement_share:.1%}); a majority is "
-            f"{majority_rule(baseline.votes_needed).en}",
+            f"{majority_rule(baseline.decided.votes_needed).en}",
         ),
         *_agreement(baseline.agreement),
         *_groups(baseline),

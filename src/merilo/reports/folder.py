@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
-
 from merilo.atomic_write import guarded
-from merilo.baselines.baseline_reader import ITEMS_FILE, read_crowd, read_samples
-from merilo.baselines.declared import consensus_scorer
+from merilo.baselines.baseline_reader import ITEMS_FILE, crowd_of, read_samples, responses_with_fate
 from merilo.baselines.model_comparison import ModelComparison, compare
 from merilo.baselines.model_tables import confusion_table, posterior_table
 from merilo.baselines.pipeline import Baseline
@@ -56,7 +53,7 @@ def write_folder(
         InputError: a file of a model's answers cannot be read.
     """
     tables = {
-        "responses": _responses(baseline),
+        "responses": responses_with_fate(baseline),
         "annotators": baseline.annotators,
         "consensus": baseline.consensus,
         **({"quality": quality_table(quality)} if quality else {}),
@@ -71,22 +68,20 @@ def write_folder(
         guarded(table).write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
     _write_items(folder, baseline)
-    _write_summary(folder, content)
     comparisons: list[ModelComparison] = []
     if models:
-        # The folder has a hidden name until it is whole.
-        crowd = replace(read_crowd(folder), folder="this baseline")
+        crowd = crowd_of(baseline)
         comparisons = compare(crowd, [read_samples(path, crowd) for path in models], force=common_items)
         found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
         content = {**content, "models": {name: value for name, value in found.items() if name != "baseline"}}
-        _write_summary(folder, content)
+    _write_summary(folder, content)
     (folder / "report.html").write_text(page(baseline, content, quality, comparisons), encoding="utf-8")
     return content
 
 
 def _write_items(folder: Path, baseline: Baseline) -> None:
     """The items with gold, under the ids of the consensus: `merilo score consensus.csv --data items.jsonl` reads them."""
-    scorer = consensus_scorer(baseline.declaration, baseline.pool, baseline.gold)
+    scorer = baseline.scorer
     if scorer is None or baseline.gold is None:
         return
     own = baseline.gold.items
@@ -98,16 +93,3 @@ def _write_items(folder: Path, baseline: Baseline) -> None:
 
 def _write_summary(folder: Path, content: dict[str, Json]) -> None:
     (folder / "baseline.json").write_text(as_text(content), encoding="utf-8")
-
-
-def _responses(baseline: Baseline) -> pl.DataFrame:
-    """Every response with what became of it: used, control, or excluded with its annotator."""
-    out = baseline.annotators.filter("excluded")["annotator"].implode()
-    became = (
-        pl.when("is_control")
-        .then(pl.lit("control"))
-        .when(pl.col("respondent").is_in(out))
-        .then(pl.lit("excluded_annotator"))
-        .otherwise(pl.lit("used"))
-    )
-    return baseline.responses.table.with_columns(became.alias("became"))

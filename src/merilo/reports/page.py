@@ -11,6 +11,7 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.estimates import Estimate
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline
@@ -107,12 +108,12 @@ def page(
         .sort(["responses", "control_accuracy", "annotator"], descending=[True, False, False])
         .to_dicts(),
         doubtful=_doubtful(baseline),
-        fields=[name for name in baseline.consensus.columns if name not in _OWN_COLUMNS],
+        fields=[name for name in baseline.consensus.columns if name not in COLUMNS],
         rows=_rows(content),
         alpha_defined=not isnan(baseline.alpha),
         alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
         coefficients=_coefficients(baseline),
-        majority=majority_rule(baseline.votes_needed),
+        majority=majority_rule(baseline.decided.votes_needed),
         unjudged=int((baseline.annotators["controls"] == 0).sum()),
         most_rows=MOST_ROWS,
         quality=quality,
@@ -123,12 +124,6 @@ def page(
         comparisons=comparisons,
         standing_chart=_standing_chart(baseline, comparisons),
     )
-
-
-_OWN_COLUMNS: Final = frozenset({
-    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct",
-    "points",
-})  # fmt: skip
 
 
 def _coefficients(baseline: Baseline) -> list[tuple[Bilingual, float, Interval | None]]:

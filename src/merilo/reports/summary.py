@@ -59,7 +59,7 @@ def summary(
             "low_agreement_share": _number(baseline.low_agreement_share),
             "max_low_agreement": baseline.settings.max_low_agreement,
             "min_votes": baseline.settings.min_votes,
-            "votes_needed": {str(votes): n for votes, n in baseline.votes_needed.items()},
+            "votes_needed": {str(votes): n for votes, n in baseline.decided.votes_needed.items()},
             "n": baseline.used.height,
         },
         "by": {
@@ -70,7 +70,7 @@ def summary(
         "declaration": declaration_json(baseline.declaration),
         "gold": _gold(baseline.gold),
         "normalisation": dict(baseline.responses.renamed or {}),
-        "normalisation_rules": dict(baseline.normalisation.changed),
+        "normalisation_rules": dict(baseline.cleaned.normalisation.changed),
         **looked_at,
         "provenance": provenance.to_json(),
     }
@@ -140,8 +140,10 @@ def _items(baseline: Baseline) -> dict[str, Json]:
     return {
         "total": baseline.items,
         "consensus": baseline.items - baseline.resolved_by[Resolution.UNRESOLVED],
-        "overlap": {str(people): n for people, n in baseline.overlap.items()},
-        "overlap_before_exclusion": {str(people): n for people, n in baseline.overlap_before.items()},
+        "overlap": {str(people): n for people, n in baseline.diagnosis.overlap.items()},
+        "overlap_before_exclusion": {
+            str(people): n for people, n in baseline.diagnosis.overlap_before.items()
+        },
     }
 
 

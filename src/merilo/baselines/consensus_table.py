@@ -1,0 +1,108 @@
+"""The consensus of a study as a table, a row an item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from merilo.people.aggregation import Consensus, Resolution
+from merilo.people.decision import PoolVotes
+from merilo.people.gold import Gold
+
+#: The table's own columns; the item's input fields stand after `id`.
+#:
+#: ===========  ==============================================================================
+#: item         the item's number in the study
+#: id           the dataset's id of the item; its number if the gold answers have no ids
+#: answers      every answer with its votes, most votes first
+#: votes        how many answers count
+#: label        the consensus, or null
+#: resolved_by  how it was reached: the name of an `aggregation.Resolution` in lower case
+#: confidence   the model's probability of the label, or the share of votes that it got
+#: difficulty   GLAD's difficulty of the item, if GLAD was fitted
+#: gold         the gold answer as text, or null
+#: correct      whether the label earns all points of the item
+#: points       the share of the item's points that the label earns, 0 to 1
+#: ===========  ==============================================================================
+COLUMNS: Final = (
+    "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct", "points",
+)  # fmt: skip
+
+#: Names that no input field may have while the table is made.
+_TAKEN: Final = frozenset({*COLUMNS, "code", "has_label"})
+
+
+def consensus_table(
+    items: pl.DataFrame,
+    pool: PoolVotes,
+    decided: Consensus,
+    gold: Gold | None,
+    earned: Mapping[int | str, float],
+) -> pl.DataFrame:
+    """The consensus as a table.
+
+    Args:
+        items: `item` and the input fields.
+        pool: every vote.
+        decided: the consensus.
+        gold: the gold answers, if they are known.
+        earned: item's number -> share of the item's points that the label earns.
+
+    Returns:
+        A row an item: `COLUMNS` with the input fields after `id`; an input field that is called like one of the columns
+        gets `input_` before its name.
+    """
+    encoding, tally = pool.everyone, pool.votes.tally()
+    fit = decided.fit
+    difficulty = (
+        fit.difficulty if fit and fit.difficulty is not None else np.full(len(encoding.items), np.nan)
+    )
+    labels = encoding.labels.cast(pl.String)
+    answers = (
+        pl.DataFrame({"code": tally.item, "label": labels.gather(tally.label), "count": tally.votes})
+        .sort(["code", "count", "label"], descending=[False, True, False])
+        .group_by("code", maintain_order=True)
+        .agg(
+            pl.concat_str("label", pl.lit(": "), "count").str.join("; ").alias("answers"),
+            pl.col("count").sum().alias("votes"),
+        )
+    )
+    ways = np.array([way.name.lower() for way in Resolution])
+    resolved = pl.DataFrame(
+        {
+            "item": encoding.items.cast(pl.UInt32),
+            "code": np.arange(len(encoding.items)),
+            "label": labels.gather(pl.Series(np.maximum(decided.label, 0))),
+            "has_label": decided.label >= 0,
+            "resolved_by": ways[decided.how],
+            "confidence": decided.confidence,
+            "difficulty": difficulty,
+        }
+    ).with_columns(
+        pl.col("difficulty").fill_nan(None),
+        pl.when("has_label").then("label").alias("label"),
+        pl.when("has_label").then("confidence").alias("confidence"),
+    )
+    resolved = resolved.join(answers.with_columns(pl.col("code").cast(pl.Int64)), on="code", how="left")
+    known = (
+        gold.answers if gold else pl.DataFrame(schema={"item": pl.UInt32, "gold": pl.String, "id": pl.String})
+    )
+    if gold and not known["id"].drop_nulls().len():
+        known = known.with_columns(pl.col("item").cast(pl.String).alias("id"))
+    points = pl.DataFrame(
+        list(earned.items()), schema={"item": pl.UInt32, "points": pl.Float64}, orient="row"
+    )
+    fields = [name for name in items.columns if name != "item"]
+    shown = {name: name if name not in _TAKEN else f"input_{name}" for name in fields}
+    return (
+        items.rename(shown)
+        .join(resolved, on="item", how="left", maintain_order="left")
+        .join(known, on="item", how="left", maintain_order="left")
+        .join(points, on="item", how="left", maintain_order="left")
+        .with_columns(pl.col("resolved_by").fill_null("unresolved"), pl.col("votes").fill_null(0))
+        .with_columns((pl.col("points") >= 1).alias("correct"))
+        .select(*COLUMNS[:2], *shown.values(), *COLUMNS[2:])
+    )

@@ -1,0 +1,260 @@
+"""The steps from responses to a baseline, each a function with a result of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.consensus_table import consensus_table
+from merilo.baselines.declared import question_types
+from merilo.baselines.groups import Group, groups_by
+from merilo.baselines.settings import Settings
+from merilo.baselines.warnings import BaselineWarning, reasons_to_reject, warnings
+from merilo.errors import DataError
+from merilo.metrics.plain_dataset import PlainDataset
+from merilo.people import aggregation, controls, cost, duplicates
+from merilo.people.aggregation import Consensus, Fit, Resolution
+from merilo.people.agreement import Agreement, measure
+from merilo.people.decision import PoolVotes, decide, pool_votes
+from merilo.people.gold import Gold
+from merilo.people.normalisation import Normalisation, normalise, normalise_gold, rules_of
+from merilo.people.scales import on_scale
+from merilo.people.spelling import spelled_as_compared
+from merilo.responses import Responses
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """Responses ready to be counted.
+
+    Attributes:
+        responses: all responses, one spelling for equal answers, at most one an annotator an item.
+        gold: the gold answers in the same spelling; `None` if they are not known.
+        normalisation: what the rules of the settings did to the answers' spelling.
+        items: the items that are not control items: `item` and the input fields.
+    """
+
+    responses: Responses
+    gold: Gold | None
+    normalisation: Normalisation
+    items: pl.DataFrame
+
+    @property
+    def tests(self) -> pl.DataFrame:
+        """The responses to items that are not control items."""
+        return self.responses.table.filter(~pl.col("is_control"))
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """Who counts.
+
+    Attributes:
+        annotators: a row an annotator, as `controls.annotators` makes it.
+        used: the responses that count: those to test items by annotators who were not excluded.
+        pool: every vote of the pool, and which of them count.
+    """
+
+    annotators: pl.DataFrame
+    used: pl.DataFrame
+    pool: PoolVotes
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What the annotators answer together.
+
+    Attributes:
+        consensus: the consensus by the settings, in the codes of the pool.
+        majority: the consensus by majority alone.
+        resolved_by: how many items were resolved in each way.
+        low_agreement: how many items have no majority.
+        votes_needed: equal votes that make a majority -> how many items need so many.
+    """
+
+    consensus: Consensus
+    majority: Consensus
+    resolved_by: dict[Resolution, int]
+    low_agreement: int
+    votes_needed: dict[int, int]
+
+    @property
+    def model(self) -> Fit | None:
+        """The model of annotators that was fitted on the way, if any."""
+        return self.consensus.fit
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What the reader of a baseline must know besides its estimates.
+
+    Attributes:
+        status: "accepted", or "rejected" if too many items have no majority.
+        reasons: why it was rejected; empty if it was not.
+        warnings: what the reader should know.
+        agreement: the agreement of the responses that count.
+        by: field -> value -> the items that share it, for the fields that the settings name.
+        cost: money and time.
+        overlap_before: how many items got answers from how many annotators.
+        overlap: the same for the answers that count.
+    """
+
+    status: Literal["accepted", "rejected"]
+    reasons: tuple[BaselineWarning, ...]
+    warnings: tuple[BaselineWarning, ...]
+    agreement: Agreement
+    by: dict[str, dict[str, Group]]
+    cost: cost.Cost
+    overlap_before: dict[int, int]
+    overlap: dict[int, int]
+
+
+def test_items(responses: Responses) -> pl.DataFrame:
+    """The items that are not control items: `item` and the input fields, by number."""
+    numbers = responses.table.filter(~pl.col("is_control")).select("item").unique()
+    return responses.items.join(numbers, on="item", how="semi", maintain_order="left")
+
+
+def clean(responses: Responses, gold: Gold | None, declaration: PlainDataset, settings: Settings) -> Cleaned:
+    """Bring equal answers to one spelling and settle repeated answers.
+
+    Raises:
+        DataError: an annotator contradicts themselves, or there are no test items.
+    """
+    responses, normalisation = normalise(responses, rules_of(settings.normalise))
+    gold = normalise_gold(gold, normalisation) if gold else None
+    responses = spelled_as_compared(responses, declaration, question_types(responses, gold))
+    responses = duplicates.settle(responses, settings.repeats)
+    items = test_items(responses)
+    if not items.height:
+        raise DataError(
+            f"every one of the {responses.table.height} responses is to a control item: no item is left"
+        )
+    return Cleaned(responses, gold, normalisation, items)
+
+
+def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) -> Screened:
+    """Exclude annotators who fail the control items, with all their answers.
+
+    Raises:
+        DataError: no annotator is left.
+    """
+    annotators = controls.annotators(
+        cleaned.responses,
+        min_control_accuracy=settings.min_control_accuracy,
+        min_controls=settings.min_controls,
+        skills=skills,
+    )
+    out = annotators.filter("excluded").select(pl.col("annotator").alias("respondent"))
+    used = cleaned.tests.join(out, on="respondent", how="anti", maintain_order="left")
+    return Screened(annotators, used, pool_votes(cleaned.responses, annotators))
+
+
+def decide_items(cleaned: Cleaned, screened: Screened, settings: Settings) -> Decided:
+    """Decide every item by the settings, and by majority alone as the published procedure does."""
+    pool = screened.pool
+    consensus = decide(
+        pool,
+        aggregator=settings.aggregator,
+        resolve=settings.resolve,
+        anchor_controls=settings.anchor_controls,
+        min_votes=settings.min_votes,
+        open_answers=settings.open_answers,
+    )
+    majority = aggregation.majority(pool.votes, pool.needed(settings.min_votes))
+    return Decided(
+        consensus,
+        majority,
+        _ways(cleaned, pool, consensus),
+        cleaned.items.height - int((majority.label >= 0).sum()),
+        _votes_needed(pool, settings),
+    )
+
+
+def with_quality(screened: Screened, decided: Decided) -> Screened:
+    """The annotators with what the model says of them: GLAD's `ability`, the other models' `expected_accuracy`."""
+    fit, names = decided.model, screened.pool.everyone.annotators
+    found = pl.DataFrame({"annotator": names})
+    for name, models in {"ability": {"glad"}, "expected_accuracy": {"dawid-skene", "one-coin"}}.items():
+        quality = fit.quality if fit and fit.model in models else np.full(found.height, np.nan)
+        found = found.with_columns(pl.Series(name, quality).fill_nan(None))
+    annotators = screened.annotators.join(found, on="annotator", how="left", maintain_order="left")
+    return replace(screened, annotators=annotators)
+
+
+def tabulate(
+    cleaned: Cleaned, screened: Screened, decided: Decided, scorer: ConsensusScorer | None
+) -> pl.DataFrame:
+    """The consensus as a table, with what each label earns."""
+    earned = scorer.share_earned(decided.consensus) if scorer else {}
+    return consensus_table(cleaned.items, screened.pool, decided.consensus, cleaned.gold, earned)
+
+
+def diagnose(
+    cleaned: Cleaned,
+    screened: Screened,
+    decided: Decided,
+    settings: Settings,
+    *,
+    scorer: ConsensusScorer | None,
+    skills: pl.DataFrame | None,
+) -> Diagnosis:
+    """Judge the baseline as a whole: valid or not, warnings, agreement, groups, cost."""
+    items, pool = cleaned.items, screened.pool
+    labels = pool.everyone.labels.cast(pl.String).to_list()
+    votes, values = on_scale(pool.votes, labels, settings.level, settings.labels)
+    reasons = reasons_to_reject(decided.low_agreement, items.height, decided.votes_needed, settings)
+    return Diagnosis(
+        status="rejected" if reasons else "accepted",
+        reasons=reasons,
+        warnings=warnings(
+            cleaned.responses,
+            screened.annotators,
+            settings,
+            gold=cleaned.gold,
+            skills=skills,
+            fit=decided.model,
+        ),
+        agreement=measure(votes, level=settings.level, values=values),
+        by=groups_by(
+            settings.by,
+            items=items,
+            gold=cleaned.gold,
+            pool=pool,
+            scorer=scorer,
+            decided=decided.consensus,
+            level=settings.level,
+            order=settings.labels,
+        ),
+        cost=cost.cost(cleaned.responses, settings.currency),
+        overlap_before=_overlap(items, cleaned.tests),
+        overlap=_overlap(items, screened.used),
+    )
+
+
+def _ways(cleaned: Cleaned, pool: PoolVotes, consensus: Consensus) -> dict[Resolution, int]:
+    """How many items were resolved in each way; ways that never happened stand with 0."""
+    tested = np.isin(pool.everyone.items.to_numpy(), cleaned.items["item"].to_numpy())
+    counts = np.bincount(consensus.how[tested], minlength=len(Resolution))
+    # An item that nobody's answer counted on may have no votes at all.
+    counts[Resolution.UNRESOLVED] += cleaned.items.height - int(tested.sum())
+    return {way: int(counts[way]) for way in Resolution}
+
+
+def _votes_needed(pool: PoolVotes, settings: Settings) -> dict[int, int]:
+    """How many items need how many equal votes for a majority."""
+    items = pool.everyone.votes.items
+    tested = np.bincount(pool.everyone.votes.item[pool.tests], minlength=items) > 0
+    needed = np.broadcast_to(pool.needed(settings.min_votes), items)[tested]
+    return {int(votes): int(n) for votes, n in zip(*np.unique(needed, return_counts=True), strict=True)}
+
+
+def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
+    """How many items were answered by how many people, the largest overlap first."""
+    people = answered.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))
+    counts = items.select("item").join(people, on="item", how="left")["people"].fill_null(0).value_counts()
+    return {int(people): int(n) for people, n in sorted(counts.iter_rows(), reverse=True)}
