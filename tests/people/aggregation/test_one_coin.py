@@ -11,8 +11,8 @@ from simulated_votes import small_votes
 
 from merilo.errors import UsageError
 from merilo.people.aggregation import NO_LABEL, Resolution, one_coin, wrong_answers
-from merilo.people.aggregation.log_beta import log_beta
 from merilo.people.votes import Votes
+from merilo.statistics.log_beta import log_beta
 
 
 def posterior_by_the_formula(votes: Votes, accuracy: np.ndarray, anchors: np.ndarray) -> np.ndarray:
