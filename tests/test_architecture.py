@@ -29,6 +29,7 @@ LEVELS = {
     "strict_json": 2,
     "files": 1,
     "atomic_write": 1,
+    "plain_rows": 0,
     "errors": 0,
     "version": 0,
 }

@@ -1,7 +1,8 @@
 """Reading tables that people send.
 
-Tables are read by the standard library's `csv`, a block of rows at a time: it is slower than a columnar reader, and it
-knows, for each row, where it stands and whether it is whole. That is what an error message needs.
+Ordinary rows are read by columns (`merilo.plain_rows`). From the first row on that is not ordinary, the standard library's
+`csv` reads a block of rows at a time: it is slower, and it knows, for each row, where it stands and whether it is whole. That
+is what an error message needs.
 """
 
 from __future__ import annotations
@@ -182,25 +183,67 @@ def read_table(
 
     encoding, delimiter = sniff(path, encoding)
     csv.field_size_limit(LONGEST_FIELD)
-    with opened(path) as binary, TextIOWrapper(binary, encoding=encoding, newline="") as stream:
-        reader, read = csv.reader(chain(stream, [_END]), delimiter=delimiter), 0
+    with opened(path) as binary:
         try:
-            header = _header(reader, path)
+            with _rows(binary, encoding, delimiter) as reader:
+                header = _header(reader, path)
             # Several columns without a name cannot be told apart, nor asked for: spreadsheets leave such behind.
             several = header.count("") > 1
             wanted = [
                 position for position, name in enumerate(header) if keep(name) and not (several and not name)
             ]
-            blocks = []
-            for rows in _blocks(reader, header, path):
-                blocks.append(_columns(rows, header, wanted))
-                if progress is not None:
-                    progress(binary.tell() - read)
-                    read = binary.tell()
+            names = [header[position] for position in wanted]
+            blocks = [
+                block.rename(dict(zip(block.columns, names, strict=True)))
+                for block in _all_blocks(binary, encoding, delimiter, header, wanted, path, progress)
+            ]
         except UnicodeDecodeError as error:
             raise _not_text(error, encoding, path) from None
-    schema = dict.fromkeys((header[position] for position in wanted), pl.String)
+    schema = dict.fromkeys(names, pl.String)
     return Table(shown(path), pl.concat(blocks, rechunk=True) if blocks else pl.DataFrame(schema=schema))
+
+
+@contextmanager
+def _rows(binary: BufferedReader, encoding: str, delimiter: str) -> Iterator[Iterator[list[str]]]:
+    """The rows of a file from where it stands, and `_END` after them."""
+    stream = TextIOWrapper(binary, encoding=encoding, newline="")
+    try:
+        yield csv.reader(chain(stream, [_END]), delimiter=delimiter)
+    finally:
+        stream.detach()
+
+
+def _all_blocks(  # noqa: PLR0917 - one file
+    binary: BufferedReader,
+    encoding: str,
+    delimiter: str,
+    header: list[str],
+    wanted: list[int],
+    path: Path,
+    progress: Progress | None,
+) -> Iterator[pl.DataFrame]:
+    """The wanted columns block by block, named by their places: ordinary rows fast, and the others with care."""
+    from merilo.plain_rows import ordinary_rows  # noqa: PLC0415 - heavy
+
+    read, row = 0, 2
+    binary.seek(0)
+    if codecs.lookup(encoding).name in {"utf-8", "utf-8-sig"}:
+        for rows in ordinary_rows(binary, delimiter, len(header), wanted):
+            yield rows.data
+            row += rows.data.height
+            if progress is not None:
+                progress(rows.end - read)
+            # A mark of byte order stands only at the start.
+            read, encoding = rows.end, "utf-8"
+    binary.seek(read)
+    with _rows(binary, encoding, delimiter) as reader:
+        if not read:
+            next(reader)
+        for block in _blocks(reader, header, path, row):
+            yield _columns(block, wanted)
+            if progress is not None:
+                progress(binary.tell() - read)
+                read = binary.tell()
 
 
 #: A last line that no file has. It comes back as a row of its own, unless the file ends inside a quoted field, which
@@ -210,9 +253,11 @@ _END: Final = "\0end\0"
 _CUT_IN_QUOTES: Final = "the file ends in the middle of a quoted field; export it again"
 
 
-def _blocks(reader: Iterator[list[str]], header: list[str], path: Path) -> Iterator[list[list[str]]]:
-    """Whole, checked rows, a block at a time."""
-    width, start, ended = len(header), 2, False
+def _blocks(
+    reader: Iterator[list[str]], header: list[str], path: Path, start: int
+) -> Iterator[list[list[str]]]:
+    """Whole, checked rows, a block at a time; `start` is the number of the first."""
+    width, ended = len(header), False
     last: list[str] | None = None
     while not ended:
         # A row more than a block: whether these are the file's last rows is known before they are checked.
@@ -246,13 +291,13 @@ def _checked(
     return [fields or [""] * width for fields in rows]
 
 
-def _columns(rows: list[list[str]], header: list[str], wanted: list[int]) -> pl.DataFrame:
+def _columns(rows: list[list[str]], wanted: list[int]) -> pl.DataFrame:
     import polars as pl  # noqa: PLC0415 - heavy
 
     columns = list(zip(*rows, strict=True))
     return pl.DataFrame(
         [
-            pl.Series(header[position], columns[position], dtype=pl.String).replace("", None)
+            pl.Series(str(position), columns[position], dtype=pl.String).replace("", None)
             for position in wanted
         ]
     )
