@@ -110,7 +110,19 @@ def test_all_right_is_not_called_certain() -> None:
     assert score.interval is not None
     assert score.interval.low == pytest.approx(0.963, abs=5e-4)
     assert "accuracy" in score.interval.method
-    assert mcc(gold, gold).interval is None
+    correlation = mcc(gold, gold).interval
+    assert correlation is not None
+    assert -1 < correlation.low < score.interval.low
+    assert correlation.high == 1
+
+
+def test_faultless_answers_to_a_rare_label_leave_the_metric_less_certain() -> None:
+    even, rare = ["1", "2"] * 50, ["1"] * 97 + ["2"] * 3
+    for metric in (f1_macro, mcc):
+        sure, unsure = metric(even, even).interval, metric(rare, rare).interval
+        assert sure is not None
+        assert unsure is not None
+        assert unsure.low < sure.low - 0.1
 
 
 @pytest.mark.parametrize("metric", [acc, em, f1_macro, mcc])

@@ -10,11 +10,11 @@ from merilo.statistics.distributions import (
     at_most,
     chi_squared_cdf,
     chi_squared_quantile,
-    exact_interval,
     regularised_beta,
     student_cdf,
     student_quantile,
 )
+from merilo.statistics.intervals import exact_interval
 
 probabilities = st.floats(0.001, 0.999)
 

@@ -13,7 +13,7 @@ from merilo.people.votes import Votes
 from merilo.sandbox.job import Entry
 from merilo.sandbox.ledger import Standing
 from merilo.sandbox.verdicts import Result
-from merilo.statistics.distributions import exact_interval
+from merilo.statistics.intervals import exact_interval
 from merilo.strict_json import Json
 
 #: People that the terminal shows; the JSON holds all.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,10 @@ from merilo.statistics.intervals import (
     RESAMPLES,
     FloatArray,
     Interval,
+    bootstrap_interval,
     cluster_codes,
     mean_interval,
-    percentile_interval,
-    wilson,
+    wilson_form,
 )
 
 IntArray = NDArray[np.int64]
@@ -144,8 +145,9 @@ def f1_macro(
         F1(label) = 2 TP / (gold count + answer count)
 
     An answer that is no label of the dataset is a label of its own with F1 = 0, as in scikit-learn: nonsense costs more
-    than a wrong label does. The interval is a percentile bootstrap over items (or clusters); when every answer is right
-    or every answer wrong there is nothing to resample, and Wilson's interval of the accuracy stands in, named so.
+    than a wrong label does. The interval is a bootstrap over items (or clusters) in Wilson's form; when every answer is right
+    or every answer wrong there is nothing to resample, and Wilson's interval of the accuracy stands in, named so, with
+    fewer items where labels are rare (`items_alike`).
 
     Args:
         answers: shape (n,).
@@ -167,10 +169,7 @@ def f1_macro(
     value = float(_macro_f1(table, table.counts[np.newaxis])[0]) if table.n else 0.0
     interval = _resampled(table, _macro_f1, clusters, seed)
     if interval is None and value in (0.0, 1.0) and table.n:
-        exact = wilson(round(value * table.n), table.n)
-        interval = Interval(
-            exact.low, exact.high, exact.level, "Wilson score of accuracy (all right or all wrong)"
-        )
+        interval = _all_alike("f1_macro", table, value)
     return Score("f1_macro", value, table.n, interval)
 
 
@@ -189,7 +188,8 @@ def mcc(
         MCC = (c n - sum t_k p_k) / sqrt((n^2 - sum p_k^2) (n^2 - sum t_k^2))
 
     Where all gold labels or all answers are one and the same, the root is 0 and so is the coefficient, as in
-    scikit-learn. The interval is a percentile bootstrap over items (or clusters), and `None` when no resample differs.
+    scikit-learn. The interval is a bootstrap over items (or clusters) in Wilson's form. Where every answer is right or every
+    answer wrong (1 or -1) it is Wilson's for `items_alike`; it is `None` when no resample differs otherwise.
 
     Args:
         answers: shape (n,).
@@ -211,7 +211,35 @@ def mcc(
     """
     table = _Cells.of(answers, gold)
     value = float(_correlation(table, table.counts[np.newaxis])[0]) if table.n else 0.0
-    return Score(name, value, table.n, _resampled(table, _correlation, clusters, seed))
+    if abs(value) > 1 - ALIKE:
+        return Score(name, value, table.n, _all_alike("mcc", table, value))
+    interval = _resampled(table, _correlation, clusters, seed)
+    return Score(name, value, table.n, interval)
+
+
+def items_alike(metric: str, counts: FloatArray) -> float:
+    """How many right-or-wrong items a score is worth where every answer is right, or every answer wrong.
+
+    Where one answer of n_k with label k is wrong, accuracy loses 1 / n. Macro F1 of K labels loses more where the label is
+    rare, because labels weigh alike; the correlation loses 1 / (n (1 - sum p_k^2)) on a scale from -1 to 1.
+
+    Args:
+        metric: "f1_macro" or "mcc".
+        counts: shape (labels,), how many items have each gold label; 0 for labels that only answers have.
+
+    Returns:
+        K^2 / sum(1 / n_k) for macro F1, 2 n (1 - sum (n_k / n)^2) for the correlation, at most n.
+
+    Example:
+        >>> items_alike("f1_macro", np.array([50, 50])), items_alike("mcc", np.array([98, 2])) < 8
+        (100.0, True)
+    """
+    n = float(counts.sum())
+    if n <= 0:
+        return 0.0
+    if metric == "mcc":
+        return n * min(2 * (1 - float((counts / n) @ (counts / n))), 1.0)
+    return min(len(counts) ** 2 / float((1 / np.maximum(counts, 1.0)).sum()), n)
 
 
 def label_figures(metric: str, gold: IntArray, answer: IntArray, counts: IntArray) -> FloatArray:
@@ -330,7 +358,20 @@ def _resampled(
         estimates[start : start + rows] = metric(table, counts)
     if np.ptp(estimates) < ALIKE:
         return None
-    return percentile_interval(estimates, "clusters" if shared else "items", level=0.95, seed=seed)
+    value = float(metric(table, table.counts[np.newaxis])[0])
+    over, units = ("items", table.n) if not shared or codes is None else ("clusters", int(codes.max()) + 1)
+    bounds = (-1.0 if metric is _correlation else 0.0, 1.0)
+    return bootstrap_interval(estimates, value, over, units=units, bounds=bounds, seed=seed)
+
+
+def _all_alike(metric: str, table: _Cells, value: float) -> Interval:
+    """Wilson's interval where every answer is right or every answer wrong."""
+    gold = np.bincount(table.gold, table.counts, table.labels).astype(np.float64)
+    low, width = (-1.0, 2.0) if metric == "mcc" else (0.0, 1.0)
+    z = NormalDist().inv_cdf(0.975)
+    bottom, top = wilson_form(float(round((value - low) / width)), items_alike(metric, gold), z)
+    method = "Wilson score of accuracy (all right or all wrong, rare labels counted as fewer items)"
+    return Interval(low + width * bottom, low + width * top, 0.95, method)
 
 
 def _drawn_clusters(table: _Cells, codes: IntArray, rng: np.random.Generator, rows: int) -> IntArray:

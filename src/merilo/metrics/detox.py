@@ -53,7 +53,7 @@ def j_scores(ratings: Ratings, ids: Sequence[ItemId] | None = None, *, seed: int
     Args:
         ratings: of n sentences.
         ids: shape (n,), the items' ids; 0 .. n-1 when not given.
-        seed: of the intervals' resampling (percentile bootstrap over items).
+        seed: of the intervals' resampling (bootstrap over items).
 
     Returns:
         The scores "j", "sta", "sim", "fl".

@@ -125,7 +125,7 @@ def grade_norm(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, seed
         grade_norm = mean over variants of (sum of points / 34)
 
     A question left blank earns 0, as in the exam; a variant with no answer at all was not sat and does not count.
-    The interval is a percentile bootstrap over variants: a single variant has none.
+    The interval is a bootstrap over variants (`bootstrap_interval`): a single variant has none.
 
     Args:
         items: all items of the test: what makes a variant complete is the test, not the answers.

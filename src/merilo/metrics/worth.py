@@ -27,6 +27,9 @@ MEANS: Final = ("acc", "em", "f1", "grade_norm")
 #: Metrics made of all labels together.
 OF_LABELS: Final = ("f1_macro", "mcc")
 
+#: Shares of one label alone add up to 1 only up to rounding.
+_ROUNDING: Final = 1e-12
+
 #: The metric of a part `grade_norm.task...`: the mean share of the task's points.
 TASK: Final = "task"
 
@@ -182,6 +185,13 @@ def worth(
     if part.is_mean:
         earned = points(dataset, part, [items[row] for row in place.tolist()], answers)
         value = float(earned @ weight) / total if total > 0 else 0.0
+        if part.metric == "grade_norm":
+            most = np.array([exam_item(dataset, item).most for item in items], dtype=np.float64)
+            mean = float(most[place] @ weight) / total if total > 0 else 1.0
+            # The grade is a ratio: points earned to points that could be earned, of which questions have 1 to 4. As a
+            # mean of points it would vary with what questions are worth even where every answer is right.
+            pull = value * (1 - most / mean)
+            return Worth(value, earned + pull[place], pull, total)
         return Worth(value, earned, np.zeros(len(items)), total)
     codes: dict[str, int] = {}
     gold = np.array(
@@ -238,9 +248,8 @@ def _f1_worth(table: _Table) -> Worth:
     value = float(f1.sum()) / k
     pull = f1 * inverse
     answer = value + (2 * right * inverse[table.true] - pull[table.true] - pull[table.given]) / k
-    # Labels weigh alike however rare they are, so that rare ones make the score as unsure as few items would.
-    alike = k * k / float((1 / np.maximum(gold[present] * table.total, 1.0)).sum()) if present.any() else 0.0
-    return Worth(value, answer, value - pull[table.gold] / k, min(alike, table.total))
+    alike = classification.items_alike("f1_macro", gold[present] * table.total) if present.any() else 0.0
+    return Worth(value, answer, value - pull[table.gold] / k, alike)
 
 
 def _mcc_worth(table: _Table) -> Worth:
@@ -248,7 +257,7 @@ def _mcc_worth(table: _Table) -> Worth:
     t, p = table.of_gold(), table.of_answers()
     c, s = float(table.share @ (table.true == table.given)), float(t @ p)
     x, y = 1 - float(p @ p), 1 - float(t @ t)
-    if x <= 0 or y <= 0:
+    if min(x, y) <= _ROUNDING:
         return Worth(0.0, np.zeros(len(table.given)), np.zeros(len(table.gold)), table.total)
     root = float(np.sqrt(x * y))
     value = (c - s) / root
@@ -261,4 +270,5 @@ def _mcc_worth(table: _Table) -> Worth:
     hit = (table.true == table.given).astype(np.float64)
     answer = influence(table.true, hit, p[table.given], t[table.given])
     nothing = np.zeros(len(table.gold))
-    return Worth(value, answer, influence(table.gold, nothing, nothing, nothing), table.total)
+    alike = classification.items_alike("mcc", t * table.total)
+    return Worth(value, answer, influence(table.gold, nothing, nothing, nothing), alike)

@@ -7,8 +7,6 @@ from functools import lru_cache
 from math import exp, inf, lgamma, log, log1p, sqrt
 from typing import Final
 
-from merilo.statistics.intervals import Interval
-
 _STEPS: Final = 100_000
 _TINY: Final = 1e-300
 _HALVINGS: Final = 200
@@ -92,28 +90,6 @@ def at_most(successes: int, n: int, p: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def exact_interval(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Clopper and Pearson's interval of a proportion: it covers at least as often as it says, however few the trials.
-
-    Args:
-        successes: how many of the trials succeeded, 0 .. n.
-        n: how many trials there were.
-        level: the nominal coverage, in (0, 1).
-
-    References:
-        C. Clopper, E. Pearson (1934), The use of confidence or fiducial limits. Biometrika 26, 404-413.
-
-    Example:
-        >>> interval = exact_interval(9, 10)
-        >>> round(interval.low, 3), round(interval.high, 4)
-        (0.555, 0.9975)
-    """
-    tail = (1 - level) / 2
-    low = 0.0 if successes == 0 else _root(lambda p: at_least(successes, n, p) - tail)
-    high = 1.0 if successes == n else _root(lambda p: tail - at_most(successes, n, p))
-    return Interval(low, high, level, "Clopper-Pearson")
-
-
 def student_cdf(t: float, freedom: float) -> float:
     """The distribution function of Student's t; the degrees of freedom need not be whole."""
     tail = regularised_beta(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2
@@ -136,7 +112,7 @@ def student_quantile(probability: float, freedom: float) -> float:
     if probability < 0.5:
         return -student_quantile(1 - probability, freedom)
     # With x = freedom / (freedom + t^2) the upper tail is I_x(freedom / 2, 1 / 2) / 2, which grows with x.
-    x = _root(lambda at: regularised_beta(freedom / 2, 0.5, at) / 2 - (1 - probability))
+    x = root(lambda at: regularised_beta(freedom / 2, 0.5, at) / 2 - (1 - probability))
     return sqrt(freedom * (1 - x) / x) if x > 0 else inf
 
 
@@ -170,12 +146,16 @@ def chi_squared_quantile(probability: float, freedom: float) -> float:
         3.841
     """
     # With y in [0, 1] and x = freedom * y / (1 - y) the half line is searched as an interval.
-    y = _root(lambda at: chi_squared_cdf(freedom * at / (1 - at), freedom) - probability if at < 1 else 1.0)
+    y = root(lambda at: chi_squared_cdf(freedom * at / (1 - at), freedom) - probability if at < 1 else 1.0)
     return freedom * y / (1 - y)
 
 
-def _root(function: Callable[[float], float]) -> float:
-    """Where a function that grows on [0, 1] crosses zero: halving and the Illinois rule in turn."""
+def root(function: Callable[[float], float]) -> float:
+    """Where a function that grows on [0, 1] crosses zero: halving and the Illinois rule in turn.
+
+    Args:
+        function: grows on [0, 1]; where it is nowhere below 0 the answer is 0, where nowhere above, 1.
+    """
     low, high = 0.0, 1.0
     below, above = function(low), function(high)
     if below >= 0 or above <= 0:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from merilo.errors import DataError
 from merilo.people.votes import Votes
-from merilo.statistics.distributions import chi_squared_quantile, exact_interval, student_quantile
-from merilo.statistics.intervals import Interval
+from merilo.statistics.distributions import chi_squared_quantile, student_quantile
+from merilo.statistics.intervals import Interval, exact_interval, wilson_form
 
 FloatArray = NDArray[np.float64]
 
@@ -381,6 +381,5 @@ def _student(value: float, deviation: float, n: int, level: float, bounds: tuple
 def _wilson(p: float, n: float, level: float, freedom: float, method: str) -> Interval:
     """Wilson's interval for a number of trials that need not be whole, with Student's quantile."""
     t = student_quantile((1 + level) / 2, max(freedom, 1.0))
-    centre, scale = p + t * t / (2 * n), 1 + t * t / n
-    reach = t * sqrt(p * (1 - p) / n + t * t / (4 * n * n))
-    return Interval(max(0.0, (centre - reach) / scale), min(1.0, (centre + reach) / scale), level, method)
+    low, high = wilson_form(p, n, t)
+    return Interval(low, high, level, method)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from merilo.errors import DataError
 from merilo.people.votes import Votes
 from merilo.statistics.distributions import student_quantile
-from merilo.statistics.intervals import RESAMPLES, Interval
+from merilo.statistics.intervals import RESAMPLES, Interval, wilson_form
 from merilo.statistics.resampling import resampled_means
 
 FloatArray = NDArray[np.float64]
@@ -160,7 +160,7 @@ def two_way(
     bounded = worth.size == 0 or (float(worth.min()) >= low - _EQUAL and float(worth.max()) <= high + _EQUAL)
     effective = _items_worth(influence, p, width, n if alike is None else alike, bounded=bounded) / effect
     t = student_quantile((1 + level) / 2, max(freedom, 1.0))
-    bottom, top = _wilson(p, effective, t)
+    bottom, top = wilson_form(p, effective, t)
     people = int(np.unique(votes.annotator).shape[0])
     method = (
         f"two-way bootstrap over items and annotators (Wilson's form, {resamples} resamples, seed {seed})"
@@ -353,12 +353,3 @@ def _items_worth(influence: Influence, p: float, width: float, alike: float, *, 
         return max(min(alike, float(influence.scored)), 1.0)
     worth: float = p * (1 - p) / square
     return max(worth, float(influence.scored) if bounded else 1.0)
-
-
-def _wilson(p: float, n: float, t: float) -> tuple[float, float]:
-    """Wilson's interval of a proportion for a number of items that need not be whole."""
-    centre = p + t * t / (2 * n)
-    spread = t * sqrt(p * (1 - p) / n + t * t / (4 * n * n))
-    scale = 1 + t * t / n
-    low = 0.0 if p == 0 else max(0.0, (centre - spread) / scale)
-    return low, 1.0 if p == 1 else min(1.0, (centre + spread) / scale)

@@ -1,0 +1,306 @@
+"""What answers are worth to a metric: against numerical derivatives of scikit-learn's metrics, and against the scorer."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score, matthews_corrcoef
+
+from merilo.items import Item
+from merilo.metrics import scoring
+from merilo.metrics.exam import VARIANT_ITEMS
+from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset, undeclared
+from merilo.metrics.worth import TASK, Part, Worth, parts, worth
+
+STEP = 1e-6
+UNSEEN = "a label that nobody gave"
+
+#: Gold and answer of each item, and how far the answer stands in its place.
+sheets = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd"), st.sampled_from([0.25, 0.5, 1.0])),
+    min_size=2,
+    max_size=25,
+)
+
+
+def items_of(gold: list[str]) -> list[Item]:
+    return [Item(row, "", "", label) for row, label in enumerate(gold)]
+
+
+def found(metric: str, gold: list[str], answers: list[str], weight: np.ndarray) -> Worth:
+    return worth(
+        undeclared(metric),
+        Part(metric, metric, tuple(range(len(gold)))),
+        items_of(gold),
+        place=np.arange(len(gold)),
+        answers=answers,
+        weight=weight,
+    )
+
+
+def theirs(metric: str, gold: list[str], answers: list[str], weight: np.ndarray, labels: list[str]) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if metric == "mcc":
+            return float(matthews_corrcoef(gold, answers, sample_weight=weight))
+        return float(
+            f1_score(gold, answers, average="macro", labels=labels, sample_weight=weight, zero_division=0)
+        )
+
+
+def slope(
+    metric: str, gold: list[str], answers: list[str], weight: np.ndarray, true: str, given: str
+) -> float:
+    """How the metric changes, by scikit-learn, where a little weight goes to one more item, of each item's share."""
+    labels = sorted({*gold, *answers})
+    added = STEP * weight.sum()
+    there = theirs(metric, [*gold, true], [*answers, given], np.append(weight, added), labels)
+    return (there - theirs(metric, gold, answers, weight, labels)) / STEP
+
+
+@pytest.mark.parametrize("metric", ["f1_macro", "mcc"])
+@settings(max_examples=30, deadline=None)
+@given(sheet=sheets)
+def test_influences_are_the_derivatives_of_scikit_learns_metric(
+    metric: str, sheet: list[tuple[str, str, float]]
+) -> None:
+    gold, answers = [row[0] for row in sheet], [row[1] for row in sheet]
+    weight = np.array([row[2] for row in sheet])
+    assume(metric == "f1_macro" or (len(set(gold)) > 1 and len(set(answers)) > 1))
+    result = found(metric, gold, answers, weight)
+    assert result.value == pytest.approx(
+        theirs(metric, gold, answers, weight, sorted({*gold, *answers})), abs=1e-12
+    )
+    for row, (true, given_label) in enumerate(zip(gold, answers, strict=True)):
+        expected = slope(metric, gold, answers, weight, true, given_label)
+        assert result.answer[row] - result.value == pytest.approx(expected, rel=1e-3, abs=1e-3)
+        unseen = slope(metric, gold, answers, weight, true, UNSEEN)
+        assert result.unseen[row] - result.value == pytest.approx(unseen, rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("metric", ["acc", "em", "f1_macro", "mcc", "f1"])
+@settings(max_examples=30, deadline=None)
+@given(sheet=sheets)
+def test_the_mean_worth_is_the_metric_that_the_scorer_gives(
+    metric: str, sheet: list[tuple[str, str, float]]
+) -> None:
+    gold, answers = [row[0] for row in sheet], [row[1] for row in sheet]
+    result = found(metric, gold, answers, np.ones(len(gold)))
+    by_scorer = scoring.score(undeclared(metric), items_of(gold), dict(enumerate(answers))).main[metric].value
+    assert result.value == pytest.approx(by_scorer, abs=1e-12)
+    # Where one label is all there is, the correlation is 0 by convention and no answer changes it.
+    degenerate = metric == "mcc" and (len(set(gold)) == 1 or len(set(answers)) == 1)
+    assert float(result.answer.mean()) == pytest.approx(0.0 if degenerate else by_scorer, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["acc", "f1_macro", "mcc", "f1"])
+@settings(max_examples=30, deadline=None)
+@given(sheet=sheets, seed=st.integers(0, 99))
+def test_the_weighted_mean_of_several_answers_an_item_is_the_metric_at_these_weights(
+    metric: str, sheet: list[tuple[str, str, float]], seed: int
+) -> None:
+    gold = [row[0] for row in sheet]
+    place = np.repeat(np.arange(len(gold)), 3)
+    answers = np.random.default_rng(seed).choice(list("abcd"), place.size).tolist()
+    weight = np.full(place.size, 1 / 3)
+    part = Part(metric, metric, tuple(range(len(gold))))
+    result = worth(undeclared(metric), part, items_of(gold), place=place, answers=answers, weight=weight)
+    every_answer = [gold[item] for item in place]
+    alone = found(metric, every_answer, answers, np.ones(place.size))
+    assert result.value == pytest.approx(alone.value, abs=1e-12)
+    assert result.answer == pytest.approx(alone.answer, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sheet=sheets)
+def test_an_answer_that_is_right_is_worth_no_less_than_one_that_nobody_gave(
+    sheet: list[tuple[str, str, float]],
+) -> None:
+    gold, answers = [row[0] for row in sheet], [row[1] for row in sheet]
+    for metric in ("acc", "f1_macro", "f1"):
+        result = found(metric, gold, answers, np.ones(len(gold)))
+        right = np.array([true == answer for true, answer in zip(gold, answers, strict=True)])
+        assert (result.answer[right] >= result.unseen[right] - 1e-12).all()
+
+
+def test_where_all_is_right_a_rare_label_leaves_a_score_as_unsure_as_fewer_items_would() -> None:
+    even, rare = list("ab") * 50, list("a") * 97 + list("b") * 3
+    for metric in ("f1_macro", "mcc"):
+        assert found(metric, even, even, np.ones(100)).alike == pytest.approx(100)
+        assert found(metric, rare, rare, np.ones(100)).alike < 20
+
+
+def test_the_correlation_of_one_label_is_worth_nothing_anywhere() -> None:
+    result = found("mcc", ["a", "a"], ["a", "b"], np.ones(2))
+    assert (result.value, result.answer.tolist(), result.unseen.tolist()) == (0.0, [0.0, 0.0], [0.0, 0.0])
+
+
+def test_without_weight_there_is_no_score() -> None:
+    for metric in ("acc", "f1_macro", "mcc"):
+        assert found(metric, ["a", "b"], ["a", "a"], np.zeros(2)).value == 0
+
+
+EXAM = PlainDataset("", ("grade_norm",), PlainAnswer("text"), "grade_norm.task{id_task}")
+#: Task -> the points of a right answer, its type, a right answer, one that earns part of the points, a wrong one.
+RULES = {
+    "16": (2, "multiple_choice_options_within_text", "1,2", "1,3", "4,5"),
+    "26": (4, "matching", "1,2,3,4", "1,2,3,9", "9,9,9,9"),
+}
+PLAIN = (1, "text", "word", "sword", "ward")
+TASKS = [str(task) for task in range(1, 27)] + [f"8_{part}" for part in range(1, 5)]
+
+
+def exam_items(variants: int) -> list[Item]:
+    rows = [(variant, task, RULES.get(task, PLAIN)) for variant in range(variants) for task in TASKS]
+    return [
+        Item(row, "", "", rule[2], {"id_task": task, "variant": variant, "score": rule[0], "type": rule[1]})
+        for row, (variant, task, rule) in enumerate(rows)
+    ]
+
+
+def exam_answer(item: Item, quality: int) -> str:
+    return RULES.get(str(item.meta["id_task"]), PLAIN)[2 + quality]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([0, 0, 1, 2]), min_size=60, max_size=60))
+def test_the_worth_of_answers_to_the_exam_averages_to_the_scores(quality: list[int]) -> None:
+    items = exam_items(2)
+    answers = [exam_answer(item, one) for item, one in zip(items, quality, strict=True)]
+    scores = scoring.score(EXAM, items, {item.id: given for item, given in zip(items, answers, strict=True)})
+    main, extra = parts(EXAM, items)
+    assert [part.name for part in main] == list(scores.main)
+    assert {part.name for part in extra} == set(scores.extra)
+    for part in (*main, *extra):
+        inside = list(part.rows)
+        result = worth(
+            EXAM,
+            part,
+            items,
+            place=np.array(inside),
+            answers=[answers[row] for row in inside],
+            weight=np.ones(len(inside)),
+        )
+        assert result.value == pytest.approx(scores.all()[part.name].value, abs=1e-12)
+        assert float(result.answer.mean()) == pytest.approx(result.value, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([0, 1, 2]), min_size=30, max_size=30))
+def test_the_worth_of_an_exam_answer_is_the_derivative_of_points_earned_to_points_possible(
+    quality: list[int],
+) -> None:
+    items = exam_items(1)
+    answers = [exam_answer(item, one) for item, one in zip(items, quality, strict=True)]
+    earned = np.array(
+        [{0: 1.0, 1: {1: 0.0, 2: 0.5, 4: 0.75}[item.meta["score"]], 2: 0.0}[one] * item.meta["score"]
+         for item, one in zip(items, quality, strict=True)]
+    )  # fmt: skip
+    most = np.array([float(item.meta["score"]) for item in items])
+    result = worth(
+        EXAM,
+        Part("grade_norm", "grade_norm", tuple(range(30))),
+        items,
+        place=np.arange(30),
+        answers=answers,
+        weight=np.ones(30),
+    )
+    value = earned.sum() / most.sum()
+    assert result.value == pytest.approx(value)
+    added = STEP * VARIANT_ITEMS
+    for row in range(30):
+        slope = ((earned.sum() + added * earned[row]) / (most.sum() + added * most[row]) - value) / STEP
+        assert result.answer[row] - value == pytest.approx(slope, rel=1e-3, abs=1e-3)
+        nothing = (earned.sum() / (most.sum() + added * most[row]) - value) / STEP
+        assert result.unseen[row] - value == pytest.approx(nothing, rel=1e-3, abs=1e-3)
+
+
+def test_a_faultless_exam_is_worth_the_same_at_every_question() -> None:
+    items = exam_items(1)
+    result = worth(
+        EXAM,
+        Part("grade_norm", "grade_norm", tuple(range(30))),
+        items,
+        place=np.arange(30),
+        answers=[exam_answer(item, 0) for item in items],
+        weight=np.ones(30),
+    )
+    assert result.answer == pytest.approx(np.ones(30))
+
+
+def test_an_incomplete_variant_is_no_part_of_the_exams_score() -> None:
+    items = exam_items(2)[:-1]
+    main, extra = parts(EXAM, items)
+    assert main[0].rows == tuple(range(30))
+    assert {row for part in extra for row in part.rows} == set(range(30))
+    assert all(part.metric == TASK and part.is_mean for part in extra)
+
+
+criteria_sheets = st.lists(
+    st.tuples(st.sampled_from("01"), st.sampled_from("01"), st.sampled_from("01"), st.sampled_from("xy")),
+    min_size=4,
+    max_size=20,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(criteria_sheets)
+def test_every_criterion_of_every_question_has_the_scorers_value(
+    rows: list[tuple[str, str, str, str]],
+) -> None:
+    dataset = PlainDataset(
+        "", ("mcc",), PlainAnswer("criteria", criteria=("virtue", "law")), "{question}.{criterion}"
+    )
+    items = [
+        Item(row, "", "", {"virtue": virtue, "law": law}, {"question": question})
+        for row, (_, virtue, law, question) in enumerate(rows)
+    ]
+    answers = [row[0] for row in rows]
+    given_answers = {row: {"virtue": one, "law": one} for row, one in enumerate(answers)}
+    scores = scoring.score(dataset, items, given_answers).extra
+    main, extra = parts(dataset, items)
+    assert main == []
+    assert {part.name for part in extra} == set(scores)
+    for part in extra:
+        inside = list(part.rows)
+        result = worth(
+            dataset,
+            part,
+            items,
+            place=np.array(inside),
+            answers=[answers[row] for row in inside],
+            weight=np.ones(len(inside)),
+        )
+        assert part.bounds == (-1.0, 1.0)
+        assert result.value == pytest.approx(scores[part.name].value, abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(sheets, st.sampled_from(["acc", "f1_macro"]))
+def test_groups_have_the_scorers_names_items_and_values(
+    sheet: list[tuple[str, str, float]], metric: str
+) -> None:
+    dataset = PlainDataset("", (metric,), PlainAnswer("label", tuple("abcd")), metric + ".{domain}")
+    items = [
+        Item(row, "", "", true, {"domain": "odd" if row % 2 else "even"})
+        for row, (true, _, _) in enumerate(sheet)
+    ]
+    answers = [row[1] for row in sheet]
+    scores = scoring.score(dataset, items, dict(enumerate(answers)))
+    main, extra = parts(dataset, items)
+    assert [part.name for part in main] == [metric]
+    assert sorted(row for part in extra for row in part.rows) == list(range(len(items)))
+    for part in (*main, *extra):
+        inside = list(part.rows)
+        result = worth(
+            dataset,
+            part,
+            items,
+            place=np.array(inside),
+            answers=[answers[row] for row in inside],
+            weight=np.ones(len(inside)),
+        )
+        assert len(inside) == scores.all()[part.name].n
+        assert result.value == pytest.approx(scores.all()[part.name].value, abs=1e-12)
