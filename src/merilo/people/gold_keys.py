@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+import scipy
 
 from merilo.files import listed
 from merilo.people.gold_file import ID_COLUMNS, GoldFile
@@ -192,11 +193,7 @@ class Sides:
         weight = np.array([[sum(map(len, shown & held)) for held in theirs] for shown in ours])
         least = np.array([[max(1, min(len(shown), len(held))) for held in theirs] for shown in ours])
         weight = np.where(common >= _SAME_VALUES * least, weight, 0)
-        if not weight.any():
-            return {}
-        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - loading it costs as much as a small pool
-
-        assigned = zip(*linear_sum_assignment(weight, maximize=True), strict=True)
+        assigned = zip(*scipy.optimize.linear_sum_assignment(weight, maximize=True), strict=True)
         pairs = sorted(assigned, key=lambda at: -weight[at])
         found: dict[str, str] = {}
         matched = self._matched(self.named) if self.named else 0

@@ -9,9 +9,10 @@ from statistics import NormalDist
 from typing import Final
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from merilo.statistics.distributions import at_least, at_most, root, student_quantile
+from merilo.statistics.distributions import student_quantile
 
 FloatArray = NDArray[np.float64]
 
@@ -92,9 +93,9 @@ def exact_interval(successes: int, n: int, level: float = 0.95) -> Interval:
         >>> round(interval.low, 3), round(interval.high, 4)
         (0.555, 0.9975)
     """
-    tail = (1 - level) / 2
-    low = 0.0 if successes == 0 else root(lambda p: at_least(successes, n, p) - tail)
-    high = 1.0 if successes == n else root(lambda p: tail - at_most(successes, n, p))
+    tail, failures = (1 - level) / 2, n - successes
+    low = 0.0 if successes == 0 else float(scipy.special.betaincinv(successes, failures + 1, tail))
+    high = 1.0 if failures == 0 else float(scipy.special.betaincinv(successes + 1, failures, 1 - tail))
     return Interval(low, high, level, "Clopper-Pearson")
 
 

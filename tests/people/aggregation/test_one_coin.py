@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from merilo.statistics.log_beta import log_beta
 from scipy.special import betaln
 from simulated_votes import small_votes
 
 from merilo.errors import UsageError
 from merilo.people.aggregation import NO_LABEL, Resolution, one_coin, wrong_answers
 from merilo.people.votes import Votes
-from merilo.statistics.log_beta import log_beta
 
 
 def posterior_by_the_formula(votes: Votes, accuracy: np.ndarray, anchors: np.ndarray) -> np.ndarray:

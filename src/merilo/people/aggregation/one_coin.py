@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
@@ -14,7 +15,6 @@ from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, FloatA
 from merilo.people.aggregation.known_labels import anchor_labels
 from merilo.people.aggregation.open_answers import is_open
 from merilo.people.votes import IntArray, Votes
-from merilo.statistics.log_beta import log_beta
 
 #: Answers that the crowd's mean accuracy is given beforehand, and how many of them were right.
 ANSWERS_BEFOREHAND: Final = 3.0
@@ -206,7 +206,7 @@ class _Model:
             - np.log(choices).sum()
             + wrong[model.annotator].sum()
             + (right * np.log(accuracy) + left * np.log1p(-accuracy)).sum()
-            - accuracy.size * float(log_beta(np.array(right + 1), np.array(left + 1)))
+            - accuracy.size * scipy.special.betaln(right + 1, left + 1)
         )
         return probability, other, float(objective)
 
@@ -234,7 +234,9 @@ class _Model:
         )
         hits, misses = STRENGTHS[:, None] * mean, STRENGTHS[:, None] * (1 - mean)
         left = np.maximum(answers - right, 0.0)
-        evidence = (log_beta(hits + right, misses + left) - log_beta(hits, misses)).sum(axis=1)
+        evidence = (
+            scipy.special.betaln(hits + right, misses + left) - scipy.special.betaln(hits, misses)
+        ).sum(axis=1)
         return Crowd(mean, float(STRENGTHS[int(evidence.argmax())]), self._wrong_answers(probability))
 
     def _wrong_answers(self, probability: FloatArray) -> float:

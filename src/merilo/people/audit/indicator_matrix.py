@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -62,7 +63,6 @@ def incidence(row: NDArray[np.integer], column: NDArray[np.integer], shape: tupl
     """The matrix with ones at these places, as SciPy's where there are many."""
     if row.size < MANY:
         return Ones(row, column, shape)
-    from scipy.sparse import csr_array  # noqa: PLC0415 - a small study must not pay for SciPy's start
-
-    matrix: Incidence = csr_array((np.ones(row.size), (row, column)), shape=shape)
+    # Loads `scipy.sparse`, which small studies need not wait for.
+    matrix: Incidence = scipy.sparse.csr_array((np.ones(row.size), (row, column)), shape=shape)
     return matrix
