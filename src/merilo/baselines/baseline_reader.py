@@ -26,9 +26,8 @@ from merilo.people.labels import unify
 from merilo.people.normalisation import canonical, rules_of
 from merilo.people.spelling import key_of
 from merilo.people.votes import Votes, encode
+from merilo.statistics.arrays import FloatArray
 from merilo.strict_json import Json, parse_json, read_json
-
-FloatArray = NDArray[np.float64]
 
 _ID_COLUMNS: Final = ("id", "item_id", "meta.id", "item")
 _ANSWER_COLUMNS: Final = ("answer", "outputs", "output", "response")

@@ -16,8 +16,7 @@ from merilo.metrics.scoring import Declared, Scores, score
 from merilo.metrics.worth import TASK, Part, Worth, parts, points, worth
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.votes import Encoding, Votes
-
-FloatArray = NDArray[np.float64]
+from merilo.statistics.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from merilo.people.aggregation import NO_LABEL, Consensus, wrong_answers
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
 from merilo.people.uncertainty.two_way import TwoWay, two_way
 from merilo.people.votes import Votes
-
-FloatArray = NDArray[np.float64]
+from merilo.statistics.arrays import FloatArray
 
 #: What breaks ties must never outweigh a vote.
 _BREAKS_TIES: Final = 1e-3

@@ -14,7 +14,6 @@ from math import comb, sqrt
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from merilo.baselines.baseline_reader import Crowd, Samples
 from merilo.errors import DataError, UsageError
@@ -31,11 +30,10 @@ from merilo.people.uncertainty.annotator_accuracy import (
 )
 from merilo.people.uncertainty.two_way import influences, two_way
 from merilo.people.votes import Votes
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.comparison import Difference, compare_scores, holm
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval
-
-FloatArray = NDArray[np.float64]
 
 Kind: TypeAlias = Literal["consensus", "single", "majority"]
 

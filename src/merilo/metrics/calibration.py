@@ -24,7 +24,7 @@ import numpy as np
 
 from merilo.errors import InputError
 from merilo.metrics.detox import PARTS
-from merilo.statistics.intervals import FloatArray
+from merilo.statistics.arrays import FloatArray
 
 FORMAT: Final = "merilo-calibration/1"
 IDENTITY: Final = Path(__file__).parent / "curves" / "identity.json"

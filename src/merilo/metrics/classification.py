@@ -7,24 +7,21 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from merilo.items import ItemId
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
+from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.intervals import (
     ALIKE,
     DRAWS_AT_ONCE,
     RESAMPLES,
-    FloatArray,
     Interval,
     bootstrap_interval,
     cluster_codes,
     mean_interval,
     wilson_form,
 )
-
-IntArray = NDArray[np.int64]
 
 
 def acc(

@@ -14,7 +14,7 @@ import numpy as np
 from merilo.errors import InputError, MissingPartError
 from merilo.metrics.calibration import IDENTITY, Calibration, read_calibration
 from merilo.metrics.detox import PARTS, Ratings
-from merilo.statistics.intervals import FloatArray
+from merilo.statistics.arrays import FloatArray
 
 if TYPE_CHECKING:
     import torch

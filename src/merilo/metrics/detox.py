@@ -9,7 +9,8 @@ from typing import Final, Protocol
 from merilo.items import ItemId
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
-from merilo.statistics.intervals import FloatArray, mean_interval
+from merilo.statistics.arrays import FloatArray
+from merilo.statistics.intervals import mean_interval
 
 #: The parts of J in the order of its formula.
 PARTS: Final = ("sta", "sim", "fl")

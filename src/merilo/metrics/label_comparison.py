@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.metrics.classification import label_figures
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.comparison import PERMUTATIONS, SAME, Difference, Verdict, detectable_difference
 from merilo.statistics.intervals import DRAWS_AT_ONCE, RESAMPLES, Interval
-
-FloatArray = NDArray[np.float64]
 
 #: Up to so many items with different answers, all swaps are gone through (2,048 at most).
 EXACT_SWAPS: Final = 11

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from merilo.items import Item
 from merilo.metrics import classification, exam, squad
 from merilo.metrics.scoring import Declared, exam_item, exam_items, gold_label, groups
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from merilo.statistics.arrays import FloatArray, IntArray
 
 #: Metrics that are a mean over items of what each answer earns.
 MEANS: Final = ("acc", "em", "f1", "grade_norm")

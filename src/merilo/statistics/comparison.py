@@ -10,13 +10,11 @@ from statistics import NormalDist
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.distributions import at_most, student_quantile
 from merilo.statistics.intervals import Interval
 from merilo.statistics.resampling import random_signs
-
-FloatArray = NDArray[np.float64]
 
 #: Permutations drawn where they cannot all be gone through.
 PERMUTATIONS: Final = 10_000

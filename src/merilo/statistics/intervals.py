@@ -12,9 +12,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.distributions import student_quantile
-
-FloatArray = NDArray[np.float64]
 
 #: How many times the bootstrap draws.
 RESAMPLES: Final = 2000

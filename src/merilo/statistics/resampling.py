@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.intervals import DRAWS_AT_ONCE
-
-FloatArray = NDArray[np.float64]
 
 #: Up to so many different values a resample is drawn as counts of values, which costs nothing per item.
 FEW_VALUES: Final = 64

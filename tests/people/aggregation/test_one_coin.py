@@ -4,10 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from merilo.statistics.log_beta import log_beta
-from scipy.special import betaln
 from simulated_votes import small_votes
 
 from merilo.errors import UsageError
@@ -167,9 +165,3 @@ def test_wrong_parameters_are_refused() -> None:
         one_coin(votes, iterations=0)
     with pytest.raises(UsageError, match="each of the 2 items"):
         one_coin(votes, anchors=[1])
-
-
-@given(a=st.floats(1e-3, 1e5), b=st.floats(1e-3, 1e5))
-@settings(max_examples=200)
-def test_the_log_of_the_beta_function_is_scipys(a: float, b: float) -> None:
-    assert float(log_beta(np.array(a), np.array(b))) == pytest.approx(float(betaln(a, b)), rel=1e-8, abs=1e-8)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.people.aggregation.consensus import NO_LABEL, TIE, FloatArray
+from merilo.people.aggregation.consensus import NO_LABEL, TIE
 from merilo.people.votes import IntArray, Votes, sorting_order
+from merilo.statistics.arrays import FloatArray
 
 #: Above so many items x labels the table of probabilities is not made; labels are, from the answers given.
 LARGEST_POSTERIOR = 200_000_000

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from merilo.people.votes import IntArray
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from merilo.statistics.arrays import FloatArray
 
 #: The code of "no label".
 NO_LABEL = -1

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, FloatArray, Resolution
+from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, Resolution
 from merilo.people.aggregation.known_labels import anchor_labels
 from merilo.people.aggregation.open_answers import is_open
 from merilo.people.votes import IntArray, Votes, sorting_order
+from merilo.statistics.arrays import FloatArray
 
 #: Expected counts and priors are not let below this: a label that an annotator was never seen to confuse stays possible.
 SMALLEST = 1e-10

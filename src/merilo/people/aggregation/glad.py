@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from merilo.errors import UsageError
 from merilo.people.aggregation.candidates import Candidates, sums
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, FloatArray, Resolution
+from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution
 from merilo.people.aggregation.known_labels import anchor_labels
 from merilo.people.aggregation.one_coin import wrong_answers
 from merilo.people.aggregation.open_answers import is_open
 from merilo.people.aggregation.quasi_newton import Minimum, minimise
 from merilo.people.votes import IntArray, Votes
+from merilo.statistics.arrays import FloatArray
 
 #: Mean of the normal priors, of standard deviation 1, on ability and on log beta.
 PRIOR_MEAN = 1.0

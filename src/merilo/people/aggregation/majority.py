@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, FloatArray, Resolution
+from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Resolution
 from merilo.people.votes import IntArray, Votes
+from merilo.statistics.arrays import FloatArray
 
 #: Sums closer than this, relatively, are equal: fractions add up differently in a different order.
 EQUAL = 1e-9

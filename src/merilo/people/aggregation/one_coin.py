@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
 from merilo.people.aggregation.candidates import Candidates, sums
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, FloatArray, Resolution
+from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution
 from merilo.people.aggregation.known_labels import anchor_labels
 from merilo.people.aggregation.open_answers import is_open
 from merilo.people.votes import IntArray, Votes
+from merilo.statistics.arrays import FloatArray
 
 #: Answers that the crowd's mean accuracy is given beforehand, and how many of them were right.
 ANSWERS_BEFOREHAND: Final = 3.0

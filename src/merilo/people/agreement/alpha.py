@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
 from merilo.people.votes import Votes
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from merilo.statistics.arrays import FloatArray
 
 #: What the labels are: names, places in an order, or numbers whose differences mean something.
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]

@@ -7,7 +7,6 @@ count for each profile: with few labels a million items cost as much as a hundre
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from merilo.errors import UsageError
 from merilo.people.agreement.alpha import Level
 from merilo.people.votes import Votes
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.intervals import Interval, percentile_interval
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 #: Cells of (resample, profile and label) that are computed at once: a million doubles stay near the processor.
 AT_ONCE = 1_000_000

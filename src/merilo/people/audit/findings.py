@@ -12,8 +12,9 @@ import numpy as np
 from merilo.people.audit.gold_model import GoldModel, fit_gold_model
 from merilo.people.audit.typos import typing_error
 from merilo.people.quality.peers import sharing
-from merilo.people.quality.work import FloatArray, Work, work_of
+from merilo.people.quality.work import Work, work_of
 from merilo.people.votes import IntArray, Votes
+from merilo.statistics.arrays import FloatArray
 
 Verdict: TypeAlias = Literal["gold", "typing_error", "annotator", "disagreement"]
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from merilo.people.audit.indicator_matrix import Incidence, incidence
 from merilo.people.votes import IntArray, Votes
-
-FloatArray = NDArray[np.float64]
+from merilo.statistics.arrays import FloatArray
 
 #: The share of wrong answers to an item that fall for its one lure; the others spread evenly.
 LURE = 0.5

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from merilo.statistics.arrays import FloatArray
 
 #: From so many ones on, SciPy's sparse product (ten times as fast) pays for importing SciPy.
 MANY = 10_000

@@ -15,7 +15,8 @@ from merilo.people.quality.exclusion import Rule
 from merilo.people.quality.peers import PeerAgreement, peer_agreement
 from merilo.people.quality.response_time import Pace, pace
 from merilo.people.quality.straightlining import Repetition, repetition
-from merilo.people.quality.work import FloatArray, Work
+from merilo.people.quality.work import Work
+from merilo.statistics.arrays import FloatArray
 
 #: The level at which the tests of people are read, after Holm's correction over all people tested.
 LEVEL = 0.05

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.comparison import holm
-
-FloatArray = NDArray[np.float64]
 
 
 def normal_below(z: float) -> float:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from merilo.people.quality.chance import normal_below
 from merilo.people.quality.peers import sharing
-from merilo.people.quality.work import FloatArray, Work
+from merilo.people.quality.work import Work
+from merilo.statistics.arrays import FloatArray
 
 #: Up to so many answers the rank-sum distribution is counted out; beyond, normal with the correction for ties.
 EXACT_ANSWERS = 20

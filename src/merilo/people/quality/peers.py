@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.people.quality.chance import normal_below
-from merilo.people.quality.work import FloatArray, Work
+from merilo.people.quality.work import Work
+from merilo.statistics.arrays import FloatArray
 
 #: Shares of the others are counted in sixtieths: exact for 2 to 7 answers an item, and a lattice that convolves fast.
 STEPS = 60

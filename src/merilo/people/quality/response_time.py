@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.people.quality.work import FloatArray, Work
+from merilo.people.quality.work import Work
+from merilo.statistics.arrays import FloatArray
 
 #: Nobody reads so many characters a second: a fast reader takes in 25 to 30, skimming reaches 60.
 READING_LIMIT = 100.0

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.people.votes import Votes
+from merilo.statistics.arrays import FloatArray
 
-FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 

@@ -12,14 +12,12 @@ from math import sqrt
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from merilo.errors import DataError
 from merilo.people.votes import Votes
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.distributions import chi_squared_quantile, student_quantile
 from merilo.statistics.intervals import Interval, exact_interval, wilson_form
-
-FloatArray = NDArray[np.float64]
 
 #: With fewer answers a person is nobody's best or worst.
 MIN_ANSWERS: Final = 10

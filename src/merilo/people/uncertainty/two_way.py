@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from merilo.errors import DataError
 from merilo.people.votes import Votes
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import RESAMPLES, Interval, wilson_form
 from merilo.statistics.resampling import resampled_means
-
-FloatArray = NDArray[np.float64]
 
 #: Totals closer than this are a tie: fractions add up differently in a different order.
 _EQUAL: Final = 1e-9
