@@ -34,3 +34,11 @@ def merilo(*words: object) -> Outcome:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main([str(word) for word in words])
     return Outcome(status, out.getvalue(), err.getvalue())
+
+
+def printed(*words: object) -> tuple[int, str]:
+    """The exit status, and standard output and standard error together, as a terminal shows them."""
+    screen = io.StringIO()
+    with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
+        status = main([str(word) for word in words])
+    return status, screen.getvalue()

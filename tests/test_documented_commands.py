@@ -1,0 +1,222 @@
+"""The commands on the pages print what the pages say.
+
+`tests/support/documented.py` tells how a page marks them. After a change of output, `UPDATE_DOCS=1 pytest
+tests/test_documented_commands.py` writes the text blocks anew (those without a line `...`); read them before you commit.
+"""
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.command import merilo, printed
+from tests.support.documented import ANYTHING, Block, blocks, commands, is_part, pages, shows, stories, tidy
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT.parent / "shared" / "data"
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+
+PAGES = {str(path.relative_to(ROOT)): path for path in pages(ROOT)}
+STORIES = {
+    f"{name}:{group[0].line}": (path, number)
+    for name, path in PAGES.items()
+    for number, group in enumerate(stories(path.read_text(encoding="utf-8")))
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `merilo demo` makes, for all pages that start with it."""
+    folder = tmp_path_factory.mktemp("demo")
+    with contextlib.chdir(folder):
+        status, screen = printed("demo", "--no-open")
+    assert status == 0, screen
+    return folder / "merilo-demo"
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_commands_print_what_the_page_shows(story: str, folder: Path, request: pytest.FixtureRequest) -> None:
+    path, number = STORIES[story]
+    group = stories(path.read_text(encoding="utf-8"))[number]
+    faults: list[str] = []
+    if group[0].place == "demo":
+        shutil.copytree(request.getfixturevalue("demo"), folder / "merilo-demo")
+    else:
+        furnish(folder, group[0])
+    for block, follower in itertools.pairwise([*group, None]):
+        assert block
+        if block.file:
+            Path(block.file).parent.mkdir(parents=True, exist_ok=True)
+            Path(block.file).write_text(block.text, encoding="utf-8")
+        elif block.place:
+            after = follower if follower and not follower.place and not follower.file else None
+            for told, screen in run(block, after):
+                if not shows(told, screen):
+                    rewrite(path, told, tidy(screen))
+                    faults.append(f"{story}, the block at line {block.line} prints:\n{tidy(screen)}")
+    assert not faults, "\n\n".join(faults)
+
+
+def run(block: Block, after: Block | None) -> list[tuple[str, str]]:
+    """Run a block.
+
+    Returns:
+        What the page shows, and what was printed.
+    """
+    output = after.text if after and after.language == "text" else None
+    if block.language == "python":
+        screen = io.StringIO()
+        with contextlib.redirect_stdout(screen):
+            exec(compile(block.text, f"the block at line {block.line}", "exec"), {})
+        return [] if output is None else [(output, screen.getvalue())]
+    found = []
+    todo = commands(block)
+    for command in todo:
+        last = command is todo[-1]
+        expected = block.status if last else 0
+        if command.to or (last and after and after.language == "json"):
+            done = merilo(*command.words)
+            assert done.status == expected, done.err
+            if command.to:
+                Path(command.to).write_text(done.out, encoding="utf-8")
+            elif after:
+                assert not (fault := is_part(json.loads(after.text), done.json)), fault
+            continue
+        status, screen_text = printed(*command.words)
+        assert status == expected, screen_text
+        told = command.shows if command.shows is not None else output if last else None
+        if told is not None:
+            found.append((told, screen_text))
+    return found
+
+
+def furnish(folder: Path, block: Block) -> None:
+    """Bring the files that the commands read."""
+    if block.place.startswith("pools/"):
+        pool = DATA / block.place
+        if not pool.is_dir():
+            pytest.skip(f"the published pool {block.place} is not beside this checkout")
+        exports = sorted(pool.glob("assignments*.tsv"))
+        for path in pool.iterdir():
+            (folder / path.name).symlink_to(path)
+        if len(exports) == 1:
+            (folder / "assignments.tsv").symlink_to(exports[0])
+        for name, pattern in block.names:
+            (path,) = pool.glob(pattern)
+            (folder / name).symlink_to(path)
+    else:
+        assert block.place == "empty folder", f"there is no place called '{block.place}'"
+
+
+def rewrite(path: Path, told: str, screen: str) -> None:
+    """Write an output anew where that is asked for."""
+    if os.environ.get("UPDATE_DOCS") and ANYTHING not in told.splitlines():
+        page = path.read_text(encoding="utf-8")
+        path.write_text(page.replace(f"\n{tidy(told)}\n", f"\n{screen}\n", 1), encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_every_command_of_a_tutorial_is_run_from_nothing(path: Path) -> None:
+    page = path.read_text(encoding="utf-8")
+    assert len(stories(page)) == 1
+    assert stories(page)[0][0].place == "empty folder"
+    for block in blocks(page):
+        if block.language in {"console", "python"}:
+            assert block.place, f"the block at line {block.line} is not run"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_output_on_a_page_is_checked(name: str) -> None:
+    """A block of commands followed by their output, or with it inside, is run, or the page tells why it is not."""
+    page = PAGES[name].read_text(encoding="utf-8")
+    for block, after in itertools.pairwise([*blocks(page), None]):
+        if block is None or block.language != "console" or block.place:
+            continue
+        lines = page.splitlines()
+        if any("<!-- not run:" in line for line in lines[max(0, block.line - 4) : block.line - 1]):
+            continue
+        inside = [line for line in block.text.replace("\\\n", " ").splitlines() if not line.startswith("$ ")]
+        assert not inside, f"{name}, line {block.line}: the output is not checked"
+        assert after is None or after.language != "text", (
+            f"{name}, line {after.line}: the output is not checked"
+        )
+
+
+def pool_json(folder: Path, name: str, *options: str) -> dict:
+    furnish(folder, Block("console", "", 1, f"pools/{name}"))
+    return merilo("baseline", "assignments.tsv", "--dataset", name, *options, "--json", "-").json
+
+
+def test_the_page_on_quality_states_the_range_of_the_sensitivity_table(folder: Path) -> None:
+    found = pool_json(folder, "lcs", "--skills", "workerSkills.csv")
+    values = [row["value"] for row in found["sensitivity"]["rows"] if row["value"] is not None]
+    page = " ".join((ROOT / "docs" / "quality.md").read_text(encoding="utf-8").split())
+    assert f"from {min(values):.2f} to {max(values):.2f}" in page
+
+
+@pytest.mark.parametrize("name", ["bps", "lcs"])
+def test_the_page_on_uncertainty_states_the_estimates_of_the_published_pools(name: str, folder: Path) -> None:
+    metric = pool_json(folder, name, "--skills", "workerSkills.csv")["metrics"]["acc"]
+    single = metric["single_person"]
+
+    def pair(bounds: list[float]) -> str:
+        return " – ".join(f"{bound:.3f}" for bound in bounds)
+
+    row = [
+        name,
+        str(metric["n"]),
+        str(metric["annotators"]),
+        f"{metric['value']:.3f}",
+        pair(metric["ci95"]),
+        pair(metric["ci95_items_and_annotators"]),
+        f"{metric['design_effect']:.2f}",
+        f"{single['mean']:.3f} ({pair(single['ci95'])})",
+        f"{single['spread']:.3f}",
+    ]
+    assert f"| {' | '.join(row)} |" in (ROOT / "docs" / "uncertainty.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def baseline_json(folder: Path) -> Callable[..., dict]:
+    assert merilo("demo", "--items", "20", "--no-open").status == 0
+
+    def make(*options: str) -> dict:
+        demo = Path("merilo-demo") / "bps"
+        return merilo(
+            *("baseline", demo / "export.tsv", "--dataset", "bps", "--gold", demo / "test.json"),
+            *(*options, "--json", "-"),
+        ).json
+
+    return make
+
+
+def test_every_key_of_the_baseline_json_is_explained(baseline_json: Callable[..., dict]) -> None:
+    page = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"`([\w.]+)`", page))
+    model = Path("merilo-demo/bps/rule-brackets-in-equal-number.jsonl")
+    for options in ((), ("--resolve", "none"), ("--model", str(model))):
+        found = baseline_json(*options)
+        keys = {*found, *(key for metric in found["metrics"].values() for key in keys_of(metric))}
+        for part in ("responses", "annotators", "items", "agreement", "cost", "gold", "model", "sensitivity"):
+            keys |= {f"{part}.{key}" for key in found[part] or {}}
+        missing = sorted(keys - explained)
+        assert not missing, f"docs/json.md does not explain {', '.join(missing)}"
+
+
+def keys_of(metric: dict) -> set[str]:
+    inner = (keys_of(value) for value in metric.values() if isinstance(value, dict))
+    return set(metric).union(*inner)
