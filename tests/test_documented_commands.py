@@ -217,6 +217,13 @@ def test_every_key_of_the_baseline_json_is_explained(baseline_json: Callable[...
         assert not missing, f"docs/json.md does not explain {', '.join(missing)}"
 
 
+def test_every_file_of_a_baseline_folder_is_explained(folder: Path) -> None:
+    assert merilo("demo", "--items", "20", "--no-open").status == 0
+    page = (ROOT / "docs" / "baseline.md").read_text(encoding="utf-8")
+    for path in Path("merilo-demo/bps/baseline").iterdir():
+        assert f"`{path.stem}." in page, f"docs/baseline.md does not name {path.name}"
+
+
 def keys_of(metric: dict) -> set[str]:
     inner = (keys_of(value) for value in metric.values() if isinstance(value, dict))
     return set(metric).union(*inner)
