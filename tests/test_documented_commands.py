@@ -88,7 +88,8 @@ def run(block: Block, after: Block | None) -> list[tuple[str, str]]:
     for command in todo:
         last = command is todo[-1]
         expected = block.status if last else 0
-        if command.to or (last and after and after.language == "json"):
+        to_json = last and after is not None and after.language == "json" and "-" in command.words
+        if command.to or to_json:
             done = merilo(*command.words)
             assert done.status == expected, done.err
             if command.to:
