@@ -353,7 +353,7 @@ def crowd_of(world: World, people: int, rng: np.random.Generator) -> Crowd:
     return Crowd(ability, ability + 0.5 * rng.standard_normal(people), 0.7 * rng.standard_normal(people))
 
 
-def exam_of_questions(
+def answers_of(
     world: World, crowd: Crowd, units: int, rng: np.random.Generator, *, strangers: bool = False
 ) -> tuple[Votes, NDArray[np.intp]]:
     """Answers of a crowd to new items, and the kinds of the items; strangers answer one unit each."""
@@ -443,14 +443,14 @@ def world_row(world: World, studies: int, seed: int) -> list[bool]:
     size = 30 if world.metric == "grade_norm" else 1
     many = 100_000 // size
     population = crowd_of(world, many * world.overlap, rng)
-    votes, kind = exam_of_questions(world, population, many, rng, strangers=True)
+    votes, kind = answers_of(world, population, many, rng, strangers=True)
     true = decided_figure(world, population, votes, kind)
     one = figure(world, kind[votes.item], votes.label)
     held, widths, counted = np.zeros(3), np.zeros(3), np.zeros(3)
     for _ in range(studies):
         crowd = crowd_of(world, world.people, rng)
-        found = estimate(world, crowd, *exam_of_questions(world, crowd, world.units, rng))
-        theirs = decided_figure(world, crowd, *exam_of_questions(world, crowd, NEW_UNITS // size, rng))
+        found = estimate(world, crowd, *answers_of(world, crowd, world.units, rng))
+        theirs = decided_figure(world, crowd, *answers_of(world, crowd, NEW_UNITS // size, rng))
         intervals: tuple[Interval | None, ...] = (
             found.score.interval,
             found.crowd.interval if found.crowd else None,

@@ -213,7 +213,7 @@ def bootstrap_interval(
         >>> estimates = np.random.default_rng(0).binomial(100, 0.9, 2000) / 100
         >>> interval = bootstrap_interval(estimates, 0.9, "items", units=100)
         >>> round(interval.low, 2), round(interval.high, 2)
-        (0.82, 0.94)
+        (0.82, 0.95)
     """
     low, width = bounds[0], bounds[1] - bounds[0]
     p = min(max((value - low) / width, 0.0), 1.0)
