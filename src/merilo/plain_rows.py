@@ -90,7 +90,7 @@ def _end_of_ordinary_rows(chunk: bytes, delimiter: int, width: int) -> int:
     if not _quotes_are_ordinary(text, quotes[quotes < end], delimiter):
         return 0
     rows = chunk[:end]
-    if b"\0" in rows or rows.count(b"\r") != rows.count(b"\r\n"):
+    if b"\0" in rows or (b"\r" in rows and rows.count(b"\r") != rows.count(b"\r\n")):
         return 0
     try:
         rows.decode("utf-8")

@@ -230,10 +230,7 @@ def _responses(
     exports: Sequence[Export],
 ) -> Responses:
     """Fold white space, count out what is no answer, unify labels, number the items."""
-    data = data.with_columns(
-        *(_empty_to_null(fold(name)) for name in fields),
-        *(_empty_to_null(fold(name)).alias(name) for name in ("respondent", "answer", "control")),
-    )
+    data = data.with_columns(_folded(data[name]) for name in (*fields, "respondent", "answer", "control"))
     blank = pl.all_horizontal(
         pl.col(name).is_null() for name in (*fields, "respondent", "answer", "control", "page")
     )
@@ -290,5 +287,15 @@ def _timed(data: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _empty_to_null(expression: pl.Expr) -> pl.Expr:
-    return pl.when(expression != "").then(expression)
+#: White space that folding changes: at either end, in a row, or other than a space.
+_TO_FOLD: Final = r"^\s|\s$|\s\s|[^\S ]"
+
+
+def _folded(texts: pl.Series) -> pl.Series:
+    """Texts with white space folded, null where there is no other character; most texts of an export stay as they are."""
+    texts = texts.cast(pl.String)
+    rest = texts.filter(texts.str.contains(_TO_FOLD) | (texts == "")).unique()
+    if not len(rest):
+        return texts
+    new = rest.to_frame("text").select(fold("text"))["text"]
+    return texts.replace(rest, new.set(new == "", None))

@@ -177,6 +177,8 @@ _MOMENTS: Final = (
     "%d.%m.%Y %H:%M",
     "%Y/%m/%d %H:%M:%S%.f",
 )
+#: Exports whose times are all written in one of these need no further look.
+_WITHOUT_ZONE: Final = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f")
 _ZONE: Final = r"(:\d\d(?:[.,]\d+)?)\s*(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$"
 _OFFSET: Final = r":\d\d(?:[.,]\d+)?\s*([+-])(\d\d):?(\d\d)?$"
 
@@ -191,6 +193,10 @@ def moment(text: pl.Expr) -> pl.Expr:
 
 
 def _moments(texts: pl.Series) -> pl.Series:
+    for form in _WITHOUT_ZONE:
+        found = texts.str.strip_chars().str.to_datetime(form, time_unit="ms", strict=False)
+        if found.null_count() == texts.null_count():
+            return found
     written = pl.col("text").str.strip_chars()
     sign = pl.when(written.str.extract(_OFFSET, 1) == "-").then(-1).otherwise(1)
     hours, minutes = (written.str.extract(_OFFSET, group).cast(pl.Int64).fill_null(0) for group in (2, 3))

@@ -67,37 +67,51 @@ def pace(work: Work, *, reading_limit: float = READING_LIMIT) -> list[Pace]:
     if person.size == 0:
         return [_UNKNOWN] * people
     residual = _residuals(np.log(seconds), np.log(np.maximum(1.0, characters)))
-    ranked = np.argsort(person, kind="stable")
-    bounds = np.searchsorted(person[ranked], np.arange(people + 1))
-    groups = [ranked[bounds[code] : bounds[code + 1]] for code in range(people)]
-    own = np.array([np.median(residual[group]) if group.size else np.nan for group in groups])
+    pages = np.bincount(person, minlength=people)
+    own = _medians(residual, person, people)
     known = own[~np.isnan(own)]
     centre = float(np.median(known))
     between = max(LEAST_SPREAD, MAD_TO_SD * float(np.median(np.abs(known - centre))))
     within = MAD_TO_SD * float(np.median(np.abs(residual - own[person])))
     # One page in a thousand of an ordinary person lies below this.
     floor = centre - 3.09 * math.hypot(between, within)
+    median_seconds, reading = (_medians(values, person, people) for values in (seconds, characters / seconds))
+    fast = np.bincount(person[residual < floor], minlength=people) / np.maximum(pages, 1)
     result = []
-    for group, middle in zip(groups, own.tolist(), strict=True):
-        if group.size == 0:
+    for code, (count, middle) in enumerate(zip(pages.tolist(), own.tolist(), strict=True)):
+        if count == 0:
             result.append(_UNKNOWN)
             continue
-        error = 1.2533 * within / math.sqrt(group.size)
+        error = 1.2533 * within / math.sqrt(count)
         z = (middle - centre) / math.hypot(between, error)
-        reading = float(np.median(characters[group] / seconds[group]))
-        impossible = not math.isnan(reading) and reading > reading_limit
+        speed = float(reading[code])
+        impossible = not math.isnan(speed) and speed > reading_limit
         result.append(
             Pace(
-                int(group.size),
-                float(np.median(seconds[group])),
+                count,
+                float(median_seconds[code]),
                 math.exp(centre - middle),
                 z,
-                float((residual[group] < floor).mean()),
-                reading,
+                float(fast[code]),
+                speed,
                 too_fast=impossible or (z <= -3.0 and middle - centre <= -math.log(2.0)),
             )
         )
     return result
+
+
+def _medians(values: FloatArray, group: NDArray[np.int32], groups: int) -> FloatArray:
+    """The median of each group's values, shape (groups,); NaN for a group without values, or with an unknown one."""
+    ordered = values[np.lexsort((values, group))]
+    size = np.bincount(group, minlength=groups)
+    start = np.cumsum(size) - size
+    last = np.maximum(start + size - 1, 0)
+    low, high = start + np.maximum(size - 1, 0) // 2, start + size // 2
+    inside = np.minimum(np.stack((low, high, last)), max(ordered.size - 1, 0))
+    lower, upper, largest = ordered[inside]
+    # Unknown values are sorted to the end.
+    known = (size > 0) & ~np.isnan(largest)
+    return np.asarray(np.where(known, (lower + upper) / 2, np.nan), dtype=np.float64)
 
 
 def _pages(work: Work, seconds: FloatArray) -> tuple[NDArray[np.int32], FloatArray, FloatArray]:
@@ -116,15 +130,14 @@ def _residuals(y: FloatArray, x: FloatArray) -> FloatArray:
     usable = np.isfinite(x)
     if usable.sum() < 10 or np.ptp(x[usable]) < 1e-9:
         return y - float(np.median(y))
-    design = np.stack((np.ones(int(usable.sum())), x[usable] - x[usable].mean()), axis=1)
-    weight: FloatArray = np.ones(design.shape[0])
+    across, up = x[usable] - x[usable].mean(), y[usable]
+    weight: FloatArray = np.ones(across.size)
     line: FloatArray = np.zeros(2)
     for _ in range(30):
-        scaled = design * weight[:, None]
-        line = np.asarray(
-            np.linalg.solve(design.T @ scaled + 1e-9 * np.eye(2), scaled.T @ y[usable]), dtype=np.float64
-        )
-        weight = (1.0 / np.maximum(1e-3, np.abs(y[usable] - design @ line))).astype(np.float64)
+        sloped = weight * across
+        square = np.array([[weight.sum(), sloped.sum()], [sloped.sum(), sloped @ across]])
+        line = np.linalg.solve(square + 1e-9 * np.eye(2), np.array([weight @ up, sloped @ up]))
+        weight = 1.0 / np.maximum(1e-3, np.abs(up - line[0] - line[1] * across))
     # Longer texts never take less time, and never more than in proportion to their length.
     slope = min(1.0, max(0.0, float(line[1])))
     left = y - slope * np.where(usable, x - x[usable].mean(), 0.0)
