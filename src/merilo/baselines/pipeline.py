@@ -29,6 +29,7 @@ from merilo.baselines.steps import (
     test_items,
     with_quality,
 )
+from merilo.baselines.suspect_controls import ControlCheck, check_controls
 from merilo.baselines.warnings import BaselineWarning
 from merilo.datasets.declaration import Dataset
 from merilo.metrics.plain_dataset import PlainDataset
@@ -38,6 +39,7 @@ from merilo.people.aggregation import Fit, Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.decision import PoolVotes, Resolve
 from merilo.people.gold import Gold
+from merilo.people.quality.control_health import ControlHealth
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
 
@@ -57,6 +59,7 @@ class Baseline:
         consensus: the consensus as a table, a row an item; see `consensus_table.COLUMNS`.
         scorer: scores a consensus of this study; `None` without gold.
         estimates: every metric of the consensus and of the single person, with their uncertainty; empty without gold.
+        control_check: the control items' known answers beside what annotators answered.
         diagnosis: whether the baseline is valid, warnings, agreement, groups, cost.
     """
 
@@ -68,6 +71,7 @@ class Baseline:
     consensus: pl.DataFrame
     scorer: ConsensusScorer | None
     estimates: Estimates
+    control_check: ControlCheck
     diagnosis: Diagnosis
 
     @property
@@ -141,6 +145,16 @@ class Baseline:
         return self.decided.low_agreement
 
     @property
+    def control_health(self) -> ControlHealth:
+        """The control items, their answers, and who was judged on few of them."""
+        return self.control_check.health
+
+    @property
+    def without_suspects(self) -> Score | None:
+        """The main metric when suspect controls judge nobody; `None` without such controls or without gold."""
+        return self.control_check.without_suspects
+
+    @property
     def scores(self) -> dict[str, Score]:
         """The metrics of the consensus by name, the headline first; empty without gold."""
         return {name: one.score for name, one in self.estimates.all().items()}
@@ -193,6 +207,7 @@ def baseline(
     decided = decide_items(cleaned, screened, settings)
     screened = with_quality(screened, decided)
     scorer = consensus_scorer(declaration, screened.pool, cleaned.gold)
+    check = check_controls(cleaned, screened, declaration, settings, skills)
     return Baseline(
         settings=settings,
         declaration=declaration,
@@ -204,5 +219,8 @@ def baseline(
         estimates=estimate_metrics(scorer, screened, decided, settings)
         if scorer
         else Estimates(missing=without_scorer(declaration, cleaned.gold)),
-        diagnosis=diagnose(cleaned, screened, decided, settings, scorer=scorer, skills=skills),
+        control_check=check,
+        diagnosis=diagnose(
+            cleaned, screened, decided, settings, scorer=scorer, skills=skills, health=check.health
+        ),
     )

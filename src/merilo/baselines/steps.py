@@ -13,7 +13,12 @@ from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.declared import question_types
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.settings import Settings
-from merilo.baselines.warnings import BaselineWarning, reasons_to_reject, warnings
+from merilo.baselines.warnings import (
+    BaselineWarning,
+    reasons_to_reject,
+    warnings,
+    warnings_on_exclusion,
+)
 from merilo.errors import DataError
 from merilo.metrics.plain_dataset import PlainDataset
 from merilo.people import aggregation, controls, cost, duplicates
@@ -22,6 +27,7 @@ from merilo.people.agreement import Agreement, measure
 from merilo.people.decision import PoolVotes, decide, pool_votes
 from merilo.people.gold import Gold
 from merilo.people.normalisation import Normalisation, normalise, normalise_gold, rules_of
+from merilo.people.quality.control_health import ControlHealth
 from merilo.people.scales import on_scale
 from merilo.people.spelling import spelled_as_compared
 from merilo.responses import Responses
@@ -202,6 +208,7 @@ def diagnose(
     *,
     scorer: ConsensusScorer | None,
     skills: pl.DataFrame | None,
+    health: ControlHealth,
 ) -> Diagnosis:
     """Judge the baseline as a whole: valid or not, warnings, agreement, groups, cost."""
     items, pool = cleaned.items, screened.pool
@@ -211,13 +218,16 @@ def diagnose(
     return Diagnosis(
         status="rejected" if reasons else "accepted",
         reasons=reasons,
-        warnings=warnings(
-            cleaned.responses,
-            screened.annotators,
-            settings,
-            gold=cleaned.gold,
-            skills=skills,
-            fit=decided.model,
+        warnings=(
+            *warnings(
+                cleaned.responses,
+                screened.annotators,
+                settings,
+                gold=cleaned.gold,
+                skills=skills,
+                fit=decided.model,
+            ),
+            *warnings_on_exclusion(health),
         ),
         agreement=measure(votes, level=settings.level, values=values),
         by=groups_by(

@@ -13,8 +13,12 @@ from merilo.baselines.settings import Settings
 from merilo.files import shortened
 from merilo.people.aggregation import Fit
 from merilo.people.gold import Gold
+from merilo.people.quality.control_health import FEW_CONTROLS, ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
+
+#: A baseline that excludes a larger share of its annotators carries a warning.
+MOST_EXCLUDED: Final = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,3 +332,49 @@ def _in_russian(text: str) -> str:
         f"файл {found['file']}, строка {found['row']}: вопрос повторён с тем же эталонным ответом (всего "
         f"{counted(rows, 'такая строка', 'такие строки', 'таких строк')})"
     )
+
+
+def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
+    """What the reader should know of the controls and of the people whom they excluded.
+
+    Args:
+        health: the health of the study's controls.
+    """
+    found = []
+    if suspects := len(health.suspects):
+        controls_ru = counted(suspects, "контрольного задания", "контрольных заданий", "контрольных заданий")
+        found.append(
+            BaselineWarning(
+                "suspect_controls",
+                f"{suspects} of {len(health.controls)} control items {'looks' if suspects == 1 else 'look'} wrong: most annotators who are good on the other "
+                f"controls contradict the known answer; without them {health.judged_differently} of {health.annotators} "
+                "annotators would be judged differently (check these known answers)",
+                f"у {controls_ru} из {len(health.controls)} эталонный ответ, возможно, ошибочен: ему противоречит большинство "
+                "разметчиков, которые верно выполняют остальные контрольные задания; без таких заданий решение об исключении "
+                f"изменилось бы для {counted(health.judged_differently, 'разметчика', 'разметчиков', 'разметчиков')} из "
+                f"{health.annotators}",
+            )
+        )
+    if few := health.excluded_on_few:
+        found.append(
+            BaselineWarning(
+                "excluded_on_few_controls",
+                f"{few} of {health.excluded} excluded annotators gave fewer than {FEW_CONTROLS} answers to control items "
+                "(--min-controls asks for more)",
+                f"{counted(few, 'разметчик исключён', 'разметчика исключены', 'разметчиков исключены')} (всего исключено "
+                f"{health.excluded}) меньше чем по {FEW_CONTROLS} ответам на контрольные задания (параметр --min-controls "
+                "требует большего числа ответов)",
+            )
+        )
+    if health.excluded > MOST_EXCLUDED * health.annotators:
+        people = counted(health.excluded, "разметчик", "разметчика", "разметчиков")
+        found.append(
+            BaselineWarning(
+                "many_excluded",
+                f"{health.excluded} of {health.annotators} annotators ({health.excluded / health.annotators:.0%}) are "
+                "excluded, more than a third: the estimate holds for those who are left",
+                f"{form(health.excluded, 'исключён', 'исключены', 'исключены')} {people} из {health.annotators} "
+                f"({health.excluded / health.annotators * 100:.0f} %), больше трети: оценка относится к оставшимся разметчикам",
+            )
+        )
+    return tuple(found)

@@ -14,6 +14,7 @@ from merilo.baselines.warnings import majority_rule
 from merilo.files import shortened
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
+from merilo.reports.controls import suspects_line
 from merilo.reports.estimates import lines
 
 _WAYS = {
@@ -91,6 +92,7 @@ def _people(baseline: Baseline) -> list[tuple[str, str]]:
             "annotators",
             f"{table.height}, {table['excluded'].sum()} excluded, {_unjudged(baseline)}",
         ),
+        *([("suspect controls", escape(suspects))] if (suspects := suspects_line(baseline)) else []),
     ]
 
 

@@ -18,9 +18,11 @@ from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.warnings import form, majority_rule
 from merilo.people.aggregation import Resolution
+from merilo.people.quality.control_health import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.audit import doubtful_golds
 from merilo.reports.charts import Dot, Part
+from merilo.reports.controls import suspect_controls
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
@@ -115,6 +117,8 @@ def page(
         coefficients=_coefficients(baseline),
         majority=majority_rule(baseline.decided.votes_needed),
         unjudged=int((baseline.annotators["controls"] == 0).sum()),
+        suspects=suspect_controls(baseline),
+        few_controls=FEW_CONTROLS,
         most_rows=MOST_ROWS,
         quality=quality,
         flagged=people_to_look_at(quality) if quality else [],

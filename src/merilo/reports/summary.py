@@ -14,6 +14,7 @@ from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.gold import Gold
 from merilo.reports.audit import audit_in_short
+from merilo.reports.controls import control_health_summary
 from merilo.reports.estimates import metrics_json, single_person_json
 from merilo.reports.quality import quality_summary, sensitivity_summary
 from merilo.statistics.intervals import Interval
@@ -47,6 +48,7 @@ def summary(
         "warnings": [warning.en for warning in baseline.warnings],
         "responses": _responses(baseline),
         "annotators": _annotators(baseline),
+        "control_health": control_health_summary(baseline),
         "items": _items(baseline),
         "resolved_by": resolved_by(baseline.resolved_by),
         "metrics": metrics_json(baseline.estimates),

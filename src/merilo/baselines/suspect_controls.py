@@ -1,0 +1,60 @@
+"""Suspect control items of a baseline: its main metric without them, and the warnings about them and the excluded people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from merilo.baselines.declared import consensus_scorer
+from merilo.baselines.settings import Settings
+from merilo.baselines.steps import Cleaned, Screened, decide_items, screen
+from merilo.errors import DataError
+from merilo.metrics.plain_dataset import PlainDataset
+from merilo.metrics.score import Score
+from merilo.people.quality.control_health import ControlHealth, control_health, without_controls
+from merilo.people.quality.exclusion import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class ControlCheck:
+    """The control items under the eyes of the annotators.
+
+    Attributes:
+        health: each control's known answer beside what annotators answered, and who was judged on few controls.
+        without_suspects: the main metric when suspect controls judge nobody; `None` without such controls or without gold.
+    """
+
+    health: ControlHealth
+    without_suspects: Score | None
+
+
+def check_controls(
+    cleaned: Cleaned,
+    screened: Screened,
+    declaration: PlainDataset,
+    settings: Settings,
+    skills: pl.DataFrame | None,
+) -> ControlCheck:
+    """Look for control items with a wrong known answer, and score the study again without them.
+
+    Args:
+        cleaned: the responses as the baseline counts them.
+        screened: who counts.
+        declaration: the dataset as the scorer knows it.
+        settings: what was decided beforehand.
+        skills: the platform's skills of annotators, if they were given.
+    """
+    rule = Rule(settings.min_control_accuracy, settings.min_controls)
+    health = control_health(cleaned.responses, screened.annotators, rule)
+    if not health.suspects or cleaned.gold is None:
+        return ControlCheck(health, None)
+    without = replace(cleaned, responses=without_controls(cleaned.responses, health.suspects))
+    try:
+        others = screen(without, settings, skills)
+    except DataError:
+        # The other controls exclude everybody.
+        return ControlCheck(health, None)
+    scorer = consensus_scorer(declaration, others.pool, cleaned.gold)
+    decided = decide_items(without, others, settings)
+    return ControlCheck(health, scorer.headline(decided.consensus) if scorer else None)

@@ -1,0 +1,84 @@
+"""The health of a study's control items as JSON, as rows of the report, and as a line of text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from merilo.baselines.pipeline import Baseline
+from merilo.people.quality.control_health import FEW_CONTROLS, ControlItem
+from merilo.reports.estimates import counted, interval_json
+from merilo.strict_json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectControl:
+    """A suspect control item as it is shown.
+
+    Attributes:
+        control: the item and its answers.
+        inputs: the texts that were shown, by field.
+    """
+
+    control: ControlItem
+    inputs: dict[str, str]
+
+
+def suspect_controls(baseline: Baseline) -> list[SuspectControl]:
+    """The suspect control items of a baseline with what was shown."""
+    health = baseline.control_health
+    shown = {
+        int(row["item"]): {name: str(text) for name, text in row.items() if name != "item" and text}
+        for row in baseline.responses.items.iter_rows(named=True)
+        if row["item"] in health.suspects
+    }
+    return [SuspectControl(one, shown[one.item]) for one in health.controls if one.suspect]
+
+
+def control_health_summary(baseline: Baseline) -> dict[str, Json]:
+    """The health of the controls as JSON; see `merilo.people.quality.control_health.ControlHealth`."""
+    health, score = baseline.control_health, baseline.without_suspects
+    return {
+        "controls": len(health.controls),
+        "suspects": [_suspect(one) for one in suspect_controls(baseline)],
+        "annotators": health.annotators,
+        "without_controls": health.without_controls,
+        "unjudged": health.unjudged,
+        "few_controls": FEW_CONTROLS,
+        "judged_on_few": health.judged_on_few,
+        "excluded": health.excluded,
+        "excluded_on_few": health.excluded_on_few,
+        "without_suspects": {
+            "judged_differently": health.judged_differently,
+            "newly_kept": list(health.newly_kept),
+            "newly_excluded": list(health.newly_excluded),
+            "metric": score.name if score else None,
+            "value": round(score.value, 6) if score else None,
+            "ci95": interval_json(score.interval) if score else None,
+            "n": score.n if score else 0,
+        },
+    }
+
+
+def suspects_line(baseline: Baseline) -> str | None:
+    """The suspect controls in one line for the terminal; `None` where there are none."""
+    health, score = baseline.control_health, baseline.without_suspects
+    if not health.suspects:
+        return None
+    line = f"{len(health.suspects)} of {counted(len(health.controls), 'control item')}; without them "
+    line += f"{counted(health.judged_differently, 'annotator')} judged differently"
+    return line + (f", {score.name} {score.value:.3f} on {counted(score.n, 'item')}" if score else "")
+
+
+def _suspect(one: SuspectControl) -> dict[str, Json]:
+    control = one.control
+    return {
+        "item": control.item,
+        "inputs": dict(one.inputs),
+        "known": control.known,
+        "answers": control.answers,
+        "correct": control.correct,
+        "most_common": control.most_common,
+        "most_common_answers": control.most_common_answers,
+        "good_annotators_answers": control.good_answers,
+        "good_annotators_correct": control.good_correct,
+    }

@@ -1,0 +1,106 @@
+"""A baseline says which of its control items look wrong, whom they excluded, and what the metric is without them."""
+
+from pathlib import Path
+
+import pytest
+from command import merilo
+from exports import pool_with_suspect_controls, row, small_pool, toloka, written
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    gold = "question,gold\n" + "".join(f"q{n},A\n" for n in range(4))
+    return (
+        written(tmp_path / "pool.tsv", toloka(pool_with_suspect_controls())),
+        written(tmp_path / "gold.csv", gold),
+    )
+
+
+def test_controls_that_good_annotators_contradict_are_named_with_their_answers(
+    files: tuple[Path, Path],
+) -> None:
+    pool, gold = files
+    found = merilo("baseline", pool, "--gold", gold, "--json", "-").json["control_health"]
+    assert found["controls"] == 8
+    assert [one["inputs"] for one in found["suspects"]] == [
+        {"question": "x0"},
+        {"question": "x1"},
+    ]
+    for one in found["suspects"]:
+        assert (one["known"], one["most_common"], one["most_common_answers"]) == ("B", "A", 12)
+        assert (one["correct"], one["good_annotators_correct"], one["good_annotators_answers"]) == (0, 0, 7)
+
+
+def test_the_metric_without_suspect_controls_counts_the_people_they_excluded(
+    files: tuple[Path, Path],
+) -> None:
+    pool, gold = files
+    outcome = merilo("baseline", pool, "--gold", gold, "--json", "-")
+    found = outcome.json
+    assert found["metrics"]["acc"]["value"] == 0.75
+    without = found["control_health"]["without_suspects"]
+    assert without["newly_kept"] == [f"v{n}" for n in range(5)]
+    assert without["newly_excluded"] == []
+    assert without["judged_differently"] == 5
+    assert (without["metric"], without["value"], without["n"]) == ("acc", 1.0, 4)
+    assert found["status"] == "accepted"
+
+
+def test_people_judged_on_few_controls_are_counted(files: tuple[Path, Path]) -> None:
+    pool, gold = files
+    found = merilo("baseline", pool, "--gold", gold, "--json", "-").json["control_health"]
+    assert (found["judged_on_few"], found["excluded"], found["excluded_on_few"]) == (5, 5, 5)
+    assert found["few_controls"] == 3
+
+
+def test_each_weakness_of_the_controls_is_a_warning(files: tuple[Path, Path]) -> None:
+    pool, gold = files
+    warnings = "\n".join(merilo("baseline", pool, "--gold", gold, "--json", "-").json["warnings"])
+    assert "2 of 8 control items look wrong" in warnings
+    assert "5 of 12 annotators would be judged differently" in warnings
+    assert "5 of 5 excluded annotators gave fewer than 3 answers to control items" in warnings
+    assert "5 of 12 annotators (42%) are excluded, more than a third" in warnings
+
+
+def test_the_terminal_has_a_line_where_a_control_is_suspect(files: tuple[Path, Path]) -> None:
+    pool, gold = files
+    shown = " ".join(merilo("baseline", pool, "--gold", gold).out.replace("│", " ").split())
+    assert "suspect controls 2 of 8 control items; without them 5 annotators judged differently" in shown
+    assert "acc 1.000 on 4 items" in shown
+
+
+def test_without_gold_there_is_no_metric_without_suspect_controls(files: tuple[Path, Path]) -> None:
+    without = merilo("baseline", files[0], "--json", "-").json["control_health"]["without_suspects"]
+    assert without["judged_differently"] == 5
+    assert (without["metric"], without["value"], without["n"]) == (None, None, 0)
+
+
+def test_fair_controls_bring_no_warning_and_no_line(tmp_path: Path) -> None:
+    pool = written(tmp_path / "pool.tsv", toloka(small_pool()))
+    outcome = merilo("baseline", pool, "--json", "-")
+    assert outcome.json["warnings"] == []
+    assert outcome.json["control_health"]["suspects"] == []
+    assert "suspect controls" not in merilo("baseline", pool).out
+
+
+def test_a_third_of_the_people_may_be_excluded_without_a_warning(tmp_path: Path) -> None:
+    rows = [row(f"q{n}", "A", f"w{who}") for n in range(3) for who in range(6)]
+    rows += [
+        row(f"c{n}", "A" if who > 1 else "B", f"w{who}", golden="A") for n in range(3) for who in range(6)
+    ]
+    pool = written(tmp_path / "pool.tsv", toloka(rows))
+    outcome = merilo("baseline", pool, "--json", "-")
+    assert outcome.json["annotators"]["excluded"] == 2
+    assert outcome.json["warnings"] == []
+
+
+def test_the_report_shows_suspect_controls_in_both_languages(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    pool, gold = files
+    merilo("baseline", pool, "--gold", gold, "--out", tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Suspect control items" in page
+    assert "Контрольные задания под сомнением" in page
+    assert "у 2 контрольных заданий из 8 эталонный ответ, возможно, ошибочен" in page
+    assert "исключены 5 разметчиков из 12 (42 %), больше трети" in page
