@@ -142,7 +142,7 @@ def test_other_items_are_refused_unless_forced(tmp_path: Path) -> None:
     refused = merilo("compare", people, file)
     assert refused.status == 1
     assert "2 of the 40 items" in refused.complaint
-    assert "1 answers are to items that it does not have" in refused.complaint
+    assert "1 answer is to items that it does not have" in refused.complaint
     forced = merilo("compare", people, file, "--force", "--json", "-")
     assert forced.status == 0
     assert forced.json["models"][0]["n"] == 38
@@ -160,6 +160,21 @@ def test_items_without_consensus_are_left_out_of_that_comparison_and_counted(tmp
     assert found["left_out"]["without_consensus"] == undecided
     assert found["comparisons"]["consensus"]["n"] == 40 - undecided
     assert found["comparisons"]["single"]["n"] == 40
+
+
+def test_a_rejected_baseline_is_compared_with_a_warning(tmp_path: Path) -> None:
+    people = study(tmp_path, "--min-votes", 3, "--max-low-agreement", "0")
+    assert json.loads((people / "baseline.json").read_text(encoding="utf-8"))["status"] == "rejected"
+    outcome = merilo("compare", people, model(tmp_path / "m.csv", guesses()), "--json", "-")
+    assert outcome.status == 0
+    (warning,) = outcome.json["warnings"]
+    assert "is rejected, so a comparison with it is not valid" in warning
+    assert "have no majority" in warning
+    assert warning in outcome.err
+
+
+def test_an_accepted_baseline_is_compared_without_a_warning(tmp_path: Path) -> None:
+    assert compared(study(tmp_path), model(tmp_path / "m.csv", guesses()))["warnings"] == []
 
 
 def test_several_models_are_corrected_by_holm(tmp_path: Path) -> None:

@@ -232,6 +232,21 @@ def test_a_model_stands_beside_the_people_in_the_same_report(tmp_path: Path) -> 
     assert json.loads((tmp_path / "out" / "baseline.json").read_text(encoding="utf-8")) == outcome.json
     assert "tiny" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert merilo("baseline", pool, "--gold", gold, "--model", model, "--json", "-").json["models"]
+    shown = merilo("baseline", pool, "--gold", gold, "--model", model).out
+    assert shown.index("Human baseline") < shown.index("People and tiny: acc")
+    assert "0.667" in shown
+
+
+def test_a_model_beside_a_rejected_baseline_carries_a_warning(tmp_path: Path) -> None:
+    rows = [row(f"q{n}", "AB"[who % 2 and n > 1], f"w{who}") for n in range(4) for who in range(4)]
+    pool = written(tmp_path / "p.tsv", toloka(rows))
+    gold = written(tmp_path / "gold.csv", "id,question,gold\n" + "".join(f"i{n},q{n},A\n" for n in range(4)))
+    model = written(tmp_path / "m.csv", "id,answer\n" + "".join(f"i{n},A\n" for n in range(4)))
+    outcome = merilo("baseline", pool, "--gold", gold, "--model", model, "--json", "-")
+    assert outcome.status == 1
+    (warning,) = outcome.json["models"]["warnings"]
+    assert "this baseline is rejected" in warning
+    assert "the comparison with models is not valid" in outcome.err
 
 
 def test_a_model_on_other_items_is_refused_and_nothing_is_written(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ class Crowd:
         weight: shape (n,), what each answer weighs where labels tie; `None` where a majority decides.
         needed: shape (items,), how many equal votes make a majority.
         settings: how the baseline was made.
+        status: "accepted" or "rejected", as the baseline says.
+        reasons: why it was rejected, in English.
     """
 
     folder: str
@@ -74,6 +76,8 @@ class Crowd:
     weight: FloatArray | None
     needed: NDArray[np.int64]
     settings: Settings
+    status: str = "accepted"
+    reasons: tuple[str, ...] = ()
 
     @property
     def metric(self) -> str:
@@ -208,6 +212,7 @@ def _crowd(
         None if by_majority else vote_weights(votes, encoding.annotators, tables.annotators, settings),
         _needed(settings, tables.responses, known["item"]),
         settings,
+        *_status(content),
     )
 
 
@@ -378,6 +383,12 @@ def _settings(content: dict[str, Json], folder: Path) -> tuple[Settings, PlainDa
     min_votes: int | Literal["majority"] = votes if isinstance(votes, int) else "majority"
     made_with = Settings(min_votes=min_votes, aggregator=aggregator, resolve=resolve, normalise=names)
     return made_with, declaration
+
+
+def _status(content: dict[str, Json]) -> tuple[str, tuple[str, ...]]:
+    """The baseline's status and the reasons for it."""
+    reasons = content.get("reasons")
+    return str(content.get("status")), tuple(map(str, reasons)) if isinstance(reasons, list) else ()
 
 
 def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:

@@ -196,7 +196,7 @@ def _subsets(crowd: Crowd, model: Samples, people_only: Sequence[str], model_onl
         )
     if model_only:
         parts.append(
-            f"{len(model_only)} answers are to items that it does not have "
+            f"{len(model_only)} {'answer is' if len(model_only) == 1 else 'answers are'} to items that it does not have "
             f"({listed([name[:40] for name in model_only], 5)})"
         )
     return (

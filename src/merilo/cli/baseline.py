@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Settings, baseline
 from merilo.baselines.provenance import provenance
 from merilo.baselines.quality import study_quality
@@ -47,6 +48,7 @@ from merilo.people.duplicates import Repeats
 from merilo.people.platforms import Columns
 from merilo.people.recoding import read_recoding, recoding_files
 from merilo.people.recoding import recode as recode_answers
+from merilo.reports.comparison import sentences
 from merilo.reports.summary import summary
 from merilo.strict_json import Json
 
@@ -171,11 +173,12 @@ def make(
         made = made.without_folders()
     quality = study_quality(result)
     content = summary(result, made, quality)
+    comparisons: list[ModelComparison] = []
     if folder or model:
         from merilo.reports.folder import write_folder  # noqa: PLC0415 - only who asks for files pays for them
 
         with folder.filled() if folder else TemporaryDirectory() as place:
-            content = write_folder(
+            content, comparisons = write_folder(
                 Path(place), result, content, quality, models=model or (), common_items=common_items
             )
     for warning in (*result.warnings, *result.reasons):
@@ -186,6 +189,15 @@ def make(
         from merilo.cli.baseline_table import show  # noqa: PLC0415 - the JSON needs no tables
 
         show(result, out)
+        if comparisons:
+            from merilo.cli.compare_table import show as show_models  # noqa: PLC0415 - the same
+
+            show_models(comparisons, result.declaration.metrics[0])
+    if comparisons and result.status == "rejected":
+        say("the baseline is rejected, so the comparison with models is not valid")
+    for comparison in comparisons:
+        for sentence in sentences(comparison):
+            say(f"{comparison.model}: {sentence}")
     return 0 if result.status == "accepted" else 1
 
 

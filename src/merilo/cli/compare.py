@@ -10,7 +10,7 @@ import typer
 from merilo.baselines.baseline_reader import read_crowd, read_samples
 from merilo.baselines.model_comparison import compare
 from merilo.cli.output import emit_json, refuse_json, say
-from merilo.reports.comparison import comparison_summary, sentences
+from merilo.reports.comparison import baseline_warnings, comparison_summary, sentences
 
 app = typer.Typer(add_completion=False)
 
@@ -44,6 +44,8 @@ def people_against_models(
         from merilo.cli.compare_table import show  # noqa: PLC0415 - the JSON needs no tables
 
         show(comparisons, metric or crowd.metric)
+    for warning in baseline_warnings(crowd):
+        say(warning)
     for comparison in comparisons:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")

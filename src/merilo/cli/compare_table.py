@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.baselines.model_comparison import Match, ModelComparison
+from merilo.reports.estimates import counted
 from merilo.statistics.intervals import Interval
 
 _HEADS: Final = {
@@ -65,15 +66,15 @@ def _column(match: Match) -> tuple[str, ...]:
 
 def _lines(comparison: ModelComparison) -> list[str]:
     lines = [
-        f"{_HEADS[match.kind]}: {match.difference.test.method}; the model is better on {match.difference.better} "
-        f"items, worse on {match.difference.worse}"
+        f"{_HEADS[match.kind]}: {match.difference.test.method}; the model is better on "
+        f"{counted(match.difference.better, 'item')}, worse on {match.difference.worse}"
         for match in comparison.matches
     ]
     if comparison.standing:
         share, interval = comparison.standing
         lines.append(
-            f"the model stands above {share:.0%} [{interval.low:.0%}, {interval.high:.0%}] of {comparison.people} people, "
-            "each on the items they answered"
+            f"the model is above {share:.0%} [{interval.low:.0%}, {interval.high:.0%}] of "
+            f"{counted(comparison.people, 'annotator')}, each on the items they answered"
         )
     return lines
 

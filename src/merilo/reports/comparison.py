@@ -8,7 +8,7 @@ from typing import Final
 
 from merilo.baselines.baseline_reader import Crowd
 from merilo.baselines.model_comparison import Match, ModelComparison
-from merilo.reports.estimates import interval_json
+from merilo.reports.estimates import counted, interval_json
 from merilo.strict_json import Json
 
 #: What each comparison sets side by side.
@@ -37,10 +37,19 @@ def comparison_summary(
         "items": len(crowd.names),
         "annotators": len(crowd.annotators),
         "forced": forced,
-        "correction": f"Holm over {len(comparisons)} models, each kind of comparison by itself",
+        "warnings": [*baseline_warnings(crowd)],
+        "correction": f"Holm over {counted(len(comparisons), 'model')}, each kind of comparison by itself",
         "seed": seed,
         "models": [_comparison(comparison) for comparison in comparisons],
     }
+
+
+def baseline_warnings(crowd: Crowd) -> list[str]:
+    """What a reader must know of the baseline that models are compared with."""
+    if crowd.status != "rejected":
+        return []
+    reasons = "; ".join(crowd.reasons) or "its summary gives no reason"
+    return [f"{crowd.folder} is rejected, so a comparison with it is not valid: {reasons}"]
 
 
 def sentences(comparison: ModelComparison) -> list[str]:
@@ -48,15 +57,17 @@ def sentences(comparison: ModelComparison) -> list[str]:
     found = []
     if comparison.people_only:
         found.append(
-            f"{len(comparison.people_only)} items of the baseline have no answer of {comparison.model}: left out"
+            f"{counted(len(comparison.people_only), 'item')} of the baseline without an answer of {comparison.model}: "
+            "left out"
         )
     if comparison.model_only:
         found.append(
-            f"{len(comparison.model_only)} answers of {comparison.model} are to other items: left out"
+            f"{counted(len(comparison.model_only), 'answer')} of {comparison.model} to other items: left out"
         )
     if comparison.undecided:
         found.append(
-            f"{comparison.undecided} items on which the people reached no consensus are left out of that comparison"
+            f"{counted(comparison.undecided, 'item')} without a consensus of the people: left out of the comparison with the "
+            "consensus"
         )
     found += [
         f"{KINDS[kind][0]} and {KINDS[kind][1]} are not compared: {why}"

@@ -29,7 +29,7 @@ def write_folder(
     *,
     models: Sequence[Path] = (),
     common_items: bool = False,
-) -> dict[str, Json]:
+) -> tuple[dict[str, Json], list[ModelComparison]]:
     """Write everything that a baseline consists of.
 
     `report.html`, `baseline.json`, `items.jsonl` (the items with gold, where it is known), and as CSV and Parquet: `responses` (every response and what became of it),
@@ -46,7 +46,7 @@ def write_folder(
         common_items: compare on the items that both answered where these are not all.
 
     Returns:
-        The summary, with the models beside the people if there are any.
+        The summary, with the models beside the people if there are any; and the comparisons, one a model.
 
     Raises:
         DataError: a model's items are not the baseline's, and `common_items` is not given.
@@ -76,7 +76,7 @@ def write_folder(
         content = {**content, "models": {name: value for name, value in found.items() if name != "baseline"}}
     _write_summary(folder, content)
     (folder / "report.html").write_text(page(baseline, content, quality, comparisons), encoding="utf-8")
-    return content
+    return content, comparisons
 
 
 def _write_items(folder: Path, baseline: Baseline) -> None:
