@@ -138,7 +138,7 @@ def test_the_wanted_split_is_found_by_name_or_is_the_test_or_the_only_one(place:
     write_splits(file, [Split("train", (Item(1, "", ""),)), Split("test", (Item(2, "", ""),))])
     assert read_split(file).name == "test"
     assert read_split(file, "train").name == "train"
-    with pytest.raises(UsageError, match=r"holds no split 'dev' \(it holds train, test\)"):
+    with pytest.raises(UsageError, match=r"has no split 'dev' \(it has train, test\)"):
         read_split(file, "dev")
     only = place / "only.json"
     write_splits(only, [Split("shots", ())])
@@ -181,7 +181,7 @@ def test_a_split_is_found_in_a_folder_in_any_letter_case(tmp_path: Path, name: s
         (json.dumps({"data": {"test": [entry(1), [entry(2)]]}}), "mixes dialogues"),
         (json.dumps({"data": {"test": [entry(7), entry(7)]}}), "two items have the id 7"),
         ('{"data": [NaN]}', "NaN is not a JSON number"),
-        ('{"data": [1], "data": [2]}', "the key 'data' stands twice"),
+        ('{"data": [1], "data": [2]}', "the key 'data' occurs twice"),
         ('{"data": ["\\ud800"]}', "surrogate"),
         ("[" * 100_000, "too deep"),
         ('{"data": [' + "9" * 5000 + "]}", "is not JSON"),
@@ -207,7 +207,7 @@ def test_a_bad_line_of_jsonl_is_named_by_its_row(tmp_path: Path) -> None:
     [
         ("test.json", b"\xff\xfe{", "is not UTF-8"),
         ("test.parquet", b"PAR1 no", "is not a readable Parquet file"),
-        ("test.csv", b"a,b", "is not one of the files"),
+        ("test.csv", b"a,b", "is not a file of items"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str, content: bytes, fault: str) -> None:
@@ -225,7 +225,7 @@ def test_a_missing_file_is_said_so(tmp_path: Path, name: str) -> None:
 
 def test_what_a_file_cannot_take_is_refused(tmp_path: Path) -> None:
     split = Split("test", (Item(1, "", "a"),))
-    with pytest.raises(UsageError, match="first form"):
+    with pytest.raises(UsageError, match="layout v1"):
         write_splits(tmp_path / "two.jsonl", [split, replace(split, name="shots")])
     with pytest.raises(UsageError, match="ends in"):
         write_splits(tmp_path / "items.csv", [split])

@@ -1,4 +1,4 @@
-"""Writing files and folders that must not be half-written, and tables that a spreadsheet must not run."""
+"""Write files and folders atomically, and protect tables from formula injection in spreadsheets."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Final
 from merilo.errors import OutputError
 
 if TYPE_CHECKING:
-    # Half a second that writing a file must not cost: loaded where tables are made.
+    # Importing Polars takes half a second: it is loaded only where tables are made.
     import polars as pl
 
 
 @contextmanager
 def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """Fill a folder that appears whole or not at all.
+    """Create a folder atomically: either all of its files appear or none.
 
-    Everything is written into a hidden folder beside `path`, which takes its place when the block ends well.
+    Everything is written into a hidden folder beside `path`, which is renamed to `path` if the block ends without an
+    error.
 
     Args:
         path: the folder to make.
@@ -48,7 +49,7 @@ def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
 
 
 def _replace(new: Path, path: Path) -> None:
-    """Put `new` in the place of `path`; the old folder goes only when the new one stands."""
+    """Rename `new` to `path`; the old folder is deleted only after the new one is in place."""
     if not (path.exists() or path.is_symlink()):
         new.rename(path)
         return
@@ -71,15 +72,16 @@ def _beside(path: Path) -> Path:
 
 
 def refuse_existing(path: Path, *, force: bool, needed: Iterable[Path] = ()) -> None:
-    """Never overwrite what the user has, unless told to; and never what the work reads, or the folder it runs in.
+    """Refuse to overwrite an existing path unless `force` is given, and always an input file or the working directory.
 
     Args:
         path: the file or folder that will be made.
         force: whether an existing one may be replaced.
-        needed: the files that the work reads.
+        needed: the input files of the command.
 
     Raises:
-        OutputError: `path` exists and `force` is not given; or it is or holds what is needed.
+        OutputError: `path` exists and `force` is not given; or it is or contains an input file or the working
+            directory.
     """
     try:
         there = path.exists() or path.is_symlink()
@@ -91,20 +93,20 @@ def refuse_existing(path: Path, *, force: bool, needed: Iterable[Path] = ()) -> 
     for one in needed:
         if _real(one).is_relative_to(place):
             raise OutputError(
-                f"would be replaced together with {one}, which is read; choose another place", file=path
+                f"would be overwritten together with the input file {one}; choose another place", file=path
             )
     if _real(Path()).is_relative_to(place):
-        raise OutputError("is the folder that the command runs in; choose another place", file=path)
+        raise OutputError("is the current working directory; choose another place", file=path)
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Say before long work that its result could not be written.
+    """Check before a long computation that its result can be written.
 
     Args:
         path: the file that will be made, with the folders above it.
 
     Raises:
-        OutputError: it is a folder, or the folder that is there may not be written.
+        OutputError: the path is a folder, or its folder is not writable.
     """
     place = _real(path)
     if place.is_dir():
@@ -113,9 +115,9 @@ def refuse_unwritable(path: Path) -> None:
         return
     folder = next(parent for parent in place.parents if parent.exists())
     if not folder.is_dir():
-        raise OutputError(f"cannot be written ({folder} is no folder)", file=path)
+        raise OutputError(f"cannot be written ({folder} is not a folder)", file=path)
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"cannot be written ({folder} may not be changed)", file=path)
+        raise OutputError(f"cannot be written (no permission to write to {folder})", file=path)
 
 
 def _real(path: Path) -> Path:
@@ -124,9 +126,9 @@ def _real(path: Path) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part.
+    """Write a file atomically: a reader sees the old content or the new one, never a part.
 
-    A link stays, and the file behind it is replaced; a pipe or a device is written to and stays what it is.
+    For a symbolic link the target file is replaced and the link is kept; a pipe or a device is written to directly.
 
     Raises:
         OutputError: the file cannot be written.
@@ -150,12 +152,12 @@ def write_text(path: Path, text: str) -> None:
             hidden.unlink()
 
 
-#: Where a text begins like this, a spreadsheet would run it as a formula; numbers are let be.
+#: A spreadsheet would run a text that begins like this as a formula; numbers are not affected.
 _FORMULA: Final = r"([=@\t\r]|[+-][^0-9.,])"
 
 
 def guarded(table: pl.DataFrame) -> pl.DataFrame:
-    """A table for a spreadsheet: a text or a name that it would run as a formula gets an apostrophe before it."""
+    """Put an apostrophe before each text or column name that a spreadsheet would run as a formula."""
     import polars.selectors as cs  # noqa: PLC0415 - heavy
 
     return table.with_columns(cs.string().str.replace(f"^{_FORMULA}", "'${1}")).rename(
@@ -164,7 +166,7 @@ def guarded(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def unguarded(table: pl.DataFrame) -> pl.DataFrame:
-    """A table whose texts lose the apostrophes that `guarded` gave them."""
+    """Remove the apostrophes that `guarded` added."""
     import polars.selectors as cs  # noqa: PLC0415 - heavy
 
     return table.with_columns(cs.string().str.replace(f"^'{_FORMULA}", "${1}"))

@@ -1,13 +1,13 @@
-"""Everything that Merilo says went wrong.
+"""The exceptions that Merilo raises.
 
     MeriloError                     the base; caught once, by the command line
     ├── UsageError                  options that do not go together, a name that does not exist     (exit 2)
     ├── InputError                  a file that cannot be read as what it should be                 (exit 2)
     ├── OutputError                 a place that cannot be written                                  (exit 2)
-    ├── MissingPartError            an extra or a system package that this command needs            (exit 2)
+    ├── MissingPartError            a missing extra or system package                             (exit 2)
     └── DataError                   readable input whose content is invalid or answers "no"         (exit 1)
 
-Every message is one sentence that a person can act on. Where a file is at fault, the place comes first:
+Every message is one sentence that says what to do. If a file is at fault, the location comes first:
 ``pool.tsv, row 12, OUTPUT:answer: ...``. Rows are counted as a spreadsheet counts them: the header is row 1.
 """
 
@@ -19,7 +19,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the user's input something stands.
+    """A location in the user's input.
 
     Attributes:
         file: the file's name as the user gave it.
@@ -40,7 +40,7 @@ class MeriloError(Exception):
     """The base of every error that Merilo raises on purpose.
 
     Args:
-        message: one sentence: what is wrong and what would be right.
+        message: one sentence: what is wrong and what is expected.
         file: the file at fault, as the user named it.
         row: the row at fault; the header is row 1.
         field: the column, option or JSON path at fault.
@@ -74,10 +74,10 @@ class OutputError(MeriloError):
 
 
 class MissingPartError(MeriloError):
-    """An optional part (an extra, a system package) that the work needs and that is not here."""
+    """An optional part (an extra, a system package) that is needed and not installed."""
 
 
 class DataError(MeriloError):
-    """Readable input whose content is invalid, or whose honest answer is "no"."""
+    """Readable input whose content is invalid, or a check that fails."""
 
     exit_status: ClassVar[int] = 1

@@ -1,12 +1,12 @@
-"""Items: one question each, as the benchmark writes them, and the files that hold them.
+"""Items (one question each) in the benchmark's format, and reading and writing their files.
 
-A split is a JSON file of one of two forms, or a JSONL or Parquet file with an item a line or row:
+A split is a JSON file of one of two forms, or a JSONL or Parquet file with one item per line or row:
 
 - ``{"data": {"test": [item, ...], "shots": [item, ...]}}`` (the first form; an item is
   ``{"instruction": ..., "inputs": ..., "outputs": ..., "meta": {"id": ...}}``),
 - ``{"data": [item, ...], "access": "private"}`` in a file called after its split (the second).
 
-Where questions come as a dialogue (ruTiE), an item's place is taken by a list of items, the turns.
+In a dataset of dialogues (ruTiE), each entry is a list of items, the turns of one dialogue.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from merilo.errors import InputError, OutputError, UsageError
 from merilo.files import read_parquet
 from merilo.strict_json import Json, dumped, json_lines, read_json
 
-#: What identifies an item inside its dataset.
+#: Identifies an item within its dataset.
 ItemId: TypeAlias = int | str
 
 Access: TypeAlias = Literal["public", "private"]
@@ -41,9 +41,9 @@ class Item:
     Attributes:
         id: `meta.id`, unique within the dataset.
         instruction: a template with `{field}` placeholders, or an index into the dataset's prompts.
-        inputs: the text to fill in, or one text a field.
-        outputs: the gold answer; `None` where the test is closed.
-        meta: everything else that is known of the item, `id` among it.
+        inputs: the text to fill in, or one text per field.
+        outputs: the gold answer; `None` in a closed test.
+        meta: all other information about the item, including `id`.
     """
 
     id: ItemId
@@ -60,8 +60,8 @@ class Split:
     Attributes:
         name: "test", "shots", "train".
         items: all items; the turns of dialogues one after another.
-        access: whether the gold answers are published, where the file says it.
-        lengths: how many turns each dialogue has; empty where the items are no dialogues.
+        access: whether the gold answers are published, if the file says so.
+        lengths: the number of turns of each dialogue; empty if the items are not dialogues.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Split:
         return iter(self.items)
 
     def dialogues(self) -> list[tuple[Item, ...]]:
-        """The items dialogue by dialogue; each item alone where there are no dialogues."""
+        """Return the items grouped by dialogue; without dialogues, each item is a group of its own."""
         turns = iter(self.items)
         return [tuple(islice(turns, length)) for length in self.lengths or (1,) * len(self.items)]
 
@@ -95,15 +95,15 @@ def read_split(path: Path, name: str | None = None) -> Split:
     splits = read_splits(path)
     wanted = name or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
     if wanted not in splits:
-        held = ", ".join(splits) or "none at all"
-        raise UsageError(f"{path} holds no split '{wanted}' (it holds {held})")
+        held = ", ".join(splits) or "no splits"
+        raise UsageError(f"{path} has no split '{wanted}' (it has {held})")
     return splits[wanted]
 
 
 def read_splits(path: Path) -> dict[str, Split]:
     """Read every split of a file, by name.
 
-    A file that holds one nameless split (all but JSON of the first form) gives it the file's own name.
+    In a file of one unnamed split (every format except JSON of the first form), the split is named after the file.
 
     Raises:
         InputError: the file cannot be read as splits; the message names the place.
@@ -113,7 +113,7 @@ def read_splits(path: Path) -> dict[str, Split]:
 
 @dataclass(frozen=True, slots=True)
 class RawSplit:
-    """A split as its file has it, before anything is said about its items.
+    """A split as read from its file, before its items are checked.
 
     Attributes:
         name: the split's name.
@@ -129,10 +129,10 @@ class RawSplit:
 
 
 def raw_splits(path: Path) -> list[RawSplit]:
-    """Read the splits of a file without looking at their items: for validation, which wants to see every fault.
+    """Read the splits of a file without checking their items, so that validation can report every fault.
 
     Raises:
-        InputError: the file is not of a form that holds splits.
+        InputError: the file is in no format that can contain splits.
     """
     match path.suffix.lower():
         case ".json":
@@ -142,7 +142,7 @@ def raw_splits(path: Path) -> list[RawSplit]:
         case ".parquet":
             return [RawSplit(path.stem, _parquet_rows(path))]
         case _:
-            raise InputError(f"is not one of the files that hold items ({', '.join(SUFFIXES)})", file=path)
+            raise InputError(f"is not a file of items: its name must end in {', '.join(SUFFIXES)}", file=path)
 
 
 def split_file(folder: Path, name: str, split: str = "test") -> Path | None:
@@ -154,7 +154,7 @@ def split_file(folder: Path, name: str, split: str = "test") -> Path | None:
         split: the split's name.
 
     Returns:
-        The file, or `None` where there is none.
+        The file, or `None` if there is none.
     """
     for suffix in SUFFIXES:
         for wanted in ((f"{name}{suffix}",), (name, f"{split}{suffix}")):
@@ -182,9 +182,7 @@ def _json_splits(content: Json, path: Path) -> list[RawSplit]:
             raise InputError("must be 'public' or 'private'", file=path, field="access")
         return [RawSplit(path.stem, data, "data", cast("Access | None", access))]
     if not isinstance(data, dict):
-        raise InputError(
-            'holds no items: {"data": {"test": [...]}} or {"data": [...]} was expected', file=path
-        )
+        raise InputError('has no items: expected {"data": {"test": [...]}} or {"data": [...]}', file=path)
     return [RawSplit(name, entries, f"data.{name}") for name, entries in data.items()]
 
 
@@ -193,7 +191,7 @@ def _parquet_rows(path: Path) -> list[Json]:
 
 
 def _without_nulls(value: Json) -> Json:
-    """A Parquet structure has every key in every row; those that an item has not are null."""
+    """Drop null values: a Parquet structure has every key in every row, with null for the keys that an item lacks."""
     if isinstance(value, dict):
         return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
     return value
@@ -222,17 +220,17 @@ def _split(raw: RawSplit, path: Path) -> Split:
 
 
 def dialogue_lengths(items: Sequence[Item]) -> tuple[int, ...]:
-    """The lengths of dialogues whose turns say in `meta.dialog_id` where they belong; none where they do not."""
+    """Return the number of turns of each dialogue by `meta.dialog_id`; empty if the items have no such field."""
     if not items or any("dialog_id" not in item.meta for item in items):
         return ()
     return tuple(len(list(turns)) for _, turns in groupby(items, key=lambda item: item.meta["dialog_id"]))
 
 
 def item_of(entry: Json, *, file: object, where: str) -> Item:
-    """Make an item of what a file says.
+    """Make an item from an entry of a file.
 
-    Empty outputs (`""`, `[]`, `{}`, nothing) are those of a closed test. A turn of a dialogue may be known by
-    `meta.dialog_id` and `meta.question_id` instead of `meta.id`; its id is then both with a slash between.
+    Empty outputs (`""`, `[]`, `{}`, or a missing key) mean a closed test. A turn of a dialogue may be identified by
+    `meta.dialog_id` and `meta.question_id` instead of `meta.id`; its id is then both joined by a slash.
 
     Args:
         entry: the parsed JSON.
@@ -240,7 +238,7 @@ def item_of(entry: Json, *, file: object, where: str) -> Item:
         where: its JSON path.
 
     Raises:
-        InputError: the entry is no item.
+        InputError: the entry is not an item.
     """
     for key, message in faults_of(entry):
         raise InputError(message, file=file, field=".".join(filter(None, (where, key))) or None)
@@ -257,13 +255,13 @@ def item_of(entry: Json, *, file: object, where: str) -> Item:
 
 
 def faults_of(entry: Json) -> list[tuple[str, str]]:
-    """Say what keeps an entry of a file from being an item: pairs of a key below the entry and a message; none if nothing."""
+    """List the faults of an entry as (key below the entry, message); empty if the entry is a valid item."""
     if not isinstance(entry, dict):
         return [("", "must be an item: an object with instruction, inputs, outputs and meta")]
     faults = []
     instruction, inputs, meta = (entry.get(key) for key in ("instruction", "inputs", "meta"))
     if not isinstance(instruction, str | int) or isinstance(instruction, bool):
-        faults.append(("instruction", "must be a text, or the number of a prompt"))
+        faults.append(("instruction", "must be a text or the number of a prompt"))
     if not isinstance(inputs, str | dict):
         faults.append(("inputs", "must be a text or an object"))
     if not isinstance(meta, dict):
@@ -281,7 +279,7 @@ def _id_of(meta: Mapping[str, Json]) -> Json:
 
 
 def entry_of(item: Item) -> dict[str, Json]:
-    """What a file says of an item: the inverse of `item_of`."""
+    """Convert an item to an entry of a file; the inverse of `item_of`."""
     known = {"dialog_id", "question_id"} <= item.meta.keys()
     return {
         "instruction": item.instruction,
@@ -292,7 +290,7 @@ def entry_of(item: Item) -> dict[str, Json]:
 
 
 def write_splits(path: Path, splits: Sequence[Split], *, layout: Layout = "v1") -> None:
-    """Write splits into a file, in the form that its name asks for; the file appears whole or not at all.
+    """Write splits atomically into a file, in the format given by the file's extension.
 
     Args:
         path: a `.json`, `.jsonl` or `.parquet` file; only JSON of the first form takes several splits.
@@ -300,18 +298,18 @@ def write_splits(path: Path, splits: Sequence[Split], *, layout: Layout = "v1") 
         layout: the form of a JSON file: "v1" (`{"data": {"test": [...]}}`) or "v2" (`{"data": [...], "access": ...}`).
 
     Raises:
-        UsageError: several splits, or an ending, that the file cannot take.
+        UsageError: the extension is unknown, or the format cannot hold several splits.
         OutputError: the file cannot be written, or the items do not fit into columns.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise UsageError(f"{path.name}: a file of items ends in {', '.join(SUFFIXES)}")
+        raise UsageError(f"{path.name}: the name of a file of items must end in {', '.join(SUFFIXES)}")
     if suffix == ".json" and layout == "v1":
         data: Json = {"data": {split.name: _entries(split) for split in splits}}
         write_text(path, dumped(data))
         return
     if len(splits) != 1:
-        raise UsageError(f"{path.name}: only JSON of the first form holds several splits")
+        raise UsageError(f"{path.name}: only JSON of layout v1 can hold several splits")
     (split,) = splits
     if suffix == ".json":
         content: dict[str, Json] = {"data": _entries(split)}
@@ -329,7 +327,7 @@ def _entries(split: Split) -> list[Json]:
 
 
 def _write_parquet(path: Path, split: Split) -> None:
-    import polars as pl  # noqa: PLC0415 - half a second that JSON does not need
+    import polars as pl  # noqa: PLC0415 - takes half a second, not needed for JSON
 
     hidden = path.with_name(f".{path.name}.part")
     try:

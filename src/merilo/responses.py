@@ -1,4 +1,4 @@
-"""The response table: who answered what, when, how long it took and what it cost. One schema for people and models."""
+"""The response table: one row per answer with respondent, item, times and reward; one schema for people and models."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import polars as pl
 #: ==============  ==========================================================================================
 #: item            the number of the item, from 1, in the order in which items first appear
 #: respondent      the annotator's pseudonymous id, or the model's name
-#: sample          which of several answers of one respondent this is (a model may be asked often); from 1
+#: sample          the number of the answer among several by one respondent (models may be sampled); from 1
 #: answer          the answer's text, as given
 #: control         on a response to a control item: its known answer; else null
 #: is_control      whether the item is a control item for this response
-#: page            what was answered and paid together (an assignment of a platform), or null
+#: page            the unit that is submitted and paid together (an assignment of a platform), or null
 #: started         when the page was opened, or null
-#: submitted       when the page was sent, or null
+#: submitted       when the page was submitted, or null
 #: page_seconds    how long the page took, or null
 #: page_reward     what the page paid, or null
 #: file            the file that the response was read from
-#: row             its row in that file, as a spreadsheet counts
+#: row             its row in that file; the header is row 1
 #: ==============  ==========================================================================================
 SCHEMA: Final[dict[str, pl.DataType]] = {
     "item": pl.UInt32(),
@@ -40,16 +40,16 @@ SCHEMA: Final[dict[str, pl.DataType]] = {
     "row": pl.UInt32(),
 }
 
-#: Stands before the name of an input field that is called like a column above.
+#: The prefix of an input field whose name is that of a column above.
 INPUT_MARK: Final = "input_"
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Values that could not be read as what they should be, and count as not given.
+    """Values that could not be parsed and are treated as missing.
 
     Attributes:
-        what: what they should be: a time, a duration, a reward.
+        what: the expected kind of value: a time, a duration, a reward.
         field: their column.
         rows: how many rows have such a value.
         file: the file of the first.
@@ -67,12 +67,12 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Recoded:
-    """Answers that the user asked to be replaced.
+    """A replacement of answers that the user asked for.
 
     Attributes:
-        written: the answer as it was read.
-        kept: what stands in its place; `None` where the answer is left out.
-        answers: how many answers that were, known answers of control items not among them.
+        written: the original answer.
+        kept: the replacement; `None` if the answer is left out.
+        answers: how many answers were replaced, not counting known answers of control items.
     """
 
     written: str
@@ -86,15 +86,16 @@ class Responses:
 
     Attributes:
         table: the responses, columns as in `SCHEMA`.
-        items: a row an item: `item` (its number) and one text column an input field.
-        rows_read: how many rows the files held, those that were dropped on reading among them.
-        dropped: rows that are not in `table`, counted by reason.
-        currency: the currency of `page_reward`, where the platform says it.
+        items: one row per item: `item` (its number) and one text column per input field.
+        rows_read: the number of rows in the files, including those dropped on reading.
+        dropped: reason -> number of rows that are not in `table`.
+        currency: the currency of `page_reward`, if the platform gives it.
         answer_field: the column that the answers were read from.
         renamed: answers that were rewritten on reading, as written -> as kept.
         unread: times and rewards that could not be read.
-        lost_pages: `page_reward` and `page_seconds` of every page that was paid and of which no response is in `table`.
-        absent: what the platform usually exports and these files have no column for: `time`, `reward`, `page`, `control`.
+        lost_pages: `page_reward` and `page_seconds` of every paid page without a response in `table`.
+        absent: kinds of data that the platform usually exports but these files lack: `time`, `reward`, `page`,
+            `control`.
         recoded: the answers that `recoding.recode` replaced.
     """
 
@@ -116,7 +117,7 @@ class Responses:
         return [name for name in self.items.columns if name != "item"]
 
     def without(self, rows: pl.Expr, reason: str) -> Responses:
-        """The responses less those that an expression marks, counted under a reason.
+        """Drop the responses selected by an expression, and count them under a reason.
 
         Args:
             rows: a boolean expression over `table`.
@@ -136,19 +137,19 @@ class Responses:
 
 
 def page_of() -> pl.Expr:
-    """The page of a response, unlike any other of the same file; without pages, every row of a file is one."""
+    """Return an expression for the page of a response, unique within a file; without pages, each row is a page."""
     return pl.coalesce("page", pl.concat_str(pl.lit("row "), "row"))
 
 
 def lost_pages(gone: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
-    """The pages of rows that are left out, where none of a page's rows is kept: what was paid must be counted.
+    """Return the paid pages of which every row is left out, so that their cost is still counted.
 
     Args:
-        gone: rows that are left out, and were paid.
-        kept: the rows that stay.
+        gone: the paid rows that are left out.
+        kept: the rows that remain.
 
     Returns:
-        `page_reward` and `page_seconds`, a row a page.
+        `page_reward` and `page_seconds`, one row per page.
     """
     page = ["page", "respondent"]
     whole = (

@@ -1,4 +1,4 @@
-"""JSON, read strictly: what is ambiguous is refused in a sentence, and nothing is guessed."""
+"""Strict JSON: ambiguous input is rejected with an error, never guessed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Final, NoReturn, TypeAlias, cast
 from merilo.errors import InputError
 from merilo.files import opened
 
-#: What JSON can say.
+#: A JSON value.
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-#: Larger files are refused: nothing that people or models answer comes near.
+#: Larger files are rejected; files of answers are far smaller.
 LARGEST_FILE: Final = 1 << 30
 
 
@@ -23,8 +23,8 @@ def read_json(path: Path) -> Json:
     """Read a JSON file strictly.
 
     Raises:
-        InputError: the file is missing, too large, not UTF-8 or not JSON; NaN, a key twice in one object, half of a
-            surrogate pair and absurd nesting count as not JSON.
+        InputError: the file is missing, too large, not UTF-8 or not JSON; NaN, a repeated key in one object, an
+        unpaired surrogate and excessive nesting are rejected too.
     """
     return parse_json(_text(path), file=path)
 
@@ -35,7 +35,7 @@ def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
     Args:
         text: the JSON.
         file: the file it came from, for the message.
-        row: the line it came from, where each line is JSON of its own.
+        row: the line it came from, if each line is a JSON document.
     """
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
@@ -49,16 +49,16 @@ def parse_json(text: str, *, file: object, row: int | None = None) -> Json:
         message = f"is not JSON: {error.msg.lower().removesuffix(' at')} at {where}{hint}"
         raise InputError(message, file=file, row=row) from error
     except UnicodeEncodeError as error:
-        raise InputError("is not JSON: half of a surrogate pair (\\ud…)", file=file, row=row) from error
+        raise InputError("is not JSON: unpaired surrogate (\\ud…)", file=file, row=row) from error
     except ValueError as error:
         raise InputError(f"is not JSON: {error}", file=file, row=row) from error
     except RecursionError as error:
-        raise InputError("is not JSON that can be read: too deep", file=file, row=row) from error
+        raise InputError("cannot be read as JSON: nested too deeply", file=file, row=row) from error
     return cast("Json", value)
 
 
 def json_lines(path: Path, progress: Callable[[int], None] | None = None) -> Iterator[tuple[int, Json]]:
-    """Read a file of JSON values, one a line, strictly; blank lines are left out.
+    """Read a file of JSON values, one per line, strictly; blank lines are skipped.
 
     Args:
         path: the file.
@@ -87,7 +87,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _is_next_line(error: json.JSONDecodeError) -> bool:
-    """Whether a whole value stands on the first line and more on the next."""
+    """Check whether the first line is a complete value and more follows on the next."""
     return error.msg == "Extra data" and error.lineno > 1 and error.colno == 1
 
 
@@ -97,7 +97,7 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"the key '{key[:60]}' stands twice in one object")
+                raise ValueError(f"the key '{key[:60]}' occurs twice in one object")
             seen.add(key)
     return found
 
@@ -119,5 +119,5 @@ def _text(path: Path) -> str:
 
 
 def dumped(content: Json) -> str:
-    """JSON as the benchmark's files have it: four spaces of indent, letters as they are."""
+    """Serialise JSON in the style of the benchmark's files: indent of four spaces, letters not escaped."""
     return json.dumps(content, ensure_ascii=False, indent=4, allow_nan=False) + "\n"

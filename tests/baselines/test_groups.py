@@ -36,7 +36,7 @@ def test_the_interval_level_takes_numbers_only() -> None:
     votes, values = on_scale(votes_of(["1", "2,5"]), ["1", "2,5"], "interval")
     assert values.tolist() == [1.0, 2.5]
     assert votes.label.tolist() == [0, 1]
-    with pytest.raises(UsageError, match="'two' is an answer"):
+    with pytest.raises(UsageError, match="'two' is not a number"):
         on_scale(votes_of(["1", "two"]), ["1", "two"], "interval")
 
 
@@ -122,7 +122,7 @@ def test_the_interval_level_refuses_words(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka([row("q", "yes", f"w{p}") for p in range(3)]))
     outcome = merilo("baseline", pool, "--level", "interval")
     assert outcome.status == 2
-    assert "'yes' is an answer" in outcome.complaint
+    assert "'yes' is not a number" in outcome.complaint
 
 
 def test_the_majorities_of_rutie_stand_in_the_json(pools: Path) -> None:

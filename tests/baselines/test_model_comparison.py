@@ -340,7 +340,7 @@ def test_what_is_compared_is_neither_replaced_nor_counted_twice(tmp_path: Path) 
     for read in (file, people / "baseline.json"):
         refused = merilo("compare", people, file, "--json", read)
         assert refused.status == 2
-        assert "would be replaced" in refused.complaint
+        assert "would be overwritten" in refused.complaint
     assert file.read_text() == text
     twice = merilo("compare", people, file, file)
     assert twice.status == 2

@@ -98,8 +98,8 @@ def test_a_revision_may_name_the_item_by_its_number_or_its_inputs(
     [
         ("item,revised_gold\nsum 7,\n", "marks no item as revised"),
         ("item,revised_gold\nsum 99,1\n", "row 2: names an item that this study does not have"),
-        ("item,revised_gold\nsum 7,1\nsum 7,2\n", "row 3: gives item 8 another new gold"),
-        ("what,revised_gold\nsum 7,1\n", "does not say which items"),
+        ("item,revised_gold\nsum 7,1\nsum 7,2\n", "row 3: gives item 8 a different new gold answer"),
+        ("what,revised_gold\nsum 7,1\n", "does not identify the items"),
         ("item,other\nsum 7,1\n", "there is no column revised_gold"),
         ("", "the file is empty"),
     ],

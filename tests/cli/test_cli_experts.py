@@ -267,7 +267,7 @@ def test_what_is_read_is_never_replaced(study: dict[str, Path], capsys: pytest.C
         ["sample", str(items), "-n", "3", "--out", str(items.with_name("s.json")), "--json", str(items)],
     ):
         assert main(["experts", *words]) == 2
-        assert "would be replaced" in capsys.readouterr().err
+        assert "would be overwritten" in capsys.readouterr().err
     assert (experts.read_bytes(), items.read_bytes()) == before
 
 

@@ -561,7 +561,7 @@ def test_what_is_read_is_never_replaced(tmp_path, data, option):
         before = needed.read_bytes()
         done = score(path, data, option, needed)
         assert done.status == 2
-        assert "is read; choose another place" in done.complaint
+        assert "would be overwritten together with the input file" in done.complaint
         assert needed.read_bytes() == before
 
 
@@ -569,7 +569,7 @@ def test_the_folder_may_be_the_one_that_holds_the_completions(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
     assert score(path, data, "--out", tmp_path).status == 0
     done = score(tmp_path / "generations.jsonl", data, "--out", tmp_path)
-    assert (done.status, "is read; choose another place" in done.complaint) == (2, True)
+    assert (done.status, "would be overwritten together with the input file" in done.complaint) == (2, True)
 
 
 def test_one_result_is_never_written_over_another(tmp_path, data):
@@ -609,7 +609,7 @@ def test_a_place_that_cannot_be_written_is_named_before_anything_runs(tmp_path, 
         path, data, option, path / "x" / "y", *([] if option == "--out" else ["--out", tmp_path / "o"])
     )
     assert done.status == 2
-    assert f"cannot be written ({path} is no folder)" in done.complaint
+    assert f"cannot be written ({path} is not a folder)" in done.complaint
     assert not (tmp_path / "o").exists()
 
 

@@ -66,11 +66,11 @@ def test_the_official_figure_of_people_is_points_of_34() -> None:
 @pytest.mark.parametrize(
     ("task", "points", "told"),
     [
-        ("1", "0 of 1", "missing: ['4']; wrong or too many: none"),
-        ("9", "0 of 1", "missing: none; wrong or too many: ['6']"),
+        ("1", "0 of 1", "missing: ['4']; wrong or extra: none"),
+        ("9", "0 of 1", "missing: none; wrong or extra: ['6']"),
         ("16", "1 of 2", "rule of task 16: 1 of 2"),
         ("26", "2 of 4", "position 3: '1', gold '5': differs"),
-        ("14", "1 of 1", "the gold's alternatives, in the same way: 'чтобызатем', 'затемчтобы'"),
+        ("14", "1 of 1", "gold alternatives, reduced in the same way: 'чтобызатем', 'затемчтобы'"),
     ],
 )
 def test_explain_shows_the_rule_at_work(
@@ -194,7 +194,7 @@ def test_the_table_for_people(tmp_path: Path) -> None:
     [
         (["--explain", "9"], 2, "there is no item '9' to explain"),
         (["--explain", "3"], 2, "item '3' has no answer to explain"),
-        (["--split", "train"], 2, "holds no split 'train'"),
+        (["--split", "train"], 2, "has no split 'train'"),
         (["--rudetox-curves", "x.json"], 2, "--rudetox-curves needs --rudetox-models"),
     ],
 )

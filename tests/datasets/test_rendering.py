@@ -158,7 +158,7 @@ def test_a_missing_file_is_refused() -> None:
 
 @every("number", [-1, 2])
 def test_a_prompt_that_does_not_exist_is_refused(number: int) -> None:
-    with pytest.raises(DataError, match="there are 2, counted from 0"):
+    with pytest.raises(DataError, match="there are 2, numbered from 0"):
         render(Item(1, number, {"question": "?"}), OWN)
 
 

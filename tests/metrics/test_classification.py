@@ -147,4 +147,4 @@ def test_a_thousand_sorts_of_nonsense_stay_cheap() -> None:
 def test_space_is_not_forgiven_and_the_judgement_says_so() -> None:
     judgement = judge_equal("a ", "A")
     assert judgement.points == 0.0
-    assert "case or surrounding space" in judgement.steps[1]
+    assert "case or surrounding white space" in judgement.steps[1]

@@ -58,13 +58,13 @@ GOOD = {"x": [0.1, 0.9], "y": [0.0, 1.0]}
     ("change", "sentence"),
     [
         ({"format": "other"}, "'format' must be"),
-        ({"provenance": ""}, "say who fitted them"),
+        ({"provenance": ""}, "who fitted the curves"),
         ({"curves": None}, "no 'curves'"),
         ({"curves": {"sta": GOOD, "sim": GOOD}}, "curves.fl: is missing"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.5, 0.5], "y": [0, 1]}}}, "increasing strictly"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1, 0.5], "y": [1, 0]}}}, "never decreasing"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1, 0.5], "y": [0, 2]}}}, r"outside \[0, 1\]"),
-        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1], "y": [0, 1]}}}, "as many numbers"),
+        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1], "y": [0, 1]}}}, "x and y of equal length"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": ["a"], "y": [0]}}}, "curves.fl"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [float("nan")], "y": [0]}}}, r"outside \[0, 1\]"),
     ],
@@ -166,11 +166,11 @@ def test_folders_without_models_are_one_sentence_with_and_without_the_packages(
 ) -> None:
     def refuse_both() -> None:
         folder = Path(tempfile.mkdtemp(dir=tmp_path))
-        with pytest.raises(InputError, match="a folder each is expected"):
+        with pytest.raises(InputError, match="expected one folder for each"):
             Classifiers(folder)
         for part in PARTS:
             (folder / part).mkdir()
-        with pytest.raises(InputError, match=r"sta: holds no model .*: there is no config\.json"):
+        with pytest.raises(InputError, match=r"sta: is not a model folder .*: config\.json is missing"):
             Classifiers(folder)
         with pytest.raises(InputError, match=r"curves\.json"):
             Classifiers(curves=folder / "curves.json")

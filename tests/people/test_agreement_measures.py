@@ -186,7 +186,7 @@ def test_samples_on_which_a_coefficient_is_not_defined_are_counted() -> None:
     votes = Votes(*np.array([[0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1]]), 2, 2, 2)
     interval = bootstrap(votes, resamples=100)["krippendorff_alpha"]
     assert (interval.low, interval.high) == (1.0, 1.0)
-    assert "more on which it is not defined" in interval.method
+    assert "more on which the coefficient is not defined" in interval.method
 
 
 def test_agreement_is_told_for_each_group() -> None:

@@ -183,7 +183,7 @@ def test_parquet_that_holds_no_text(tmp_path: Path) -> None:
     pl.DataFrame({"item": [b"\xff"], "annotator": ["w"], "answer": ["A"]}).write_parquet(
         tmp_path / "p.parquet"
     )
-    with pytest.raises(InputError, match="item: holds Binary, which is no text"):
+    with pytest.raises(InputError, match="item: has values of type Binary, which cannot be read as text"):
         platforms.read([tmp_path / "p.parquet"])
 
 
@@ -249,7 +249,7 @@ def test_a_dialogue_may_stand_beside_other_inputs(tmp_path: Path) -> None:
         (TURNS, ["1"], "2 turns and 1 answers"),
         (TURNS, '["1",', "OUTPUT: is not JSON"),
         ([None, 1], ["1", "2"], "turn 1 of the dialogue is not an object"),
-        ('[{"question": "\\ud800"}]', ["1"], "half of a surrogate pair"),
+        ('[{"question": "\\ud800"}]', ["1"], "unpaired surrogate"),
         ("[" * 100_000, ["1"], "too deep"),
     ],
 )

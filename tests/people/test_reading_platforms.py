@@ -140,7 +140,7 @@ def test_options_of_plain_tables_are_refused_where_a_platform_names_the_column(
 ) -> None:
     outcome = merilo("baseline", old_file(tmp_path / "old.csv"), f"--{name}", "ASSIGNMENT:worker_id")
     assert outcome.status == 2
-    assert f"--{name} cannot be used here: exports of Toloka" in outcome.complaint
+    assert f"--{name} cannot be used here: in exports of Toloka" in outcome.complaint
 
 
 @pytest.mark.parametrize("platform", ["label-studio", "mturk", "abc"])
@@ -327,5 +327,5 @@ def test_times_and_rewards_of_mechanical_turk_that_are_none_are_told(tmp_path: P
 def test_files_of_two_projects_are_refused(tmp_path: Path) -> None:
     one = batch(tmp_path / "a.csv", ["Answer.toxic"], [mturk_row(0, 0, "yes")])
     two = batch(tmp_path / "b.csv", ["Answer.rude"], [mturk_row(0, 0, "yes")])
-    with pytest.raises(DataError, match="another project"):
+    with pytest.raises(DataError, match="a different project"):
         platforms.read([one, two])

@@ -38,7 +38,7 @@ def test_an_answer_without_a_replacement_is_left_out_and_counted(tmp_path: Path)
     assert made.table["answer"].to_list() == ["yes", "no"]
     assert made.dropped == {"recoded_to_nothing": 1}
     assert made.recoded == (Recoded("some text", None, 1),)
-    with pytest.raises(UsageError, match="no answer is left"):
+    with pytest.raises(UsageError, match="no answers are left"):
         recode(study(tmp_path, ["yes"]), {"yes": None})
 
 
@@ -78,7 +78,7 @@ def test_a_file_of_replacements(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "error", "says"),
     [
-        (["yes6"], UsageError, "takes FROM=TO or a file"),
+        (["yes6"], UsageError, "must be FROM=TO or a file"),
         (["=yes"], UsageError, "names no answer before '='"),
         (["a=b", "a=c"], DataError, "'a' is recoded twice"),
         (["a=b", "a="], DataError, "'a' is recoded twice"),

@@ -241,7 +241,7 @@ def test_the_json_tells_the_place_and_both_sentences(tmp_path: Path) -> None:
         "path": "data.test[3]",
         "message": {
             "ru": "ответ не того типа: нужно: строка, а не число",
-            "en": "the answer is of the wrong type: a text was expected, not a number",
+            "en": "the answer is of the wrong type: expected a text, not a number",
         },
     }
     assert outcome.status == 0, "BPS does not count in the total"

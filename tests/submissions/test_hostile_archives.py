@@ -199,7 +199,7 @@ def test_the_zip64_form_hides_nothing(gold: Path, tmp_path: Path) -> None:
 
 def test_a_bomb_by_ratio(gold: Path, tmp_path: Path) -> None:
     told = refusal(archive(tmp_path / "s.zip", ("RCB.json", b" " * (20 << 20))), gold)
-    assert "unpacked it is" in told
+    assert "it would unpack to" in told
 
 
 def test_a_bomb_by_size(gold: Path, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_bomb_by_size(gold: Path, tmp_path: Path) -> None:
 def test_a_bomb_of_many_small_files(gold: Path, tmp_path: Path) -> None:
     chunk = b" " * (1 << 20)
     path = archive(tmp_path / "s.zip", *((f"{number}.json", chunk) for number in range(300)))
-    assert "unpacked it is" in refusal(path, gold)
+    assert "it would unpack to" in refusal(path, gold)
 
 
 def test_a_file_larger_than_it_states(gold: Path, tmp_path: Path) -> None:

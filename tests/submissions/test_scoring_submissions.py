@@ -354,4 +354,4 @@ def test_gold_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         "no such folder"
         in merilo("submission", "score", tmp_path / "s.zip", "--gold", tmp_path / "no").complaint
     )
-    assert "holds no test" in merilo("submission", "score", tmp_path / "s.zip", "--gold", tmp_path).complaint
+    assert "has no test" in merilo("submission", "score", tmp_path / "s.zip", "--gold", tmp_path).complaint

@@ -103,7 +103,7 @@ def test_answers_are_not_touched_on_the_way(
         ("a.json", '[{"id": null, "answer": "a"}]', "row 1: has no 'id'"),
         ("a.json", '[{"id": true, "answer": "a"}]', "row 1: has no 'id'"),
         ("a.json", '[{"id": 1}]', "row 1: has no 'answer'"),
-        ("a.json", '["a"]', "row 1: is no record"),
+        ("a.json", '["a"]', "row 1: is not a record"),
         ("a.json", "1", "holds no answers"),
         ("a.json", '{"data": {"train": []}}', "no list 'test'"),
         ("a.json", '{"1": "a", "1": "b"}', "stands twice"),
@@ -165,7 +165,7 @@ def test_what_a_form_did_to_an_answer_is_undone() -> None:
 @pytest.mark.parametrize("answer", [None, True, 0.5, ["1"], {"a": "1"}])
 def test_an_answer_of_another_type_is_refused_with_its_row(answer) -> None:
     items = gold_split(dataset("BPS"), 1).items
-    with pytest.raises(InputError, match=r"a\.json, row 1: the answer to item '1': a text was expected"):
+    with pytest.raises(InputError, match=r"a\.json, row 1: the answer to item '1': expected a text"):
         match(sheet(answer), items, dataset("BPS").answer)
 
 

@@ -94,14 +94,14 @@ def test_two_files_for_one_dataset_are_no_submission(tmp_path: Path) -> None:
     (tmp_path / "lcs.csv").write_text("id,answer\n1,2\n")
     (tmp_path / "LCS.json").write_text("{}")
     assert (
-        "answers the same dataset as"
+        "has answers to the same dataset as"
         in merilo("submission", "pack", tmp_path, "--out", tmp_path / "s.zip").complaint
     )
 
 
 def test_an_empty_or_missing_folder_is_one_sentence(tmp_path: Path) -> None:
     assert (
-        "holds no file of answers"
+        "has no file of answers"
         in merilo("submission", "pack", tmp_path, "--out", tmp_path / "s.zip").complaint
     )
     assert (
@@ -159,4 +159,4 @@ def test_j_is_explained_sentence_by_sentence(
 def test_a_folder_without_models_is_one_sentence(detox: tuple[Path, Path], tmp_path: Path) -> None:
     outcome = score_zip(*detox, "--rudetox-models", tmp_path)
     assert outcome.status == 2
-    assert "a folder each is expected for sta, sim and fl" in outcome.complaint
+    assert "expected one folder for each of sta, sim and fl" in outcome.complaint

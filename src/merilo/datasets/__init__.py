@@ -41,5 +41,5 @@ def dataset(name: str) -> Dataset:
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped name pays for it
 
     near = get_close_matches(name.lower(), CATALOGUE, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "'merilo datasets list' names them all"
+    hint = f"did you mean {' or '.join(near)}?" if near else "'merilo datasets list' lists them all"
     raise UsageError(f"there is no dataset '{name}': {hint}")

@@ -52,7 +52,7 @@ def read_declaration(path: Path) -> Dataset:
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(
-            "holds no declaration: 'name: ...', 'answer: ...', 'metrics: ...' were expected", file=path
+            "is not a declaration: expected 'name: ...', 'answer: ...', 'metrics: ...'", file=path
         )
     if isinstance(content.get("prompts"), list):
         content["prompts"] = {"": content["prompts"]}
@@ -112,7 +112,7 @@ def read_yaml(path: Path, *, loader: type[PlainLoader] = PlainLoader) -> object:
             raise InputError("is not a file", file=path)
         if path.stat().st_size > _LARGEST_FILE:
             raise InputError(
-                f"is larger than {_LARGEST_FILE} bytes; a declaration is a page of text", file=path
+                f"is larger than {_LARGEST_FILE} bytes; a declaration needs about a page of text", file=path
             )
         return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError) as error:

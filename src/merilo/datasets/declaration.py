@@ -48,11 +48,13 @@ class Answer:
 
     def __post_init__(self) -> None:
         if self.kind in {"choice", "criteria"} and len(self.labels) < 2:
-            raise ValueError(f"an answer of kind '{self.kind}' needs two labels or more")
+            raise ValueError(f"an answer of kind '{self.kind}' needs at least two labels")
         if (self.kind == "criteria") != bool(self.criteria):
-            raise ValueError("criteria are for answers of kind 'criteria', and these need them")
+            raise ValueError(
+                "'criteria' is required for answers of kind 'criteria' and not allowed for others"
+            )
         if self.alternatives is not None and self.kind != "text":
-            raise ValueError("alternatives are for answers of kind 'text'")
+            raise ValueError("'alternatives' is allowed only for answers of kind 'text'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ def pull(
         import datasets as hub  # noqa: PLC0415 - heavy, and an extra
     except ImportError as error:
         raise MissingPartError(
-            "the hub is read by the package 'datasets': pip install 'merilo[hub]'"
+            "reading from the hub needs the package 'datasets': pip install 'merilo[hub]'"
         ) from error
     hub.disable_progress_bars()
     try:

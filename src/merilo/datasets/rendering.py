@@ -87,7 +87,7 @@ def template(item: Item, declared: Dataset) -> str:
     known = prompts(declared).get(group(item, declared), ())
     if not 0 <= item.instruction < len(known):
         raise DataError(
-            f"item {item.id} asks for prompt {item.instruction}, and there are {len(known)}, counted from 0",
+            f"item {item.id} asks for prompt {item.instruction}, but there are {len(known)}, numbered from 0",
             field="instruction",
         )
     return known[item.instruction]
@@ -156,7 +156,7 @@ def _parts(text: str, item: Item, declared: Dataset, context: str) -> Iterator[s
         if in_braces is not None:
             if in_braces not in values:
                 raise DataError(
-                    f"the prompt of item {item.id} names {{{in_braces}}}, which the item has not",
+                    f"the prompt of item {item.id} names {{{in_braces}}}, which the item does not have",
                     field="inputs",
                 )
             filling: str | Media = _shown(values[in_braces])

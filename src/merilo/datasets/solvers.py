@@ -41,7 +41,7 @@ def solve_bps(brackets: str) -> str:
     """
     signs = "".join(brackets.split())
     if stranger := signs.strip("()[]{}"):
-        raise DataError(f"'{stranger[:20]}' is not a bracket; the sequence holds only ( ) [ ] {{ }}")
+        raise DataError(f"'{stranger[:20]}' is not a bracket; the sequence may contain only ( ) [ ] {{ }}")
     opened: list[str] = []
     for sign in signs:
         if sign not in _CLOSES:
@@ -72,7 +72,7 @@ def solve_lcs(text: str) -> str:
     """
     words = text.split()
     if len(words) != 2:
-        raise DataError(f"two words with a space between were expected, and here are {len(words)}")
+        raise DataError(f"expected two words separated by a space, got {len(words)}")
     first, second = words
     standing: dict[str, int] = {}
     for position, letter in enumerate(first):
@@ -132,7 +132,7 @@ def solve_rumodar(text: str) -> str:
         added.add(stated - plain)
     plain, stated = _modified_line(last)
     if stated is not None or len(added) != 1:
-        raise DataError("solved lines that agree on one operation and an open last line were expected")
+        raise DataError("expected solved lines that fit one operation, and an open last line")
     return str(plain + added.pop())
 
 
@@ -177,7 +177,7 @@ def _value(node: ast.expr, deeper: int) -> Fraction:
         case _:
             pass
     raise DataError(
-        f"an expression holds integers, + - * / and brackets, and position {node.col_offset + 1} something else"
+        f"an expression may contain only integers, + - * / and brackets; there is something else at position {node.col_offset + 1}"
     )
 
 
@@ -233,5 +233,5 @@ def solver(name: str) -> Callable[[Sequence[str]], str]:
     """
     solve = SOLVERS.get(name.lower())
     if solve is None:
-        raise UsageError(f"the answers of '{name}' cannot be computed, only those of {', '.join(SOLVERS)}")
+        raise UsageError(f"there is no solver for '{name}', only for {', '.join(SOLVERS)}")
     return lambda values: solve(" ".join(values))

@@ -1,1 +1,1 @@
-"""How an answer is scored; intervals and tests. Nothing here knows who answered."""
+"""Metrics: how answers are scored, in the same way for people and models."""

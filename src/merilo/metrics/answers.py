@@ -1,4 +1,4 @@
-"""What an answer is, read from JSON into a type that cannot be wrong."""
+"""Types of answers, and reading them strictly from JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from merilo.strict_json import Json
 #: The results of each generated program: `str(result)` for every test, `None` where it failed.
 Generations: TypeAlias = "tuple[tuple[str | None, ...], ...]"
 
-#: An answer to one item: a text; one label a criterion; or the results of generated programs.
+#: An answer to one item: a text; one label per criterion; or the results of generated programs.
 Given: TypeAlias = "str | Mapping[str, str] | Generations"
 
 
 class AnswerForm(Protocol):
-    """What an answer looks like: `merilo.datasets.Answer`, seen from the metrics."""
+    """The form of an answer: the part of `merilo.datasets.Answer` that metrics use."""
 
     @property
     def kind(self) -> str:
@@ -23,36 +23,37 @@ class AnswerForm(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of a choice, or of each criterion."""
+        """The labels of a choice, or of every criterion."""
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """The keys of an answer of criteria."""
+        """The keys of an answer of kind "criteria"."""
 
     @property
     def alternatives(self) -> str | None:
-        """What divides several right answers inside a gold text."""
+        """The separator between alternative answers in a gold text."""
 
 
 class AnswerTypeError(ValueError):
-    """The answer is not of the dataset's type: a number in place of a text, a text in place of a list."""
+    """The answer has the wrong type for the dataset, such as a number instead of a text."""
 
 
 class AnswerContentError(ValueError):
-    """The answer is of the right type, and what it holds cannot be read."""
+    """The answer has the right type, but its content cannot be read."""
 
 
 def read_answer(form: AnswerForm, value: Json) -> Given:
     """Read one answer strictly.
 
     Args:
-        form: what an answer to this dataset looks like.
+        form: the form of the dataset's answers.
         value: the JSON: a text; a dictionary of criteria; or a list of generations, each the list of results, which
             some published tools wrap in one more list.
 
     Raises:
-        AnswerTypeError: the JSON is of another type than the dataset's answers.
-        AnswerContentError: criteria are missing, unknown or no label; a generation is no list of texts and nulls.
+        AnswerTypeError: the JSON type differs from that of the dataset's answers.
+        AnswerContentError: a criterion is missing, unknown or has an invalid label; or a generation is not a list of
+            texts and nulls.
 
     Example:
         >>> from merilo.datasets import dataset
@@ -66,12 +67,12 @@ def read_answer(form: AnswerForm, value: Json) -> Given:
     if form.kind == "program":
         return _generations(value)
     if not isinstance(value, str):
-        raise AnswerTypeError(f"a text was expected, not {kind_of(value)}")
+        raise AnswerTypeError(f"expected a text, not {kind_of(value)}")
     return value
 
 
 def kind_of(value: Json) -> str:
-    """What a JSON value is, for a message.
+    """Name the type of a JSON value in words, for a message.
 
     Example:
         >>> kind_of(None), kind_of(True), kind_of([])
@@ -89,7 +90,7 @@ def kind_of(value: Json) -> str:
 
 def _criteria(form: AnswerForm, value: Json) -> Mapping[str, str]:
     if not isinstance(value, dict):
-        raise AnswerTypeError(f"a dictionary of criteria was expected, not {kind_of(value)}")
+        raise AnswerTypeError(f"expected a dictionary of criteria, not {kind_of(value)}")
     if missing := [name for name in form.criteria if name not in value]:
         raise AnswerContentError(f"lacks {', '.join(missing)}")
     found = {}
@@ -104,15 +105,15 @@ def _criteria(form: AnswerForm, value: Json) -> Mapping[str, str]:
 
 def _generations(value: Json) -> Generations:
     if not isinstance(value, list):
-        raise AnswerTypeError(f"a list of generations was expected, not {kind_of(value)}")
+        raise AnswerTypeError(f"expected a list of generations, not {kind_of(value)}")
     (inner,) = value if len(value) == 1 else (None,)
     generations = inner if isinstance(inner, list) and any(isinstance(one, list) for one in inner) else value
     if not generations:
-        raise AnswerContentError("holds no generation")
+        raise AnswerContentError("contains no generations")
     found = []
     for number, results in enumerate(generations, start=1):
         if not _are_results(results):
-            raise AnswerContentError(f"generation {number} must be a list of texts and nulls, one a test")
+            raise AnswerContentError(f"generation {number} must be a list of texts and nulls, one per test")
         found.append(tuple(results))
     return tuple(found)
 

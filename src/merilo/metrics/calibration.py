@@ -1,4 +1,4 @@
-"""Calibration curves: how a classifier's probability becomes the rating that J multiplies.
+"""Calibration curves: map a classifier's probability to the rating used in J.
 
 A curve is a non-decreasing, piecewise linear function on [0, 1], as isotonic regression gives it, kept in a JSON file:
 
@@ -7,9 +7,9 @@ A curve is a non-decreasing, piecewise linear function on [0, 1], as isotonic re
      "provenance": "who fitted it, to what, when; where it was published",
      "curves": {"sta": {"x": [0.0, ...], "y": [0.0, ...]}, "sim": {...}, "fl": {...}}}
 
-`x` increases strictly, `y` never decreases; both lie in [0, 1]. Below the first x the curve keeps its first y, above the
-last its last, like scikit-learn's `IsotonicRegression(out_of_bounds="clip")`, whose `X_thresholds_` and `y_thresholds_`
-are x and y.
+`x` increases strictly, `y` never decreases; both lie in [0, 1]. Below the first x the curve is constant at its first
+y, above the last x at its last y, as in scikit-learn's `IsotonicRegression(out_of_bounds="clip")`, whose
+`X_thresholds_` and `y_thresholds_` are x and y.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Curve:
         y: shape (points,), the ratings they stand for, never decreasing, in [0, 1].
 
     Raises:
-        ValueError: when the points make no such curve.
+        ValueError: the points do not form such a curve.
     """
 
     x: FloatArray
@@ -48,14 +48,14 @@ class Curve:
 
     def __post_init__(self) -> None:
         if self.x.ndim != 1 or self.x.shape != self.y.shape or not len(self.x):
-            raise ValueError("needs as many numbers in x as in y, and at least one")
+            raise ValueError("must have x and y of equal length, with at least one number each")
         if not (_in_unit(self.x) and _in_unit(self.y)):
             raise ValueError("has numbers outside [0, 1]")
         if (np.diff(self.x) <= 0).any() or (np.diff(self.y) < 0).any():
             raise ValueError("must have x increasing strictly and y never decreasing")
 
     def __call__(self, probabilities: FloatArray) -> FloatArray:
-        """The ratings of probabilities, shape (n,).
+        """Return the ratings for probabilities, shape (n,).
 
         Example:
             >>> Curve(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.8, 1.0]))(np.array([0.25, 0.75])).tolist()
@@ -66,14 +66,14 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The curves of J's three parts, and where they come from.
+    """The calibration curves of J's three parts, with their provenance.
 
     Attributes:
-        name: what reports call them.
+        name: the name used in reports.
         provenance: who fitted them, to what, and where they were published.
-        sta: the curve of inoffensiveness.
-        sim: the curve of meaning.
-        fl: the curve of fluency.
+        sta: the curve for inoffensiveness.
+        sim: the curve for preservation of meaning.
+        fl: the curve for fluency.
     """
 
     name: str
@@ -87,10 +87,10 @@ def read_calibration(path: Path = IDENTITY) -> Calibration:
     """Read a file of calibration curves.
 
     Args:
-        path: the file; the identity, named as such, when not given.
+        path: the file; by default the identity calibration.
 
     Raises:
-        InputError: when the file cannot be read or holds no such curves.
+        InputError: the file cannot be read or has no valid curves.
 
     Example:
         >>> read_calibration().name
@@ -98,14 +98,14 @@ def read_calibration(path: Path = IDENTITY) -> Calibration:
     """
     content = _json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f"is no file of calibration curves: 'format' must be '{FORMAT}'", file=path)
+        raise InputError(f"is not a file of calibration curves: 'format' must be '{FORMAT}'", file=path)
     name, provenance, curves = content.get("name"), content.get("provenance"), content.get("curves")
     if not (isinstance(name, str) and name and isinstance(provenance, str) and provenance):
         raise InputError(
-            "curves need a 'name' and a 'provenance': say who fitted them and to what", file=path
+            "must give a 'name' and a 'provenance' (who fitted the curves, and to what data)", file=path
         )
     if not isinstance(curves, dict):
-        raise InputError("holds no 'curves'", file=path)
+        raise InputError("has no 'curves'", file=path)
     return Calibration(name, provenance, **{part: _curve(curves, part, path) for part in PARTS})
 
 
@@ -124,7 +124,7 @@ def _curve(curves: Mapping[str, object], part: str, path: Path) -> Curve:
     points = curves.get(part)
     try:
         if not isinstance(points, dict):
-            raise ValueError("is missing")  # noqa: TRY301, TRY004 - told below together with what the curve itself says
+            raise ValueError("is missing")  # noqa: TRY301, TRY004 - reported below together with the errors of the curve
         return Curve(np.array(points.get("x"), dtype=np.float64), np.array(points.get("y"), dtype=np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(str(error), file=path, field=f"curves.{part}") from error

@@ -38,7 +38,7 @@ def acc(
 
         acc = |{i: answer_i = gold_i}| / n
 
-    Nothing is stripped or folded: " A" is not "A". Of no items the value is 0 and there is no interval.
+    Answers are not normalised: " A" differs from "A". Without items the value is 0 and there is no interval.
 
     Args:
         answers: shape (n,).
@@ -47,7 +47,7 @@ def acc(
         clusters: shape (n,), equal where items share a text or a dialogue.
         separator: what stands between several right answers in a gold text; `None` where each is one answer.
         name: what to call the score: "acc.Physics" for a part of a dataset.
-        seed: of the interval's resampling, which only clustered items need.
+        seed: random seed for the interval's bootstrap, which is used only for clustered items.
 
     Raises:
         ValueError: when the sequences differ in length.
@@ -68,7 +68,7 @@ def acc(
 
 
 def hits(answers: Sequence[str], gold: Sequence[str], separator: str | None = None) -> list[float]:
-    """What each answer earns under accuracy: 1 where it equals the gold answer or one of its alternatives, else 0.
+    """Return the accuracy of each answer: 1 if it equals the gold answer or one of its alternatives, else 0.
 
     Args:
         answers: shape (n,).
@@ -99,7 +99,7 @@ def em(
     separator: str | None = None,
     seed: int = 0,
 ) -> Score:
-    """Exact match of generated answers: `acc` under the name that open answers go by.
+    """Compute exact match of generated answers: the same as `acc`, under the name used for open answers.
 
     The exact match of CheGeKa and MultiQ, which folds case and punctuation, is `merilo.metrics.squad.em`.
 
@@ -111,7 +111,7 @@ def em(
 
 
 def judge_equal(answer: str, gold: str, metric: str = "acc") -> Judgement:
-    """How `acc` and `em` judge one answer.
+    """Explain how `acc` and `em` judge one answer.
 
     Example:
         >>> judge_equal("A ", "A").points
@@ -123,7 +123,7 @@ def judge_equal(answer: str, gold: str, metric: str = "acc") -> Judgement:
         steps.append("equal: 1 of 1")
     elif answer.strip().casefold() == gold.strip().casefold():
         steps.append(
-            "they differ in case or surrounding space only, which this metric does not forgive: 0 of 1"
+            "they differ only in case or surrounding white space, which this metric does not ignore: 0 of 1"
         )
     else:
         steps.append("not equal: 0 of 1")
@@ -141,10 +141,10 @@ def f1_macro(
 
         F1(label) = 2 TP / (gold count + answer count)
 
-    An answer that is no label of the dataset is a label of its own with F1 = 0, as in scikit-learn: nonsense costs more
-    than a wrong label does. The interval is a bootstrap over items (or clusters) in Wilson's form; when every answer is right
-    or every answer wrong there is nothing to resample, and Wilson's interval of the accuracy stands in, named so, with
-    fewer items where labels are rare (`items_alike`).
+    An answer that is not a label of the dataset counts as a label of its own with F1 = 0, as in scikit-learn, so an
+    invalid answer costs more than a wrong label. The interval is a bootstrap over items (or clusters) in Wilson's form. If
+    all answers are correct or all are wrong, every resample is the same; Wilson's interval of the accuracy is used
+    instead, with fewer items if labels are rare (`items_alike`), and its method says so.
 
     Args:
         answers: shape (n,).
@@ -184,9 +184,9 @@ def mcc(
 
         MCC = (c n - sum t_k p_k) / sqrt((n^2 - sum p_k^2) (n^2 - sum t_k^2))
 
-    Where all gold labels or all answers are one and the same, the root is 0 and so is the coefficient, as in
-    scikit-learn. The interval is a bootstrap over items (or clusters) in Wilson's form. Where every answer is right or every
-    answer wrong (1 or -1) it is Wilson's for `items_alike`; it is `None` when no resample differs otherwise.
+    If all gold labels or all answers are the same, the root is 0 and the coefficient is defined as 0, as in
+    scikit-learn. The interval is a bootstrap over items (or clusters) in Wilson's form. If all answers are correct or all
+    are wrong (1 or -1), it is Wilson's for `items_alike`; it is `None` if all resamples agree otherwise.
 
     Args:
         answers: shape (n,).
@@ -240,7 +240,7 @@ def items_alike(metric: str, counts: FloatArray) -> float:
 
 
 def label_figures(metric: str, gold: IntArray, answer: IntArray, counts: IntArray) -> FloatArray:
-    """`f1_macro` or `mcc` of many tables gold x answer at once.
+    """Compute `f1_macro` or `mcc` for many contingency tables (gold x answer) at once.
 
     Args:
         metric: "f1_macro" or "mcc".
@@ -263,7 +263,7 @@ def label_figures(metric: str, gold: IntArray, answer: IntArray, counts: IntArra
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """The occupied cells of the table gold x answer.
+    """The non-empty cells of the contingency table of gold and answer.
 
     Attributes:
         gold: shape (cells,), label codes.
@@ -337,7 +337,7 @@ def _resampled(
     clusters: Sequence[Hashable] | None,
     seed: int,
 ) -> Interval | None:
-    """Percentile bootstrap of a metric of the table; `None` where all resamples agree."""
+    """Percentile bootstrap of a metric of the table; `None` if all resamples agree."""
     if not table.n or len(table.counts) == 1:
         return None
     rng = np.random.default_rng(seed)
@@ -350,7 +350,7 @@ def _resampled(
         if shared and codes is not None:
             counts = _drawn_clusters(table, codes, rng, rows)
         else:
-            # Drawing n items and drawing how many fall into each cell are the same experiment.
+            # Resampling n items is equivalent to a multinomial draw of the cell counts.
             counts = rng.multinomial(table.n, table.counts / table.n, size=rows)
         estimates[start : start + rows] = metric(table, counts)
     if np.ptp(estimates) < ALIKE:

@@ -1,4 +1,4 @@
-"""The three `transformers` classifiers behind J, on the processor or a graphics card (extra `hf`)."""
+"""The three `transformers` classifiers used by J, on CPU or GPU (extra `hf`)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-#: Inputs are cut at this many tokens.
+#: Inputs are truncated to this many tokens.
 MAX_TOKENS: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which model gives a part of J, and which of its classes is meant.
+    """The model behind one part of J, and the class whose probability is used.
 
     Attributes:
         model: its name on the hub.
@@ -46,18 +46,19 @@ PUBLISHED: Final = {
 
 
 class Classifier:
-    """A sequence classifier that answers with the probability of one class.
+    """A sequence classifier that returns the probability of one class.
 
     Args:
         model: a name on the hub, or a folder where `save_pretrained` put a model and its tokenizer.
-        label: the class: its name or its index. A model of one output has no classes: its sigmoid is the answer.
-        device: "cpu", "cuda", "cuda:1"; a graphics card when there is one, when not given.
+        label: the class: its name or its index. For a model with a single output, the sigmoid of the output is
+            returned.
+        device: "cpu", "cuda", "cuda:1"; by default a GPU if there is one.
         batch_size: sentences at once.
         local: take nothing from the network.
 
     Raises:
-        MissingPartError: without the extra `hf`, or when the model cannot be had.
-        InputError: when the model has no such class.
+        MissingPartError: the extra `hf` is not installed, or the model cannot be loaded.
+        InputError: the model has no such class.
     """
 
     def __init__(
@@ -92,9 +93,9 @@ class Classifier:
         self.index = _class_index(model, network.config.id2label or {}, label)
 
     def probabilities(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> FloatArray:
-        """The probability of the class for each text, or pair of texts, shape (n,).
+        """Return the probability of the class for each text or pair of texts, shape (n,).
 
-        Sentences are batched by length, so that little is padding; the answers come in the order of the texts.
+        Sentences are batched by length to keep padding small; the results are in the order of the texts.
         """
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]) + (len(seconds[i]) if seconds else 0))
         found = np.empty(len(texts))
@@ -118,7 +119,7 @@ class Classifier:
 
 
 class Classifiers:
-    """The rater of J: three classifiers, each followed by its calibration curve.
+    """Rates sentences for J: three classifiers, each followed by its calibration curve.
 
     Args:
         models: a folder with the models in `sta`, `sim` and `fl`; the published ones from the hub (or its local cache)
@@ -129,8 +130,8 @@ class Classifiers:
         local: take nothing from the network.
 
     Raises:
-        MissingPartError: without the extra `hf`, or when a model cannot be had.
-        InputError: when a folder or the curves are not what they should be.
+        MissingPartError: the extra `hf` is not installed, or a model cannot be loaded.
+        InputError: a model folder or the file of curves is invalid.
     """
 
     def __init__(
@@ -158,18 +159,20 @@ class Classifiers:
 
     @property
     def making(self) -> dict[str, str]:
-        """The models, and the calibration with its provenance."""
+        """Return the models, and the calibration with its provenance."""
         calibration = {"calibration": self.calibration.name, "provenance": self.calibration.provenance}
         return {**self.sources, **calibration}
 
     def rate(self, toxic: Sequence[str], rewritten: Sequence[str]) -> Ratings:
-        """Rate n pairs of a toxic sentence and what was made of it.
+        """Rate n pairs of a toxic sentence and its rewritten version.
 
         Raises:
-            ValueError: when the sequences differ in length.
+            ValueError: the sequences differ in length.
         """
         if len(toxic) != len(rewritten):
-            raise ValueError(f"{len(toxic)} toxic sentences and {len(rewritten)} rewritten ones do not pair")
+            raise ValueError(
+                f"expected one rewritten sentence per toxic sentence, not {len(rewritten)} for {len(toxic)}"
+            )
         return Ratings(
             sta=self.calibration.sta(self._classifiers["sta"].probabilities(rewritten)),
             sim=self.calibration.sim(self._classifiers["sim"].probabilities(toxic, rewritten)),
@@ -179,7 +182,7 @@ class Classifiers:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keep the library's progress bars and advice off the terminal; does nothing where it is not installed."""
+    """Silence the progress bars and log messages of `transformers`; does nothing if it is not installed."""
     if not _has_transformers():
         yield
         return
@@ -211,9 +214,11 @@ def _source(models: Path | None, part: str) -> str:
         return PUBLISHED[part].model
     folder = models / part
     if not folder.is_dir():
-        raise InputError("is missing: a folder each is expected for sta, sim and fl", file=folder)
+        raise InputError("is missing: expected one folder for each of sta, sim and fl", file=folder)
     if not (folder / "config.json").is_file():
-        raise InputError("holds no model that 'save_pretrained' wrote: there is no config.json", file=folder)
+        raise InputError(
+            "is not a model folder written by 'save_pretrained': config.json is missing", file=folder
+        )
     return str(folder)
 
 
@@ -222,5 +227,5 @@ def _class_index(model: str, names: Mapping[int, str] | Mapping[str, str], label
         return None
     found = [int(index) for index, name in names.items() if label in {int(index), name}]
     if not found:
-        raise InputError(f"has no class '{label}', only {', '.join(names.values())}", file=model)
+        raise InputError(f"has no class '{label}' (it has {', '.join(names.values())})", file=model)
     return found[0]

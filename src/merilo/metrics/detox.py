@@ -1,4 +1,4 @@
-"""J, the metric of ruDetox: is a sentence inoffensive, does it still mean the same, is it written well."""
+"""J, the metric of ruDetox: the product of inoffensiveness, preservation of meaning and fluency."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PARTS: Final = ("sta", "sim", "fl")
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """What the classifiers say of n rewritten sentences, after calibration.
+    """Calibrated ratings of n rewritten sentences by the classifiers.
 
     Attributes:
-        sta: shape (n,), how sure it is that the sentence is inoffensive (style transfer accuracy), in [0, 1].
-        sim: shape (n,), how sure it is that it means what the toxic one meant, in [0, 1].
-        fl: shape (n,), how sure it is that it is written well (fluency), in [0, 1].
+        sta: shape (n,), confidence that the sentence is inoffensive (style transfer accuracy), in [0, 1].
+        sim: shape (n,), confidence that it has the same meaning as the toxic sentence, in [0, 1].
+        fl: shape (n,), confidence that it is fluent, in [0, 1].
     """
 
     sta: FloatArray
@@ -32,29 +32,29 @@ class Ratings:
 
 
 class Rater(Protocol):
-    """Who rates rewritten sentences: `merilo.metrics.classifiers.Classifiers`, or ratings made elsewhere."""
+    """Rates rewritten sentences: `merilo.metrics.classifiers.Classifiers`, or ratings computed elsewhere."""
 
     @property
     def making(self) -> dict[str, str]:
-        """What the ratings are made with, in words: models, calibration and its provenance."""
+        """Describe how the ratings are computed: models, calibration and its provenance."""
         ...
 
     def rate(self, toxic: Sequence[str], rewritten: Sequence[str]) -> Ratings:
-        """Rate n pairs of a toxic sentence and what was made of it."""
+        """Rate n pairs of a toxic sentence and its rewritten version."""
         ...
 
 
 def j_scores(ratings: Ratings, ids: Sequence[ItemId] | None = None, *, seed: int = 0) -> dict[str, Score]:
-    """J and its parts: the product of the three ratings sentence by sentence, then the mean.
+    """Compute J and its parts: the mean over sentences of the product of the three ratings.
 
         J = mean of STA x SIM x FL
 
-    The product comes before the mean: a sentence that is polite and says something else counts for nothing.
+    The product is taken per sentence, so a polite sentence with a different meaning scores 0.
 
     Args:
         ratings: of n sentences.
         ids: shape (n,), the items' ids; 0 .. n-1 when not given.
-        seed: of the intervals' resampling (bootstrap over items).
+        seed: random seed for the intervals (bootstrap over items).
 
     Returns:
         The scores "j", "sta", "sim", "fl".
@@ -79,14 +79,14 @@ def j_scores(ratings: Ratings, ids: Sequence[ItemId] | None = None, *, seed: int
 
 
 def judge(toxic: str, rewritten: str, rater: Rater) -> Judgement:
-    """How J judges one sentence."""
+    """Explain how J judges one sentence."""
     ratings = rater.rate([toxic], [rewritten])
     sta, sim, fl = float(ratings.sta[0]), float(ratings.sim[0]), float(ratings.fl[0])
     steps = (
         f"answer {rewritten!r} in place of {toxic!r}",
-        f"STA {sta:.4f}: how sure it is that the sentence is inoffensive",
-        f"SIM {sim:.4f}: how sure it is that it means the same",
-        f"FL {fl:.4f}: how sure it is that it is written well",
+        f"STA {sta:.4f}: confidence that the sentence is inoffensive",
+        f"SIM {sim:.4f}: confidence that the meaning is preserved",
+        f"FL {fl:.4f}: confidence that the sentence is fluent",
         f"J = {sta:.4f} x {sim:.4f} x {fl:.4f} = {sta * sim * fl:.4f}",
     )
     return Judgement("j", sta * sim * fl, 1.0, steps)

@@ -1,4 +1,4 @@
-"""The state exam in Russian (USE): points by the exam's own rules, and their share of what could be earned."""
+"""The state exam in Russian (USE): points by the exam's rules, and their share of the maximum."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from merilo.statistics.intervals import mean_interval
 VARIANT_ITEMS: Final = 30
 VARIANT_POINTS: Final = 34
 
-#: The task whose answer may be wrong in one number and still earn a point.
+#: The task in which an answer with one wrong number still earns a point.
 _LENIENT_TASK: Final = "16"
-#: By hand, because Unicode's normalisation takes quadratic time on a hostile heap of marks.
+#: Written by hand because Unicode normalisation takes quadratic time on a long run of combining marks.
 _COMPOSED: Final = (("и\u0306", "й"), ("И\u0306", "Й"), ("е\u0308", "ё"), ("Е\u0308", "Ё"))
 
 
 @dataclass(frozen=True, slots=True)
 class ExamItem:
-    """What the rules need to know of an item.
+    """The properties of an item that the rules use.
 
     Attributes:
         id: the item's id.
         task: the number of the task in the variant: "1" .. "26", "8_0" .. "8_4".
         variant: which variant the item belongs to.
-        most: the points that a right answer earns, `meta.score`.
+        most: the points for a correct answer, `meta.score`.
         kind: "text", "matching", or "multiple_choice" with or without its subtype.
-        gold: the right answer: words or numbers separated by commas.
+        gold: the gold answer: words or numbers separated by commas.
 
     Raises:
         ValueError: when the kind is none of these.
@@ -51,23 +51,23 @@ class ExamItem:
 
 
 def points(item: ExamItem, answer: str | None) -> int:
-    """The points that an answer earns.
+    """Return the points that an answer earns.
 
     - text: 1 if the answer's letters, lower-case, are those of one of the gold's comma-separated alternatives.
       ё and е are different letters: an answer that may be written with either needs both among the alternatives.
     - multiple_choice: 1 if the set of comma-separated numbers is the gold's.
     - task 16: 2 for the gold's set; 1 if one number is wrong, or one is missing, or one is too many; else 0. The rule
-      supposes a gold of two numbers or more, as the exam has them: beside a gold of one number, any other single
-      number is "one wrong". The check of a dataset's files refuses such a gold.
+      assumes a gold answer of at least two numbers, as in the exam: with a gold answer of one number, any other
+    single number would count as "one wrong". Validation of the dataset rejects such a gold answer.
     - matching (task 26): 1 for each position that agrees with the gold, if there are as many numbers as in the gold;
       else 0. A shorter or longer answer does not say which place was left out or added, so its positions cannot be
       compared: "8,1,9" beside "8,1,9,7" earns 0, not 3.
 
-    No answer, and an answer of white space alone, earn 0. Numbers are compared as they are written: " 3" is not "3".
+    A missing answer and an answer of white space earn 0. Numbers are compared as text: " 3" differs from "3".
 
     Args:
         item: the item.
-        answer: what was answered; `None` where nothing was.
+        answer: the answer; `None` if there is none.
 
     References:
         The grading system in the dataset's description, sections "Grading System" and "Data Fields".
@@ -93,9 +93,9 @@ def points(item: ExamItem, answer: str | None) -> int:
 
 
 def letters(text: str) -> str:
-    """The letters of a text, lower-case, and nothing else.
+    """Reduce a text to its letters, in lower case.
 
-    й and ё stay themselves, typed as one character or as two, and differ from и and е; a stress mark is dropped.
+    й and ё are kept, whether typed as one character or two, and differ from и and е; a stress mark is dropped.
 
     Example:
         >>> letters("Все-таки, 2 раза!"), letters("Ещё") == letters("Еще")
@@ -107,7 +107,7 @@ def letters(text: str) -> str:
 
 
 def complete_variants(items: Iterable[ExamItem]) -> dict[int | str, list[ExamItem]]:
-    """The variants of 30 items, no task twice, that are worth 34 points together; incomplete ones are left out."""
+    """Return the complete variants: 30 items worth 34 points in total, with no task twice. Others are left out."""
     variants: dict[int | str, list[ExamItem]] = defaultdict(list)
     for item in items:
         variants[item.variant].append(item)
@@ -120,20 +120,21 @@ def complete_variants(items: Iterable[ExamItem]) -> dict[int | str, list[ExamIte
 
 
 def grade_norm(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, seed: int = 0) -> Score:
-    """The mean over complete variants of the share of points earned.
+    """Compute the mean over complete variants of the share of points earned.
 
         grade_norm = mean over variants of (sum of points / 34)
 
-    A question left blank earns 0, as in the exam; a variant with no answer at all was not sat and does not count.
+    A question left blank earns 0, as in the exam; a variant without any answer does not count.
     The interval is a bootstrap over variants (`bootstrap_interval`): a single variant has none.
 
     Args:
-        items: all items of the test: what makes a variant complete is the test, not the answers.
-        answers: what was answered, by item id.
-        seed: of the resampling.
+        items: all items of the test: completeness of a variant depends on the test, not on the answers.
+        answers: item id -> answer.
+        seed: random seed for the bootstrap.
 
     Returns:
-        The score; `n` counts items, `per_item` the points of each (0 .. 4). Of no complete variant: value 0, n 0.
+        The score; `n` counts items, `per_item` the points of each (0 .. 4). Without a complete variant, value and n
+        are 0.
 
     Example:
         >>> grade_norm([], {}).n
@@ -148,9 +149,9 @@ def grade_norm(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, seed
 
 
 def task_grades(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, seed: int = 0) -> list[Score]:
-    """`grade_norm.task{id_task}` for every task: the mean share of the task's points, over complete variants.
+    """Compute `grade_norm.task{id_task}` for every task: the mean share of its points over complete variants.
 
-    Arguments are those of `grade_norm`. In the order of the tasks: 1, .. 7, 8_0, .. 8_4, 9, .. 26.
+    The arguments are those of `grade_norm`. The scores are in the order of the tasks: 1, .. 7, 8_0, .. 8_4, 9, .. 26.
 
     Example:
         >>> task_grades([], {})
@@ -170,13 +171,13 @@ def task_grades(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, see
 
 
 def task_names(items: Iterable[ExamItem]) -> list[str]:
-    """The names of the scores that `task_grades` gives for a sheet with an answer in every complete variant."""
+    """Return the names of the scores that `task_grades` gives if every complete variant has an answer."""
     tasks = {item.task for members in complete_variants(items).values() for item in members}
     return [f"grade_norm.task{task}" for task in sorted(tasks, key=_task_order)]
 
 
 def judge(item: ExamItem, answer: str | None) -> Judgement:
-    """How the exam's rules judge one answer.
+    """Explain how the exam's rules judge one answer.
 
     Example:
         >>> judge(ExamItem(1, "16", 1, 2, "multiple_choice", "1,2,4"), "1,2").points
@@ -184,12 +185,12 @@ def judge(item: ExamItem, answer: str | None) -> Judgement:
     """
     earned = points(item, answer)
     if answer is None or not answer.strip():
-        steps = ["no answer: the exam gives 0"]
+        steps = ["no answer: 0 points"]
     elif item.kind == "text":
         shapes = ", ".join(repr(letters(text)) for text in item.gold.split(","))
         steps = [
-            f"answer {answer!r}, only its letters and lower-case: {letters(answer)!r}",
-            f"the gold's alternatives, in the same way: {shapes}",
+            f"answer {answer!r}, reduced to lower-case letters: {letters(answer)!r}",
+            f"gold alternatives, reduced in the same way: {shapes}",
         ]
     elif item.kind == "matching":
         steps = _matching_steps(answer, item.gold)
@@ -203,7 +204,7 @@ def judge(item: ExamItem, answer: str | None) -> Judgement:
 def _matching_steps(answer: str, gold: str) -> list[str]:
     given, true = answer.split(","), gold.split(",")
     if len(given) != len(true):
-        return [f"{len(given)} numbers were given and {len(true)} asked for"]
+        return [f"{len(given)} numbers were given, {len(true)} were expected"]
     return [
         f"position {place}: {one!r}, gold {other!r}: {'agrees' if one == other else 'differs'}"
         for place, (one, other) in enumerate(zip(given, true, strict=True), start=1)
@@ -214,7 +215,7 @@ def _choice_steps(item: ExamItem, answer: str) -> list[str]:
     chosen, right = set(answer.split(",")), set(item.gold.split(","))
     return [
         f"chosen {sorted(chosen)}, gold {sorted(right)}, in any order",
-        f"missing: {sorted(right - chosen) or 'none'}; wrong or too many: {sorted(chosen - right) or 'none'}",
+        f"missing: {sorted(right - chosen) or 'none'}; wrong or extra: {sorted(chosen - right) or 'none'}",
     ]
 
 

@@ -1,4 +1,4 @@
-"""How one answer was judged, told step by step: what `merilo score --explain` prints."""
+"""Step-by-step explanation of how one answer was judged, as `merilo score --explain` prints it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class Judgement:
     """The points that one answer earned under one rule, and why.
 
     Attributes:
-        metric: the metric that the points go into: "acc", "f1", "grade_norm".
-        points: what the answer earned.
-        most: what it could have earned.
-        steps: the rule's steps on this answer, in order, a sentence each.
+        metric: the metric: "acc", "f1", "grade_norm".
+        points: the points that the answer earned.
+        most: the maximum number of points.
+        steps: the steps of the rule on this answer, in order, one sentence each.
     """
 
     metric: str

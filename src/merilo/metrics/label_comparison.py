@@ -1,4 +1,4 @@
-"""Two respondents on the same items by a metric that is no mean over items: macro F1, MCC."""
+"""Compare two respondents on the same items by a metric that is not a mean over items: macro F1, MCC."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from merilo.statistics.arrays import FloatArray
 from merilo.statistics.comparison import PERMUTATIONS, SAME, Difference, Verdict, detectable_difference
 from merilo.statistics.intervals import DRAWS_AT_ONCE, RESAMPLES, Interval
 
-#: Up to so many items with different answers, all swaps are gone through (2,048 at most).
+#: Up to this many items with different answers, all swaps are enumerated (at most 2,048).
 EXACT_SWAPS: Final = 11
 
 
@@ -28,19 +28,20 @@ def compare_labels(
     level: float = 0.95,
     seed: int = 0,
 ) -> Difference:
-    """Compare answers by a metric that is no mean over items.
+    """Compare the answers of two respondents by a metric that is not a mean over items.
 
-    Tested by swapping: were the two alike, their answers to any item might as well be swapped; all swaps are gone through
-    up to 11 items with different answers, else they are drawn. The interval is a paired bootstrap: items are drawn for both
-    together. Items of equal gold and equal answers are drawn as counts, so that neither costs more with more items.
+    The test is a permutation test: under the null hypothesis the two answers to any item are exchangeable. With up to
+        11 differing answers all swaps are enumerated, otherwise swaps are sampled. The interval is a paired
+        bootstrap: each resample draws the same items for both. Items with equal gold and equal answers are drawn as
+        counts, so that the time does not grow with the number of items.
 
     Args:
         metric: "f1_macro" or "mcc".
-        first: shape (n,), n at least 1, the answers of the first.
-        second: shape (n,), the answers of the second to the same items.
-        gold: shape (n,), the right answers.
+        first: shape (n,), n at least 1, the answers of the first respondent.
+        second: shape (n,), the answers of the second respondent to the same items.
+        gold: shape (n,), the gold answers.
         level: the nominal coverage, in (0, 1).
-        seed: of the swaps and resamples.
+        seed: random seed for swaps and resamples.
 
     Raises:
         ValueError: the sequences are empty or differ in length.
@@ -78,7 +79,7 @@ def compare_labels(
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """The different triples of gold and both answers, and how many items are of each."""
+    """The distinct triples (gold, first answer, second answer) and the number of items with each."""
 
     gold: NDArray[np.int64]
     first: NDArray[np.int64]
@@ -98,14 +99,14 @@ class _Pairs:
     def figures(
         self, metric: str, kept: NDArray[np.int64], as_second: NDArray[np.int64]
     ) -> tuple[FloatArray, FloatArray]:
-        """Both figures of tables in which so many items of each triple stand as they are on either side."""
+        """Return the metric of both respondents for each table, from the number of items of each triple."""
         return (
             label_figures(metric, self.gold, self.first, kept),
             label_figures(metric, self.gold, self.second, as_second),
         )
 
     def swapped(self, metric: str, swaps: NDArray[np.int64]) -> FloatArray:
-        """The difference when so many items of each triple, shape (tables, triples), have swapped answers."""
+        """Return the difference after swapping the answers of this many items of each triple, shape (tables, triples)."""
         gold = np.concatenate([self.gold, self.gold])
         answers = np.concatenate([self.first, self.second])
         stay = self.counts - swaps
@@ -115,7 +116,7 @@ class _Pairs:
 
 
 def _swap_test(metric: str, pairs: _Pairs, observed: float, rng: np.random.Generator, seed: int) -> Verdict:
-    """The permutation test of the difference of a metric of labels."""
+    """Run the permutation test of the difference."""
     apart = pairs.first != pairs.second
     differing = np.where(apart, pairs.counts, 0)
     items = np.repeat(np.flatnonzero(apart), pairs.counts[apart])

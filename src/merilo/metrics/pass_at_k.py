@@ -1,4 +1,4 @@
-"""pass@k: the chance that one of k generated programs is right."""
+"""pass@k: the probability that at least one of k generated programs is correct."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from merilo.statistics.intervals import mean_interval
 
 @lru_cache(maxsize=4096)
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """The unbiased estimate of pass@k from n generations of which c are right.
+    """Return the unbiased estimate of pass@k from n generations, c of them correct.
 
         pass@k = 1 - C(n - c, k) / C(n, k)
 
-    which is 1 if n - c < k, else 1 - prod_{i = n-c+1 .. n} (1 - k / i). Computed with integers and rounded once, so that no
-    product of floats drifts at n = 200, k = 100.
+    which is 1 if n - c < k, else 1 - prod_{i = n-c+1 .. n} (1 - k / i). Computed with integers and rounded once, to
+    avoid accumulated rounding errors at n = 200, k = 100.
 
     Args:
         n: how many programs were generated.
-        c: how many of them are right, 0 .. n.
-        k: how many one may try, 1 .. n. With fewer generations than k nothing is estimated: that raises.
+        c: how many of them are correct, 0 .. n.
+        k: the number of attempts, 1 .. n.
 
     Raises:
-        ValueError: when the numbers cannot be.
+        ValueError: c is outside 0 .. n, or k is outside 1 .. n.
 
     References:
         M. Chen et al. (2021), Evaluating large language models trained on code, section 2.1.
@@ -37,7 +37,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
         (0.3, 0.9166666666666666, 1.0)
     """
     if not 0 <= c <= n:
-        raise ValueError(f"{c} right of {n} generations cannot be")
+        raise ValueError(f"impossible counts: {c} correct of {n} generations")
     if not 1 <= k <= n:
         raise ValueError(
             f"pass@{k} needs at least {max(k, 1)} generations and a positive k, not {n} generations"
@@ -47,11 +47,12 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def is_right(results: Sequence[str | None], gold: Sequence[str]) -> bool:
-    """Whether a generation passed all its tests: `str(result)` equals the gold, test by test.
+    """Check whether a generation passed all tests: `str(result)` equals the gold answer in each.
 
     Args:
-        results: `str(result)` for every test, `None` where the program failed. Of another length than the gold: not right.
-        gold: the right result of every test.
+        results: `str(result)` for every test, `None` if the program failed. A length other than that of the gold
+            counts as incorrect.
+        gold: the expected result of every test.
 
     Example:
         >>> is_right(["[1]", "[2]"], ["[1]", "[2]"]), is_right(["[1]", None], ["[1]", "[2]"])
@@ -63,16 +64,16 @@ def is_right(results: Sequence[str | None], gold: Sequence[str]) -> bool:
 def pass_score(
     counts: Sequence[tuple[int, int]], k: int, ids: Sequence[ItemId] | None = None, *, seed: int = 0
 ) -> Score:
-    """pass@k over problems: the mean of `pass_at_k`.
+    """Compute the mean of `pass_at_k` over problems.
 
     Args:
-        counts: (n, c) of each problem: how many generations, how many of them right.
-        k: how many one may try.
+        counts: (n, c) of each problem: the number of generations and how many of them are correct.
+        k: the number of attempts.
         ids: the problems' ids; 0 .. when not given.
-        seed: of the interval's resampling.
+        seed: random seed for the interval's bootstrap.
 
     Raises:
-        ValueError: when a problem has fewer than k generations.
+        ValueError: a problem has fewer than k generations.
 
     Example:
         >>> pass_score([(10, 10), (10, 0)], 5).value
@@ -86,10 +87,10 @@ def pass_score(
 
 
 def judge(generations: Sequence[Sequence[str | None]], gold: Sequence[str], k: int) -> Judgement:
-    """How pass@k judges one problem: which generations passed, and the estimate.
+    """Explain how pass@k judges one problem: which generations passed, and the estimate.
 
     Raises:
-        ValueError: when there are fewer than k generations.
+        ValueError: there are fewer than k generations.
 
     Example:
         >>> judge([["1"], ["2"]], ["1"], 1).points
@@ -100,16 +101,16 @@ def judge(generations: Sequence[Sequence[str | None]], gold: Sequence[str], k: i
         steps.append(f"generation {number}: {_verdict(results, gold)}")
     n, c = len(generations), sum(is_right(results, gold) for results in generations)
     points = pass_at_k(n, c, k)
-    steps.append(f"{c} of {n} are right: pass@{k} = 1 - C({n - c}, {k}) / C({n}, {k}) = {points:.4g}")
+    steps.append(f"{c} of {n} are correct: pass@{k} = 1 - C({n - c}, {k}) / C({n}, {k}) = {points:.4g}")
     return Judgement(f"pass@{k}", points, 1.0, tuple(steps))
 
 
 def _verdict(results: Sequence[str | None], gold: Sequence[str]) -> str:
     if len(results) != len(gold):
-        return f"{len(results)} results for {len(gold)} tests, not right"
+        return f"{len(results)} results for {len(gold)} tests, incorrect"
     for test, (result, true) in enumerate(zip(results, gold, strict=True), start=1):
         if result is None:
-            return f"failed at test {test}, not right"
+            return f"failed at test {test}, incorrect"
         if result != true:
-            return f"test {test} gave {result!r} instead of {true!r}, not right"
+            return f"test {test} gave {result!r} instead of {true!r}, incorrect"
     return "right"

@@ -1,4 +1,4 @@
-"""A dataset as the scorer needs it, for answers whose dataset is not in the catalogue or is read back from a folder."""
+"""A minimal dataset declaration for scoring, if the dataset is not in the catalogue or is read back from a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from merilo.items import Item
 from merilo.metrics.answers import AnswerForm
 from merilo.strict_json import Json
 
-#: Metrics that need nothing but labels: the answer's and the gold answer's.
+#: Metrics that need only the labels of the answer and of the gold answer.
 LABEL_METRICS: Final = ("acc", "em", "f1_macro", "mcc", "f1")
 
 #: Kind of answer -> metrics that fit it.
@@ -26,7 +26,7 @@ _FITTING: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlainAnswer:
-    """What an answer looks like; see `merilo.metrics.answers.AnswerForm`."""
+    """The form of an answer; see `merilo.metrics.answers.AnswerForm`."""
 
     kind: str = "label"
     labels: tuple[str, ...] = ()
@@ -39,9 +39,9 @@ class PlainDataset:
     """A dataset's name, metrics and answers, without its prompts; see `merilo.metrics.scoring.Declared`.
 
     Attributes:
-        name: the dataset's name; empty where it has none.
+        name: the dataset's name; empty if it has none.
         metrics: names of metrics, the main one first.
-        answer: what an answer looks like.
+        answer: the form of an answer.
         extra: the name of the metric by group, the group's fields in braces: `acc.{domain}`.
     """
 
@@ -51,20 +51,20 @@ class PlainDataset:
     extra: str | None = None
 
     def group(self, item: Item) -> str | None:
-        """The name of the metric of the item's own group; `None` where there are no groups."""
+        """Return the name of the metric of the item's group; `None` if there are no groups."""
         return group_name(self.extra, item)
 
     def results(self, item: Item) -> Sequence[str]:
-        """Programs are not scored without their dataset.
+        """Raise an error: programs can be scored only with their dataset.
 
         Raises:
             DataError: always.
         """
-        raise DataError(f"item {item.id!r}: programs are scored with their dataset's declaration")
+        raise DataError(f"item {item.id!r}: programs can be scored only with their dataset's declaration")
 
 
 def group_name(template: str | None, item: Item) -> str | None:
-    """Fill the fields of an item into the name of its group's metric.
+    """Insert the fields of an item into the name of its group's metric.
 
     Args:
         template: the name with fields of `inputs` or `meta` in braces, or `None`.
@@ -81,11 +81,11 @@ def group_name(template: str | None, item: Item) -> str | None:
 
 
 def undeclared(metric: str = "acc", alternatives: str | None = None) -> PlainDataset:
-    """The declaration for labels of no declared dataset.
+    """Return a declaration for labels without a declared dataset.
 
     Args:
         metric: one of `LABEL_METRICS`.
-        alternatives: what divides several right answers inside a gold text; answers are then free texts.
+        alternatives: the separator between alternative answers in a gold text; answers are then free texts.
 
     Raises:
         UsageError: the metric needs more than labels.
@@ -96,16 +96,16 @@ def undeclared(metric: str = "acc", alternatives: str | None = None) -> PlainDat
     """
     if metric not in LABEL_METRICS:
         raise UsageError(
-            f"the metric '{metric}' needs a dataset; without one there are {', '.join(LABEL_METRICS)}"
+            f"the metric '{metric}' needs a dataset; without one, choose from {', '.join(LABEL_METRICS)}"
         )
     if alternatives is not None and metric not in _FITTING["text"]:
-        raise UsageError(f"{metric} takes one gold answer an item, and alternatives were given")
+        raise UsageError(f"{metric} takes one gold answer per item, but alternatives were given")
     kind = "text" if metric == "f1" or alternatives is not None else "label"
     return PlainDataset("", (metric,), PlainAnswer(kind, alternatives=alternatives))
 
 
 def with_metric(dataset: PlainDataset, metric: str) -> PlainDataset:
-    """The same dataset with a metric in the first place.
+    """Return the dataset with this metric as its main metric.
 
     Raises:
         UsageError: the metric does not fit the dataset's answers; the message names those that do.
@@ -125,7 +125,7 @@ def with_metric(dataset: PlainDataset, metric: str) -> PlainDataset:
 
 
 def declaration_json(dataset: PlainDataset) -> dict[str, Json]:
-    """The declaration as JSON; `read_declaration_json` reads it back."""
+    """Convert the declaration to JSON; `read_declaration_json` reads it back."""
     answer = dataset.answer
     return {
         "name": dataset.name,
@@ -141,7 +141,7 @@ def declaration_json(dataset: PlainDataset) -> dict[str, Json]:
 
 
 def read_declaration_json(content: Json) -> PlainDataset | None:
-    """The declaration that `declaration_json` wrote; `None` where the content is no such declaration."""
+    """Read what `declaration_json` wrote; `None` if the content is not such a declaration."""
     answer = content.get("answer") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(answer, dict):
         return None

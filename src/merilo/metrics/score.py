@@ -1,4 +1,4 @@
-"""What a metric answers with: a value, how many items stand behind it, how sure it is, and each item's share."""
+"""The result of a metric: its value, number of items, confidence interval and contribution of each item."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from merilo.statistics.intervals import Interval
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A metric's answer. A number is never given without the count of items behind it.
+    """The result of a metric.
 
     Attributes:
         name: the metric's name: "acc", "f1_macro", "pass@1".
         value: the metric on these items.
         n: how many items it was computed on.
-        interval: the 95 % interval, where the metric has one.
-        per_item: each item's contribution, where the metric is made of such; empty for those that are not (MCC, macro F1).
+        interval: the 95 % confidence interval, if the metric has one.
+        per_item: the contribution of each item; empty for metrics that are not a mean over items (MCC, macro F1).
     """
 
     name: str

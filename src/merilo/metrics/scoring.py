@@ -1,7 +1,7 @@
-"""One scorer for people and models: a dataset's declaration, its items, and what anybody answered.
+"""The scorer for people and models: it takes a dataset's declaration, its items and the answers.
 
-Nothing here knows who answered. The declaration is taken by what it looks like (`Declared`), so that the metrics stay
-independent of the catalogue.
+Scores do not depend on who answered. The declaration is any object that satisfies the protocol `Declared`, so that
+the metrics do not depend on the catalogue.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from merilo.metrics.detox import judge as judge_detox
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
 
-#: The metrics that the three classifiers of ruDetox make; their gold is the toxic sentence itself.
+#: The metrics computed with the three ruDetox classifiers; their gold answer is the toxic sentence itself.
 RATED: Final = ("j", "sta", "sim", "fl")
 
 NO_RATER: Final = "needs the three classifiers of ruDetox: the extra merilo[hf], and --rudetox-models"
 
 
 class Declared(Protocol):
-    """What the scorer needs of a dataset's declaration; `merilo.datasets.Dataset` has it."""
+    """The part of a dataset's declaration that the scorer uses; `merilo.datasets.Dataset` satisfies it."""
 
     @property
     def name(self) -> str:
@@ -43,7 +43,7 @@ class Declared(Protocol):
 
     @property
     def answer(self) -> AnswerForm:
-        """What an answer looks like."""
+        """The form of an answer."""
 
     def group(self, item: Item) -> str | None:
         """The name of the metric of the item's own group."""
@@ -54,7 +54,7 @@ class Declared(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """All that a dataset's metrics say of a set of answers.
+    """The values of all metrics of a dataset for a set of answers.
 
     Attributes:
         main: the dataset's metrics that could be computed, in the order of its declaration.
@@ -79,18 +79,18 @@ def score(
     rater: Rater | None = None,
     seed: int = 0,
 ) -> Scores:
-    """Score answers to a dataset's items, whoever gave them.
+    """Score answers to a dataset's items.
 
-    Items without an answer are left out, and `n` of each score says how many are behind it; only the exam counts a
-    question left blank in a variant that was sat (`exam.grade_norm`). Answers to no item of these are ignored: who reads
-    answers from a file tells of both.
+    Items without an answer are left out, and `n` of each score is the number of items that remain. The exception is
+    the exam, where an unanswered question counts as 0 if its variant has any answer (`exam.grade_norm`). Answers to
+    unknown items are ignored; the code that reads answers from a file reports both cases.
 
     Args:
         dataset: the declaration.
         items: the items with their gold answers, in the order of the file.
         answers: item id -> answer (`merilo.metrics.answers.read_answer`).
         rater: rates rewritten sentences; without it J and its parts are missing.
-        seed: of the intervals' resampling.
+        seed: random seed for the intervals' bootstrap.
 
     Raises:
         DataError: an answered item has no gold answer (a closed test), or lacks what its metric needs.
@@ -129,9 +129,10 @@ def score(
 
 
 def explain(dataset: Declared, item: Item, answer: Given, *, rater: Rater | None = None) -> list[Judgement]:
-    """How one item's answer is judged, by each metric that judges items one by one.
+    """Explain how one item's answer is judged by each metric that is computed item by item.
 
-    Macro F1 and MCC are made of all items together; what they see of one is told by the comparison.
+    Macro F1 and MCC depend on all items together; for them the comparison of the answer with the gold answer is
+    explained.
 
     Raises:
         DataError: as `score`.
@@ -191,7 +192,7 @@ class _Sheet:
 
 
 def has_gold(item: Item) -> bool:
-    """Whether the right answer of an item is known: a closed test holds nothing, or empty texts, in its place.
+    """Check whether an item has a gold answer: in a closed test it is missing or consists of empty texts.
 
     Example:
         >>> has_gold(Item(1, "{function}", {}, ["", ""])), has_gold(Item(1, "{inputs}", "()", "1"))
@@ -217,7 +218,7 @@ def _require_gold(dataset: Declared, items: Sequence[Item]) -> None:
 
 
 def _clusters(items: Sequence[Item]) -> Sequence[Hashable] | None:
-    """What items share: their dialogue, or their text; `None` where they are independent by their form."""
+    """Return the cluster of each item (its dialogue or its text); `None` if the items are independent."""
     if items and all("dialog_id" in item.meta for item in items):
         return [str(item.meta["dialog_id"]) for item in items]
     if items and all(isinstance(item.inputs, Mapping) and "text" in item.inputs for item in items):
@@ -226,7 +227,7 @@ def _clusters(items: Sequence[Item]) -> Sequence[Hashable] | None:
 
 
 def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str | None = None) -> Score:
-    """One metric on a sheet, under another name where it is a group's."""
+    """Compute one metric on a sheet, with the group's name if one is given."""
     if metric.startswith("pass@"):
         counts = [
             _passed(given, dataset.results(item))
@@ -276,7 +277,7 @@ def _shortage(sheet: _Sheet, k: int) -> str | None:
 
 
 def _criteria_scores(dataset: Declared, sheet: _Sheet, seed: int) -> dict[str, Score]:
-    """MCC by question and criterion: each answer against the gold of the same criterion."""
+    """Compute MCC for each question and criterion."""
     scores: dict[str, Score] = {}
     for group, rows in groups(dataset, sheet.items).items():
         part = sheet.part(rows)
@@ -289,7 +290,7 @@ def _criteria_scores(dataset: Declared, sheet: _Sheet, seed: int) -> dict[str, S
 
 
 def gold_label(item: Item, criterion: str | None = None) -> str:
-    """The gold answer of an item as text, or the label of one of its criteria.
+    """Return the gold answer of an item as text, or the label of one of its criteria.
 
     Raises:
         DataError: the gold answer lacks the criterion.
@@ -303,7 +304,7 @@ def gold_label(item: Item, criterion: str | None = None) -> str:
 
 
 def groups(dataset: Declared, items: Sequence[Item]) -> dict[str, list[int]]:
-    """Places of items by the name of their group's metric, in the order of names."""
+    """Map the name of each group's metric to the positions of its items, sorted by name."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, item in enumerate(items):
         rows[dataset.group(item) or "{criterion}"].append(row)
@@ -354,7 +355,7 @@ def exam_item(dataset: Declared, item: Item) -> exam.ExamItem:
 
 
 def metric_names(dataset: Declared, items: Sequence[Item]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the main and the extra metrics that a full set of answers to these items gets.
+    """Return the names of the main and extra metrics for a complete set of answers to these items.
 
     Raises:
         DataError: an item lacks what its metric needs.

@@ -13,7 +13,7 @@ from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
 from merilo.statistics.intervals import mean_interval
 
-#: What stands between the alternatives of a gold answer.
+#: The separator between the alternatives of a gold answer.
 ALTERNATIVES: Final = ";"
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
@@ -21,9 +21,10 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalised(text: str) -> str:
-    """Lower-case, without ASCII punctuation and English articles, white space folded to single spaces.
+    """Normalise a text: lower case, no ASCII punctuation, no English articles, single spaces.
 
-    Only the 32 ASCII marks go, as in SQuAD: «ёлочки» and dashes stay. Articles are removed after punctuation.
+    Only the 32 ASCII punctuation marks are removed, as in SQuAD; «ёлочки» and dashes stay. Articles are removed after
+    punctuation.
 
     Example:
         >>> normalised("  The  «Война и мир», (роман)! ")
@@ -33,7 +34,7 @@ def normalised(text: str) -> str:
 
 
 def alternatives(gold: str, separator: str | None = ALTERNATIVES) -> list[str]:
-    """The gold answer's alternatives; the whole of it where nothing separates them.
+    """Split a gold answer into its alternatives.
 
     Example:
         >>> alternatives("Пушкин;А. С. Пушкин")
@@ -43,11 +44,11 @@ def alternatives(gold: str, separator: str | None = ALTERNATIVES) -> list[str]:
 
 
 def token_f1(answer: str, alternative: str) -> float:
-    """F1 of the two bags of white-space tokens after normalisation, for one alternative.
+    """Compute F1 of the two bags of tokens after normalisation, for one alternative.
 
         F1 = 2 P R / (P + R),  P = common / answer's tokens,  R = common / alternative's tokens
 
-    When either side has no tokens, 1 if neither has, else 0.
+    If either side has no tokens, F1 is 1 if neither has, else 0.
 
     Example:
         >>> token_f1("лев толстой", "Толстой")
@@ -65,18 +66,18 @@ def f1(
     separator: str | None = ALTERNATIVES,
     seed: int = 0,
 ) -> Score:
-    """Mean over items of the best `token_f1` over the gold's alternatives.
+    """Compute the mean over items of the best `token_f1` over the gold answer's alternatives.
 
     Args:
         answers: shape (n,).
         gold: shape (n,), alternatives and all.
         ids: shape (n,), the items' ids; 0 .. n-1 when not given.
         clusters: shape (n,), equal where items share a text.
-        separator: what stands between alternatives; `None` where each gold is one answer.
-        seed: of the interval's resampling.
+        separator: the separator between alternatives; `None` if each gold is one answer.
+        seed: random seed for the interval's bootstrap.
 
     Raises:
-        ValueError: when the sequences differ in length.
+        ValueError: the sequences differ in length.
 
     References:
         P. Rajpurkar et al. (2016), SQuAD: 100,000+ questions for machine comprehension of text; the evaluation script
@@ -98,7 +99,7 @@ def em(
     separator: str | None = ALTERNATIVES,
     seed: int = 0,
 ) -> Score:
-    """Share of items whose answer equals one of the gold's alternatives, both normalised.
+    """Compute the share of items whose answer equals one of the gold answer's alternatives after normalisation.
 
     Arguments, errors and references are those of `f1`.
 
@@ -112,19 +113,19 @@ def em(
 def f1_points(
     answers: Sequence[str], gold: Sequence[str], separator: str | None = ALTERNATIVES
 ) -> list[float]:
-    """What each answer earns under `f1`, shape (n,): the best `token_f1` over the gold's alternatives."""
+    """Return the best `token_f1` of each answer over the gold answer's alternatives, shape (n,)."""
     return [_best_f1(answer, true, separator) for answer, true in zip(answers, gold, strict=True)]
 
 
 def em_points(
     answers: Sequence[str], gold: Sequence[str], separator: str | None = ALTERNATIVES
 ) -> list[float]:
-    """What each answer earns under `em`, shape (n,): 1 where an alternative is equal, else 0."""
+    """Return the exact match of each answer, shape (n,): 1 if it equals an alternative, else 0."""
     return [float(_matches(answer, true, separator)) for answer, true in zip(answers, gold, strict=True)]
 
 
 def judge(answer: str, gold: str, separator: str | None = ALTERNATIVES) -> tuple[Judgement, Judgement]:
-    """How `f1` and `em` judge one answer: every alternative tried, and the best.
+    """Explain how `f1` and `em` judge one answer: each alternative, and the best one.
 
     Example:
         >>> f1_judgement, em_judgement = judge("Лев Толстой", "Толстой;Лев Толстой")

@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 
 
 def total_score(main: Mapping[str, Sequence[float]]) -> float:
-    """The mean over datasets of the mean of each dataset's main metrics.
+    """Compute the mean over datasets of the mean of each dataset's main metrics.
 
     Args:
-        main: the values of the main metrics of every dataset that counts in the total.
+        main: the values of the main metrics of every dataset that counts towards the total.
 
     Returns:
-        The total; 0 of no datasets.
+        The total; 0 without datasets.
 
     Raises:
-        ValueError: when a dataset has no main metric.
+        ValueError: a dataset has no main metric.
 
     Example:
         >>> total_score({"RCB": [0.6, 0.8], "LCS": [0.5]})
         0.6
     """
     if not all(main.values()):
-        raise ValueError("a dataset without a main metric cannot count in the total")
+        raise ValueError("a dataset without a main metric cannot count towards the total")
     means = [sum(values) / len(values) for values in main.values()]
     return sum(means) / len(means) if means else 0.0

@@ -1,8 +1,8 @@
-"""What single answers are worth to a metric: the parts of a score, answer by answer.
+"""The contribution of single answers to a metric.
 
-A mean over items is the sum of what each answer earns. Macro F1 and Matthews correlation are not; to first order they are
-the sum of each answer's influence on them (the von Mises expansion), which is what an interval over items and annotators
-needs. Both are given in one form here, so that the code that resamples people knows nothing of metrics.
+A mean over items is a sum of contributions. Macro F1 and the Matthews correlation are not, but to first order they
+are the sum of each answer's influence (the von Mises expansion), which is what an interval over items and annotators
+needs. This module gives both in one form, so that the code that resamples annotators does not depend on the metric.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from merilo.metrics import classification, exam, squad
 from merilo.metrics.scoring import Declared, exam_item, exam_items, gold_label, groups
 from merilo.statistics.arrays import FloatArray, IntArray
 
-#: Metrics that are a mean over items of what each answer earns.
+#: Metrics that are a mean over items.
 MEANS: Final = ("acc", "em", "f1", "grade_norm")
 
-#: Metrics made of all labels together.
+#: Metrics that depend on all labels together.
 OF_LABELS: Final = ("f1_macro", "mcc")
 
 #: Shares of one label alone add up to 1 only up to rounding.
@@ -33,13 +33,13 @@ TASK: Final = "task"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One named score and the items that it is made of.
+    """One named score and its items.
 
     Attributes:
         name: the score's name: "acc", "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
         metric: how it is computed: one of `MEANS`, `OF_LABELS` or `TASK`.
-        rows: the places of its items in the list of items.
-        criterion: the key of the gold's dictionary, where the gold has one label a criterion.
+        rows: the positions of its items in the list of items.
+        criterion: the key of the gold's dictionary, if the gold has one label per criterion.
     """
 
     name: str
@@ -54,20 +54,21 @@ class Part:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which values the metric lies."""
+        """The smallest and the largest value of the metric."""
         return (-1.0, 1.0) if self.metric == "mcc" else (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What answers are worth to a score.
+    """The contribution of answers to a score.
 
     Attributes:
-        value: the metric of the answers that the worth was taken at (`weight` below).
-        answer: shape (n,), what an item would contribute were this answer given to it; the mean over the items of the
-            answers it was taken at is `value`.
+        value: the metric at the weights that were given (`weight` of `worth`).
+        answer: shape (n,), the contribution of the item if this answer were its answer; the mean over items at the
+            given weights is `value`.
         unseen: shape (items,), the same for an answer that nobody gave.
-        alike: how many right-or-wrong items the score is worth where every answer is right or every answer wrong.
+        alike: the effective number of correct-or-wrong items behind the score, used if all answers are correct or all
+            are wrong.
     """
 
     value: float
@@ -77,7 +78,7 @@ class Worth:
 
 
 def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[Part], list[Part]]:
-    """The main and the extra scores that `merilo.metrics.scoring.score` gives, with their items.
+    """Return the main and extra scores that `merilo.metrics.scoring.score` gives, with their items.
 
     Metrics that need more than an answer's text (programs, classifiers) are left out.
 
@@ -121,7 +122,7 @@ def _sat_rows(dataset: Declared, items: Sequence[Item]) -> tuple[int, ...]:
 
 
 def points(dataset: Declared, part: Part, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
-    """What each answer earns under a metric that is a mean over items.
+    """Return the points of each answer under a metric that is a mean over items.
 
     Args:
         dataset: the declaration.
@@ -154,16 +155,17 @@ def worth(
     answers: Sequence[str],
     weight: FloatArray,
 ) -> Worth:
-    """What each answer is worth to a score, taken at the answers that the weights choose.
+    """Compute the contribution of each answer to a score, at the given weights.
 
     Args:
         dataset: the declaration.
         part: the score.
-        items: the items that `place` counts.
-        place: shape (n,), the place of each answer's item in `items`; an item may have several answers.
+        items: the items that `place` refers to.
+        place: shape (n,), the position of each answer's item in `items`; an item may have several answers.
         answers: shape (n,).
-        weight: shape (n,), 0 or more: how far each answer stands in its item's place; 1 on the consensus and 0 elsewhere
-            for the score of a consensus, 1 / (answers of the item) for that of an answer drawn at random.
+        weight: shape (n,), 0 or more: the weight of each answer within its item; 1 for the consensus answer and 0 for
+            others gives the score of the consensus, 1 / (answers of the item) gives the expected score of a randomly
+            drawn answer.
 
     References:
         R. von Mises (1947), On the asymptotic distribution of differentiable statistical functions. Annals of
@@ -209,7 +211,7 @@ class _Table:
         given: shape (n,), the label of each answer.
         share: shape (n,), the answers' weights, which sum to 1.
         labels: how many labels there are.
-        total: what the weights summed to: how many items the score is of.
+        total: the sum of the original weights: the number of items of the score.
     """
 
     gold: IntArray
@@ -250,7 +252,7 @@ def _f1_worth(table: _Table) -> Worth:
 
 
 def _mcc_worth(table: _Table) -> Worth:
-    """Matthews correlation (c - s) / sqrt(x y): its derivative towards one more item of gold g answered a."""
+    """Matthews correlation (c - s) / sqrt(x y): the derivative with respect to adding an item with gold g and answer a."""
     t, p = table.of_gold(), table.of_answers()
     c, s = float(table.share @ (table.true == table.given)), float(t @ p)
     x, y = 1 - float(p @ p), 1 - float(t @ t)

@@ -73,7 +73,7 @@ def annotators(
         best = max(table["control_accuracy"].to_list())
         raise DataError(
             f"all {table.height} annotators are below {min_control_accuracy:g} on control items (the best has "
-            f"{best:.2f}): nothing is left to aggregate; check the control items' known answers, or lower "
+            f"{best:.2f}): no answers are left to aggregate; check the control items' known answers, or lower "
             "--min-control-accuracy"
         )
     return table.select(
@@ -109,7 +109,7 @@ def read_skills(path: Path, encoding: str | None = None) -> pl.DataFrame:
         found[what] = next((name for name in names if name in table.data.columns), None)
         if found[what] is None:
             raise InputError(
-                f"there is no column of the {what} (one of: {', '.join(names)})", file=path, row=1
+                f"there is no column for the {what} (expected one of: {', '.join(names)})", file=path, row=1
             )
     data = table.data.select(
         pl.col(str(found["annotator"])).str.strip_chars().alias("annotator"),

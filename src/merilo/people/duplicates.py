@@ -43,7 +43,7 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
             .to_dicts()
         )
         raise DataError(
-            f"annotator {second['respondent']} answers {second['answer']!r} to the item that they answered "
+            f"annotator {second['respondent']} gave one item two answers, {second['answer']!r} here and "
             f"{first['answer']!r} in row {first['row']}; choose with --repeats first, last or drop",
             file=second["file"],
             row=second["row"],

@@ -82,15 +82,17 @@ def _truth(text: str) -> str:
 
 #: name -> rule, in the order in which they are applied.
 RULES: Final[dict[str, Rule]] = {
-    "white_space": Rule("runs of white space are one space, none at the ends", _white_space),
-    "quotes": Rule("quotation marks of every kind are left out", lambda text: text.translate(_QUOTES)),
-    "dashes": Rule("dashes and minus signs of every kind are hyphens", lambda text: text.translate(_DASHES)),
-    "punctuation": Rule("no punctuation at the ends", _ends),
+    "white_space": Rule("runs of white space become one space, and none is left at the ends", _white_space),
+    "quotes": Rule("quotation marks of every kind are removed", lambda text: text.translate(_QUOTES)),
+    "dashes": Rule(
+        "dashes and minus signs of every kind become hyphens", lambda text: text.translate(_DASHES)
+    ),
+    "punctuation": Rule("punctuation at the ends is removed", _ends),
     "case": Rule("upper and lower case are the same", str.casefold),
     "yo": Rule("ё and е are the same", lambda text: text.translate(_YO)),
-    "truth": Rule("true, yes, да are 1; false, no, нет are 0", _truth),
+    "truth": Rule("true, yes, да become 1; false, no, нет become 0", _truth),
     "number": Rule(
-        "1 000, 1000.0, +1000 and 1e3 are 1000; 2,5 is 2.5; 1,234 may be two numbers and stays", _number
+        "1 000, 1000.0, +1000 and 1e3 become 1000; 2,5 becomes 2.5; 1,234 is ambiguous and stays", _number
     ),
 }
 
@@ -130,7 +132,7 @@ def rules_of(names: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         if name not in RULES and name not in SETS:
             known = ", ".join([*SETS, *RULES])
-            raise UsageError(f"there is no rule of normalisation '{name}': take some of {known}")
+            raise UsageError(f"there is no normalisation rule '{name}': choose from {known}")
         wanted.update(SETS.get(name, (name,)))
     return tuple(name for name in RULES if name in wanted)
 

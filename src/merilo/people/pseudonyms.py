@@ -67,7 +67,7 @@ def pseudonyms(ids: Iterable[str], key: bytes) -> dict[str, str]:
         (True, 2)
     """
     if not 0 < len(key) <= 64:
-        raise UsageError("the key of pseudonyms takes 1 to 64 bytes")
+        raise UsageError("the key for pseudonyms must have 1 to 64 bytes")
     digests = {
         one: (
             SIMULATED_PREFIX if one.startswith(SIMULATED_PREFIX) else PREFIX,

@@ -44,7 +44,7 @@ def read_recoding(given: Sequence[str], encoding: str | None = None) -> dict[str
         if recoding_files([word]):
             if not Path(word).exists():
                 raise UsageError(
-                    f"takes FROM=TO or a file with the columns from and to, not '{shortened(word)}'",
+                    f"must be FROM=TO or a file with the columns from and to, not '{shortened(word)}'",
                     field=_OPTION,
                 )
             for row, written, kept in _rows(Path(word), encoding):
@@ -67,7 +67,9 @@ def _rows(path: Path, encoding: str | None) -> list[tuple[int, str, str | None]]
     data = data.rename({name: name.lower() for name in data.columns})
     for name in ("from", "to"):
         if name not in data.columns:
-            raise InputError("there is no such column (a recoding has from and to)", file=path, field=name)
+            raise InputError(
+                "there is no such column (a recoding file needs from and to)", file=path, field=name
+            )
     found = []
     for row, (written, kept) in enumerate(data.select("from", "to").iter_rows(), start=2):
         if written is None and kept is None:
@@ -118,7 +120,7 @@ def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses
     gone = [text for text, kept in mapping.items() if kept is None]
     responses = responses.without(pl.col("answer").is_in(gone), LEFT_OUT)
     if not responses.table.height:
-        raise UsageError("no answer is left: all of them are recoded to nothing", field=_OPTION)
+        raise UsageError("no answers are left: all of them are recoded to nothing", field=_OPTION)
     changed = dict(mapping)
     renamed = {written: changed.get(kept, kept) for written, kept in (responses.renamed or {}).items()}
     return replace(

@@ -45,7 +45,9 @@ def on_scale(
     if level == "interval":
         wrong = next((name for name, number in zip(names, numbers, strict=True) if number is None), None)
         if wrong is not None:
-            raise UsageError(f"agreement on the interval level needs numbers, and '{wrong}' is an answer")
+            raise UsageError(
+                f"agreement on the interval level needs numeric answers, but '{wrong}' is not a number"
+            )
         return votes, np.array(numbers, dtype=np.float64)
     place = {name: number for number, name in enumerate(order)}
     if all(name in place for name in names):

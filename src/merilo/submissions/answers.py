@@ -151,7 +151,7 @@ class _Reader:
             self._faults.note(
                 "doc_parse_output_error",
                 "на этот вопрос уже есть ответ",
-                "this item is answered already",
+                "this item already has an answer",
                 position=position,
                 turn=turn,
                 id=item,

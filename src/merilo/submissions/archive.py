@@ -95,7 +95,7 @@ class Archive:
         if len(content) != info.file_size:
             raise ArchiveError(
                 f"размер файла {shown(path)} не совпадает с заявленным",
-                f"the file {shown(path)} is not of the size that the archive states",
+                f"the size of the file {shown(path)} differs from the size that the archive states",
                 file=self.file,
             )
         return content
@@ -136,7 +136,7 @@ def _opened(stream: IO[bytes], path: Path) -> tuple[zipfile.ZipFile, dict[str, z
         OverflowError,
     ) as error:
         raise _refused(
-            path, "это не ZIP-файл, или он обрезан", "it is no ZIP file, or a truncated one"
+            path, "это не ZIP-файл, или он обрезан", "it is not a ZIP file, or it is truncated"
         ) from error
     return opened, _checked(opened.infolist(), path)
 
@@ -163,7 +163,7 @@ def _check_directory(stream: IO[bytes], path: Path) -> None:
     tail = stream.read()
     place = tail.rfind(_END_SIGNATURE)
     if place < 0 or len(tail) - place < _END.size:
-        raise _refused(path, "это не ZIP-файл, или он обрезан", "it is no ZIP file, or a truncated one")
+        raise _refused(path, "это не ZIP-файл, или он обрезан", "it is not a ZIP file, or it is truncated")
     if tail[max(0, place - _LOCATOR_SIZE) :].startswith(_LOCATOR_SIGNATURE):
         raise _refused(
             path,
@@ -199,7 +199,7 @@ def _checked(infos: list[zipfile.ZipInfo], path: Path) -> dict[str, zipfile.ZipI
         raise _refused(
             path,
             f"в распакованном виде это {total} байт при {packed} сжатых",
-            f"unpacked it is {total} bytes, from {packed} packed",
+            f"it would unpack to {total} bytes from {packed}",
         )
     return entries
 
@@ -215,7 +215,7 @@ def _name_fault(info: zipfile.ZipInfo) -> tuple[str, str] | None:
             f"the name {shown(name)} leads out of the folder",
         )
     if len(parts) > MAX_DEPTH or len(name) > 255:
-        return f"файл {shown(name)} вложен слишком глубоко", f"the file {shown(name)} lies too deep"
+        return f"файл {shown(name)} вложен слишком глубоко", f"the file {shown(name)} is nested too deeply"
     return None
 
 
@@ -231,7 +231,7 @@ def _form_fault(info: zipfile.ZipInfo) -> tuple[str, str] | None:
     if info.compress_type not in _METHODS:
         return (
             f"файл {shown(info.filename)} сжат необычным способом",
-            f"the file {shown(info.filename)} is packed in an unusual way",
+            f"the file {shown(info.filename)} is compressed with an unsupported method",
         )
     return None
 

@@ -46,7 +46,7 @@ _SENTENCES: Final[dict[Kind, tuple[str, str]]] = {
     "no_meta_field_for_doc": ("у ответа нет словаря «meta»", "the answer has no dictionary 'meta'"),
     "no_id_field_for_doc": (
         "в «meta» нет идентификатора вопроса: {what}",
-        "'meta' does not tell the item: {what}",
+        "'meta' does not identify the item: {what}",
     ),
     "no_id": ("нет ответа на вопрос {what}", "there is no answer to item {what}"),
     "doc_output_type_error": ("ответ не того типа: {what}", "the answer is of the wrong type: {what}"),

@@ -105,7 +105,7 @@ def read_gold(folder: Path) -> dict[str, Gold]:
             found[one.title] = Gold(one, split)
     if not found:
         raise InputError(
-            "holds no test with gold answers: <name>.json or <name>/test.json was expected for each dataset",
+            "has no test with gold answers: expected <name>.json or <name>/test.json for each dataset",
             file=folder,
         )
     return found

@@ -149,7 +149,7 @@ def _json_records(content: Json, path: Path) -> Iterator[tuple[str, Json, int]]:
         yield from ((name, answer, number) for number, (name, answer) in enumerate(content.items(), start=1))
     else:
         raise InputError(
-            "holds no answers: a list of {'id', 'answer'}, a dictionary from ids to answers, or a submission's file was expected",
+            "has no answers: expected a list of {'id', 'answer'}, a dictionary from ids to answers, or a submission's file",
             file=path,
         )
 
@@ -192,14 +192,14 @@ def _table_records(path: Path) -> Iterator[tuple[str, Json, int]]:
         if name is None and answer is None:
             continue
         if name is None:
-            raise InputError("an answer without an id", file=path, row=row, field=columns[0])
+            raise InputError("has an answer but no id", file=path, row=row, field=columns[0])
         # An empty cell is an empty answer: the question was seen and left blank.
         yield name, answer or "", row
 
 
 def _record(entry: Json, path: Path, row: int) -> tuple[str, Json, int]:
     if not isinstance(entry, dict):
-        raise InputError("is no record with an id and an answer", file=path, row=row)
+        raise InputError("is not a record with an id and an answer", file=path, row=row)
     name = next((entry[key] for key in _ID_NAMES if key in entry), None)
     meta = entry.get("meta")
     if name is None and isinstance(meta, dict):

@@ -48,11 +48,13 @@ def pack(run: Path, out: Path) -> list[str]:
     for file in sorted(run.iterdir()):
         if file.suffix.lower() in _SUFFIXES and file.stem.lower() in names():
             if file.stem.lower() in files:
-                raise InputError(f"answers the same dataset as {files[file.stem.lower()].name}", file=file)
+                raise InputError(
+                    f"has answers to the same dataset as {files[file.stem.lower()].name}", file=file
+                )
             files[file.stem.lower()] = file
     if not files:
         raise InputError(
-            "holds no file of answers, such as lcs.jsonl with lines of 'id' and 'answer'", file=run
+            "has no file of answers, such as lcs.jsonl with lines of 'id' and 'answer'", file=run
         )
     members = {
         dataset(name).title: _documents(dataset(name), read_sheet(file).answers)

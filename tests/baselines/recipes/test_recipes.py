@@ -539,5 +539,5 @@ def test_json_never_replaces_what_the_recipe_reads(
     answers.write_text("turn,annotator,answer\n1,ann,A\n", encoding="utf-8")
     words = ["--files", f"with_history={answers}", "--files", f"without_history={answers}"]
     assert main(["recipe", "run", "rutie", *words, "--json", str(answers)]) == 2
-    assert "would be replaced" in capsys.readouterr().err
+    assert "would be overwritten" in capsys.readouterr().err
     assert answers.read_text(encoding="utf-8").startswith("turn,")

@@ -130,12 +130,12 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("meta", None), META, "", "is missing"),
         (spoil("meta.license", None), META, "license", "is missing"),
         (spoil("meta.dataset_name", ""), META, "dataset_name", "must be a text"),
-        (spoil("meta.description", "д" * 201), META, "description", "has 201 characters; 200 are the most"),
+        (spoil("meta.description", "д" * 201), META, "description", "has 201 characters; at most 200 are allowed"),
         (spoil("meta.dataset_size", True), META, "dataset_size", "must be the number"),
-        (spoil("meta.dataset_size", 25), META, "dataset_size", "says 25 items, and the files hold 24 or 36"),
-        (spoil("meta.modalities", ["text", "smell"]), META, "modalities", "'smell' is none of"),
+        (spoil("meta.dataset_size", 25), META, "dataset_size", "says 25 items, but the files have 24 or 36"),
+        (spoil("meta.modalities", ["text", "smell"]), META, "modalities", "'smell' is not one of"),
         (spoil("meta.modalities", ["text"]), META, "modalities", "must name 'image'"),
-        (spoil("meta.skills", []), META, "skills", "must name one at least"),
+        (spoil("meta.skills", []), META, "skills", "must name at least one"),
         (spoil("meta.domains", "geography"), META, "domains", "must be a list of texts"),
         (spoil("meta.data_example", []), META, "data_example", "must be an object"),
         (spoil("meta.data_field_descriptions.image", {"en": "image"}), META, "data_field_descriptions.image.ru", "must"),
@@ -153,13 +153,13 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("meta.prompts.3", "<image> {question} {option_a} {option_b} {hint}"), META, "prompts[3]", "names {hint}"),
         (spoil("meta.prompts.11", "0. <image> {question} A. {option_a} B. {option_b} A или B?"), META, "prompts[11]",
          "is the same as prompt 0"),
-        (lambda f: f.meta.update(prompts=f.meta["prompts"][:9]), META, "prompts", "has 9 prompts; 10 are the fewest"),
+        (lambda f: f.meta.update(prompts=f.meta["prompts"][:9]), META, "prompts", "has 9 prompts; at least 10 are required"),
         (lambda f: f.meta.update(prompts={"a": f.meta["prompts"], "b": f.meta["prompts"][:2]}), META, "prompts.b",
          "has 2 prompts"),
         (spoil("test.data.0.instruction", 12), "test.json", "data[0].instruction", "numbered from 0 to 11"),
-        (spoil("test.data.0.instruction", True), "test.json", "data[0].instruction", "must be a text, or the number"),
+        (spoil("test.data.0.instruction", True), "test.json", "data[0].instruction", "must be a text or the number"),
         (spoil("test.data.0.instruction", "{question}"), "test.json", "data[0].instruction", "does not name"),
-        (spoil("test.data.0.instruction", 5), "test.json", "data", "not spread evenly: '5' stands in 4 items, '1' in 2"),
+        (spoil("test.data.0.instruction", 5), "test.json", "data", "not spread evenly: '5' is used in 4 items, '1' in 2"),
         # Items.
         (spoil("test.data.1", 5), "test.json", "data[1]", "must be an item"),
         (spoil("test.data.1.meta", None), "test.json", "data[1].meta", "must be an object with an id"),
@@ -188,7 +188,7 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("test.data.4.inputs.image", "samples/" + "x" * 5000), "test.json", "data[4].inputs.image", "names a file"),
         (spoil("test.data.4.inputs.image", "samples"), "test.json", "data[4].inputs.image", "not there"),
         # The card.
-        (spoil("en", None), "raw_readme_en.json", "", "is missing: a card is written in both languages"),
+        (spoil("en", None), "raw_readme_en.json", "", "is missing: a card must be written in both languages"),
         (spoil("ru.Human baseline", None), "raw_readme_ru.json", "Human baseline", "is missing"),
         (spoil("en.Motivation", " "), "raw_readme_en.json", "Motivation", "must be a text"),
         (spoil("en", ["Text"]), "raw_readme_en.json", "", "must be a JSON object"),
@@ -256,7 +256,7 @@ def test_another_json_file_beside_the_data_is_noted(folder: Folder) -> None:
     report = validate(root)
     assert report.valid
     assert [(note.file, note.message[:28]) for note in report.notes] == [
-        ("package.json", "is taken for no file of item")
+        ("package.json", "is not read as a file of item")
     ]
 
 
@@ -326,7 +326,7 @@ def test_numbers_of_prompts_without_prompts_are_wrong(folder: Folder) -> None:
     assert (
         "test.json",
         "data[0].instruction",
-        f"is the number of a prompt, and there are no prompts in {META}",
+        f"is the number of a prompt, but there are no prompts in {META}",
     ) in problems
 
 
@@ -353,7 +353,7 @@ def test_a_metric_written_twice_is_found(folder: Folder) -> None:
     root = folder.write()
     text = (root / META).read_text(encoding="utf-8").replace('"em": {', '"acc": {')
     (root / META).write_text(text, encoding="utf-8")
-    assert (META, "", "is not JSON: the key 'acc' stands twice in one object") in found(validate(root))
+    assert (META, "", "is not JSON: the key 'acc' occurs twice in one object") in found(validate(root))
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": NaN}', b"5"])
@@ -463,7 +463,7 @@ def test_generated_datasets_are_valid(tmp_path: Path, name: str, suffix: str) ->
          "has 2 results for 1 tests"),
         ("ruhumaneval", v1(1, {"function": "f", "tests": "open('x')"}, ["1"], "{function}"), "inputs.tests",
          "is not a list of literals"),
-        ("ruhumaneval", v1(1, {"function": "f", "tests": "[]"}, 5, "{function}"), "outputs", "must be the list"),
+        ("ruhumaneval", v1(1, {"function": "f", "tests": "[]"}, 5, "{function}"), "outputs", "must be a list of results"),
     ],
 )  # fmt: skip
 def test_items_of_a_known_dataset_are_as_it_declares(
@@ -489,7 +489,7 @@ def test_items_of_a_known_dataset_may_name_its_prompts_by_number(tmp_path: Path)
     (_, path, message), *_ = found(validate(written(tmp_path / "bps.json", {"test": items})))
     assert (path, message) == (
         "data.test[0].instruction",
-        "is prompt 10; the prompts are numbered from 0 to 9",
+        "asks for prompt 10; the prompts are numbered from 0 to 9",
     )
 
 
@@ -503,7 +503,7 @@ def test_prompts_of_ones_own_are_checked_with_the_data(tmp_path: Path) -> None:
     written(tmp_path / "test.json", {"test": items})
     report = validate(tmp_path)
     assert found(report) == [
-        ("dataset.yaml", "prompts.product[0]", "names {c}, which the inputs have not"),
+        ("dataset.yaml", "prompts.product[0]", "names {c}, which the inputs do not have"),
         (
             "test.json",
             "data.test[1].instruction",
@@ -589,8 +589,8 @@ def test_variants_of_the_train_split_may_be_incomplete(tmp_path: Path) -> None:
         ("9", "variant", "1", "meta.variant", "must be the number"),
         ("9", "outputs", "1, 3", "outputs", "without spaces"),
         ("26", "outputs", "1,2,3", "outputs", "must be four numbers"),
-        ("16", "outputs", "3", "outputs", "must be two numbers or more"),
-        ("16", "outputs", "3,3", "outputs", "must be two numbers or more"),
+        ("16", "outputs", "3", "outputs", "must be at least two numbers"),
+        ("16", "outputs", "3,3", "outputs", "must be at least two numbers"),
         ("2", "outputs", "Слово", "outputs", "lower case"),
     ],
 )

@@ -182,7 +182,7 @@ def test_answers_of_one_page_share_its_time() -> None:
 
 
 def test_a_time_limit_without_times_is_refused() -> None:
-    with pytest.raises(DataError, match="no response says how long"):
+    with pytest.raises(DataError, match="no response has a time"):
         decided([(1, "ann", "A", None)], seconds=60)
 
 

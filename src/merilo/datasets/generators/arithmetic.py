@@ -113,7 +113,7 @@ def rumultiar(size: int, random: Random) -> Iterator[Question]:
     """
     if size > len(TARGETS) * MOST_OF_A_TARGET:
         raise UsageError(
-            f"there are {len(TARGETS)} answers of at most {MOST_OF_A_TARGET} items each: ask for fewer than {size} items"
+            f"there are only {len(TARGETS)} answers with at most {MOST_OF_A_TARGET} items each: ask for fewer than {size} items"
         )
     plan = [
         depth for depth, count in shared_out(size, dict.fromkeys(DEPTHS, 1.0)).items() for _ in range(count)

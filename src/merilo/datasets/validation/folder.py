@@ -115,7 +115,7 @@ def _places(file: Path, contents: Contents, report: Report) -> Iterator[Place]:
         splits = raw_splits(file)
     except InputError as error:
         if contents.whole and file.stem.lower() not in {*SPLITS, contents.root.resolve().name.lower()}:
-            report.note(file.name, "", f"is taken for no file of items: {error.message}")
+            report.note(file.name, "", f"is not read as a file of items: {error.message}")
         else:
             report.unreadable(file.name, error)
         return
@@ -153,6 +153,8 @@ def _entries(entries: list[Json], where: str) -> Iterator[tuple[str, Json]]:
 def _note_unknown_keys(entry: Json, where: str, file: str, report: Report) -> None:
     if isinstance(entry, dict):
         if "outputs" not in entry:
-            report.wrong(file, f"{where}.outputs", "is missing; a closed test has an empty one")
+            report.wrong(
+                file, f"{where}.outputs", "is missing; in a closed test it must be present and empty"
+            )
         for key in sorted(entry.keys() - {"instruction", "inputs", "outputs", "meta"}):
-            report.note(file, f"{where}.{key}", "is no field of an item")
+            report.note(file, f"{where}.{key}", "is not a field of an item")

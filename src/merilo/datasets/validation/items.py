@@ -60,7 +60,7 @@ def check_fields(contents: Contents, report: Report) -> None:
         shape = _shape(place.item)
         if shape != usual:
             report.wrong(
-                place.file, f"{place.path}.inputs", f"must be {_named(usual)}, and is {_named(shape)}"
+                place.file, f"{place.path}.inputs", f"must be {_named(usual)}, but is {_named(shape)}"
             )
 
 
@@ -153,7 +153,7 @@ def _answer_fault(item: Item, declared: Dataset) -> str | None:
     if answer.kind == "criteria":
         return _criteria_fault(gold, answer.criteria, answer.labels)
     if answer.kind == "program":
-        return None if isinstance(gold, list | str) else "must be the list of results, one a test"
+        return None if isinstance(gold, list | str) else "must be a list of results, one per test"
     if not isinstance(gold, str):
         return "must be a text"
     if answer.kind == "choice" and gold not in answer.labels:

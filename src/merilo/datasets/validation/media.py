@@ -80,9 +80,9 @@ def media_fault(path: str, root: Path) -> str | None:
     file, samples = root / path, (root / SAMPLES).resolve()
     try:
         if not file.resolve().is_relative_to(samples) or not samples.is_relative_to(root.resolve()):
-            return f"leads out of the folder {SAMPLES}/ through a link: '{path[:80]}'"
+            return f"points outside the folder {SAMPLES}/ through a link: '{path[:80]}'"
         if not file.is_file():
-            return f"names a file that is not there: '{path[:80]}'"
+            return f"names a file that does not exist: '{path[:80]}'"
         return f"names an empty file: '{path[:80]}'" if file.stat().st_size == 0 else None
     except (OSError, RuntimeError):
         return f"names a file that cannot be read: '{path[:80]}'"
@@ -106,4 +106,4 @@ def _note_unused(samples: Path, used: set[Path], report: Report) -> None:
         return
     for file in sorted(samples.rglob("*")):
         if file.is_file() and file.resolve() not in used:
-            report.note(str(file.relative_to(samples.parent)), "", "is used by no item")
+            report.note(str(file.relative_to(samples.parent)), "", "is not used by any item")

@@ -34,7 +34,7 @@ def check_metadata(contents: Contents, report: Report) -> None:
         elif fault := check(meta[key]):
             report.wrong(META, key, fault)
     for key in sorted(meta.keys() - _KEYS.keys()):
-        report.note(META, key, "is no key of the metadata")
+        report.note(META, key, "is not a key of the metadata")
     _check_size(meta, report)
     _check_translations(meta, "data_field_descriptions", report)
     _check_translations(meta, "metrics", report)
@@ -49,7 +49,7 @@ def _text(value: Json) -> str | None:
 
 def _description(value: Json) -> str | None:
     if isinstance(value, str) and len(value) > LONGEST_DESCRIPTION:
-        return f"has {len(value)} characters; {LONGEST_DESCRIPTION} are the most"
+        return f"has {len(value)} characters; at most {LONGEST_DESCRIPTION} are allowed"
     return _text(value)
 
 
@@ -64,12 +64,12 @@ def _texts(value: Json) -> str | None:
 
 
 def _some_texts(value: Json) -> str | None:
-    return "must name one at least" if value == [] else _texts(value)
+    return "must name at least one" if value == [] else _texts(value)
 
 
 def _modalities(value: Json) -> str | None:
     if isinstance(value, list) and (unknown := [name for name in value if name not in MODALITIES]):
-        return f"'{unknown[0]}' is none of {', '.join(MODALITIES)}"
+        return f"'{unknown[0]}' is not one of {', '.join(MODALITIES)}"
     return _some_texts(value)
 
 
@@ -107,7 +107,7 @@ def _check_size(meta: Mapping[str, Json], report: Report) -> None:
     counted = {report.items.get("test", 0), sum(report.items.values())} - {0}
     if isinstance(size, int) and _size(size) is None and counted and size not in counted:
         found = " or ".join(map(str, sorted(counted)))
-        report.wrong(META, "dataset_size", f"says {size} items, and the files hold {found}")
+        report.wrong(META, "dataset_size", f"says {size} items, but the files have {found}")
 
 
 def _check_translations(meta: Mapping[str, Json], key: str, report: Report) -> None:
@@ -144,11 +144,11 @@ def _check_human(meta: Mapping[str, Json], report: Report) -> None:
         return
     for name, value in human.items():
         if isinstance(metrics, dict) and name not in metrics:
-            report.wrong(META, f"human_benchmark.{name}", f"is none of the metrics {', '.join(names)}")
+            report.wrong(META, f"human_benchmark.{name}", f"is not one of the metrics {', '.join(names)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             report.wrong(META, f"human_benchmark.{name}", "must be a number")
     for name in sorted(set(names) - set(human)):
-        report.note(META, f"human_benchmark.{name}", "is missing: there is no human figure for this metric")
+        report.note(META, f"human_benchmark.{name}", "is missing: there is no human result for this metric")
 
 
 def _check_writing(text: str, report: Report) -> None:

@@ -23,16 +23,20 @@ def check_prompts(contents: Contents, report: Report) -> None:
         # What is neither a list nor an object is a fault of the metadata, and told there.
         if isinstance(held, dict) and (not held or len(groups) < len(held)):
             report.wrong(
-                META, "prompts", f"must be a list of {FEWEST} prompts or more, or such a list for each domain"
+                META,
+                "prompts",
+                f"must be a list of at least {FEWEST} prompts, or a mapping from each domain to a list of that size",
             )
         for where, texts in _check_texts(META, groups, contents, report):
             if len(texts) < FEWEST:
-                report.wrong(META, where, f"has {len(texts)} prompts; {FEWEST} are the fewest")
+                report.wrong(META, where, f"has {len(texts)} prompts; at least {FEWEST} are required")
     elif contents.declared is not None and contents.declared.prompts:
         for where, texts in _check_texts(OWN, groups, contents, report):
             if len(texts) < FEWEST:
                 report.note(
-                    OWN, where, f"has {len(texts)} prompts; a dataset of the benchmark has {FEWEST} or more"
+                    OWN,
+                    where,
+                    f"has {len(texts)} prompts; a dataset of the benchmark needs at least {FEWEST}",
                 )
     for place in contents.places:
         _check_template(place, contents, groups, report)
@@ -99,7 +103,7 @@ def _fields_fault(text: str, fields: frozenset[str] | None, contents: Contents) 
     if contents.declared and contents.declared.shots.earlier_turns:
         free.add(CONTEXT)
     if strange := named - fields - free:
-        return f"names {_listed(strange)}, which the inputs have not"
+        return f"names {_listed(strange)}, which the inputs do not have"
     if missing := fields - named - free:
         return f"does not name {_listed(missing)}"
     return None
@@ -119,7 +123,7 @@ def _check_template(
         return
     group = _group(item, contents, groups)
     if not groups:
-        report.wrong(place.file, where, f"is the number of a prompt, and there are no prompts in {META}")
+        report.wrong(place.file, where, f"is the number of a prompt, but there are no prompts in {META}")
     elif group is None:
         report.wrong(
             place.file, where, f"meta does not say which of the domains {', '.join(sorted(groups))} is meant"
@@ -127,7 +131,9 @@ def _check_template(
     elif not 0 <= item.instruction < len(groups[group]):
         last = len(groups[group]) - 1
         report.wrong(
-            place.file, where, f"is prompt {item.instruction}; the prompts are numbered from 0 to {last}"
+            place.file,
+            where,
+            f"asks for prompt {item.instruction}; the prompts are numbered from 0 to {last}",
         )
 
 
@@ -169,7 +175,7 @@ def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], repor
         report.wrong(
             (contents.splits().get("test") or contents.places)[0].file,
             "data",
-            f"prompts{f' of {group}' if group else ''} are not spread evenly: '{str(most[0])[:40]}' stands in {most[1]} items,"
+            f"prompts{f' of {group}' if group else ''} are not spread evenly: '{str(most[0])[:40]}' is used in {most[1]} items,"
             f" '{str(least[0])[:40]}' in {least[1]}",
         )
 

@@ -23,7 +23,7 @@ def check_readmes(contents: Contents, report: Report) -> None:
         if language in there:
             _check_card(contents, language, report)
         elif there:
-            report.wrong(name, "", "is missing: a card is written in both languages")
+            report.wrong(name, "", "is missing: a card must be written in both languages")
         elif contents.meta is not None:
             report.note(name, "", "is missing: the dataset has no card")
 
@@ -40,4 +40,4 @@ def _check_card(contents: Contents, language: str, report: Report) -> None:
         elif not isinstance(text, str) or not text.strip():
             report.wrong(name, section, "must be a text")
     for section in sorted(card.keys() - set(SECTIONS[language])):
-        report.note(name, section, "is no section of a card")
+        report.note(name, section, "is not a section of a card")

@@ -73,14 +73,16 @@ def _gold_fault(task: str, gold: str) -> str | None:
             re.fullmatch(r"[^\W\d_]+(?:-[^\W\d_]+)*(,[^\W\d_]+(?:-[^\W\d_]+)*)*", gold)
             and gold == gold.lower()
         )
-        return None if fine else "must be words in lower case without spaces, alternatives divided by commas"
+        return (
+            None if fine else "must be lower-case words without spaces, with alternatives separated by commas"
+        )
     if not re.fullmatch(r"[0-9]+(,[0-9]+)*", gold):
-        return "must be numbers divided by commas without spaces"
+        return "must be numbers separated by commas without spaces"
     if task == "26" and gold.count(",") != 3:
         return "must be four numbers in task 26"
     if task == "16" and len(set(gold.split(","))) < 2:
         # With a single right number, any other single number would be "one wrong" and earn a point.
-        return "must be two numbers or more in task 16"
+        return "must be at least two numbers in task 16"
     return None
 
 

@@ -51,7 +51,7 @@ def bootstrap(
         UsageError: fewer than 1 resample.
     """
     if resamples < 1:
-        raise UsageError("a bootstrap takes at least 1 resample")
+        raise UsageError("a bootstrap needs at least 1 resample")
     profiles = _Profiles.of(votes)
     if profiles.items.sum() < 2:
         # One item drawn again and again is always itself: that would look like certainty.
@@ -92,7 +92,7 @@ def _interval(estimates: FloatArray, value: float, confidence: float, seed: int)
     lost = estimates.size - defined.size
     method = interval.method.replace("percentile", "percentile, centred on the value")
     if lost:
-        method += f", {lost} more on which it is not defined"
+        method += f", {lost} more on which the coefficient is not defined"
     return Interval(min(interval.low, value), max(interval.high, value), interval.level, method)
 
 

@@ -116,7 +116,7 @@ def agreement_by(
         UsageError: there is not one name an item.
     """
     if len(groups) != votes.items:
-        raise UsageError(f"groups take one name for each of the {votes.items} items, not {len(groups)}")
+        raise UsageError(f"expected one group name for each of the {votes.items} items, not {len(groups)}")
     names = sorted({name for name in groups if name is not None})
     code = {name: number for number, name in enumerate(names)}
     group = np.array([-1 if name is None else code[name] for name in groups], dtype=np.int64)[votes.item]

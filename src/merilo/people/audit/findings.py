@@ -20,9 +20,9 @@ Verdict: TypeAlias = Literal["gold", "typing_error", "annotator", "disagreement"
 
 #: What a verdict says.
 VERDICTS: Final[Mapping[str, str]] = {
-    "gold": "the gold is probably wrong: read this item first",
-    "typing_error": "every other answer is a typing error",
-    "annotator": "every other answer comes from annotators who disagree with the others on other items too",
+    "gold": "the gold answer is probably wrong: review this item first",
+    "typing_error": "every differing answer is a typing error",
+    "annotator": "every differing answer comes from annotators who also disagree with the others on other items",
     "disagreement": "annotators who agree with the others on other items disagree here: the item is hard, ambiguous or wrong",
 }
 

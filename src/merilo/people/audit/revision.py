@@ -66,7 +66,9 @@ def read_revisions(
         if number is None:
             raise DataError("names an item that this study does not have", file=path, row=row)
         if revisions.setdefault(number, spelling[new]) != spelling[new]:
-            raise DataError(f"gives item {number} another new gold than a row above", file=path, row=row)
+            raise DataError(
+                f"gives item {number} a different new gold answer than a row above", file=path, row=row
+            )
     return revisions
 
 
@@ -83,8 +85,8 @@ def _keys(
     if "item" in table.columns:
         return ["item"], responses.items.select("item", pl.col("item").cast(pl.String).alias("number"))
     raise InputError(
-        f"does not say which items it speaks of: it needs the input fields ({listed(responses.fields)}), the "
-        "dataset's id or the study's number in a column item",
+        f"does not identify the items: it needs the input fields ({listed(responses.fields)}), the "
+        "dataset's id, or the study's number in a column 'item'",
         file=path,
         row=1,
     )

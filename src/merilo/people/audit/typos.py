@@ -15,12 +15,12 @@ from typing import Final
 
 #: The kinds of typing error, from the surest to the least sure, and what each says.
 TYPING_ERRORS: Final[Mapping[str, str]] = {
-    "notation": "the same, written another way",
-    "case": "the same in another case",
-    "alphabet": "letters of another alphabet that look alike",
-    "layout": "typed in the other keyboard layout",
+    "notation": "the same value in another notation",
+    "case": "differs only in letter case",
+    "alphabet": "look-alike letters of another alphabet",
+    "layout": "typed in the wrong keyboard layout",
     "sign": "the sign is missing or added",
-    "power_of_ten": "too large or too small by a factor of ten, a hundred ...",
+    "power_of_ten": "too large or too small by a factor of 10, 100 ...",
     "swapped_digits": "two neighbouring digits are swapped",
     "off_by_one": "off by one",
     "off_by_ten": "off by 10, 100, 1000 ...",

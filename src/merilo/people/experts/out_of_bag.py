@@ -49,7 +49,7 @@ class OutOfBagDesign:
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not self.seconds > 0:
-            raise UsageError("the time limit takes a number of seconds above 0")
+            raise UsageError("the time limit must be a number of seconds above 0")
         if self.min_answers < 1:
             raise UsageError("an item needs at least 1 answer")
 
@@ -134,9 +134,9 @@ def out_of_bag(
     """
     table = _with_seconds(responses)
     if not table.height:
-        raise DataError("the experts answered nothing")
+        raise DataError("there are no answers from experts")
     if design.seconds is not None and table["seconds"].null_count() == table.height:
-        raise DataError("there is a time limit, and no response says how long it took")
+        raise DataError("a time limit is set, but no response has a time")
     domain_of = _domains(table, domains)
     rows: dict[int, dict[str, tuple[str, float | None]]] = defaultdict(dict)
     people: dict[str, set[str]] = defaultdict(set)

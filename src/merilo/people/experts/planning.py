@@ -70,14 +70,14 @@ def plan(
     if questions < 1 or experts < 1 or not 0 < questions_an_hour < inf:
         raise UsageError("a plan needs at least one question, one expert and a speed above 0")
     if usd_an_hour is not None and not 0 <= usd_an_hour < inf:
-        raise UsageError(f"--rate takes dollars an hour, 0 or more, not {usd_an_hour:g}")
+        raise UsageError(f"--rate must be 0 or more dollars an hour, not {usd_an_hour:g}")
     own = questions / experts if own is None else own
     if not 0 <= own <= questions:
         raise UsageError(f"an expert cannot have written {own:g} of {questions} questions")
     answered = questions - own
     hours = answered / questions_an_hour
     if not hours * experts < inf:
-        raise UsageError(f"at {questions_an_hour:g} questions an hour the work has no end")
+        raise UsageError(f"{questions_an_hour:g} questions an hour is too slow: the total time is infinite")
     return ExpertPlan(
         questions=questions,
         experts=experts,

@@ -138,8 +138,8 @@ def _require(items: Sequence[Item], field: str) -> None:
         raise UsageError(f"no item has a field '{field}' (meta holds: {listed(known) or 'nothing but ids'})")
     if without:
         raise DataError(
-            f"{len(without)} items have no '{field}' (ids {listed([str(name) for name in without], 5)}): they cannot be "
-            "drawn evenly over it"
+            f"{len(without)} items have no '{field}' (ids {listed([str(name) for name in without], 5)}): the sample cannot "
+            "be balanced over it"
         )
 
 

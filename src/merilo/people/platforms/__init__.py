@@ -163,7 +163,7 @@ def _refuse_named_columns(platform: Platform, columns: Columns, path: Path) -> N
     given = [f"--{name}" for name in _NAMED_IN_PLAIN_TABLES if getattr(columns, name) is not None]
     if given:
         raise UsageError(
-            f"{' and '.join(given)} cannot be used here: exports of {NAMES[platform]} name these columns themselves "
+            f"{' and '.join(given)} cannot be used here: in exports of {NAMES[platform]} the names of these columns are fixed "
             "(the options are for plain tables, --platform csv)",
             file=path,
         )
@@ -216,7 +216,7 @@ def _refuse_different_projects(exports: Sequence[Export]) -> None:
         ):
             if one != two:
                 raise DataError(
-                    f"is an export of another project than {first.file}: its {what} are {two}, not {one}",
+                    f"belongs to a different project than {first.file}: its {what} are {two}, not {one}",
                     file=other.file,
                     row=1,
                 )
@@ -249,7 +249,7 @@ def _responses(
     unanswered = data.filter(pl.col("dropped").is_not_null(), "paid")
     data = data.filter(pl.col("dropped").is_null())
     if not data.height:
-        raise DataError(f"there is no answer among the {rows_read} rows", file=first.file)
+        raise DataError(f"none of the {rows_read} rows has an answer", file=first.file)
     nameless = data.filter(pl.col("respondent").is_null()).head(1)
     if nameless.height:
         raise InputError(

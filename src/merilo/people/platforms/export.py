@@ -121,7 +121,7 @@ def choose_answer(data: pl.DataFrame, prefix: str, chosen: str | None, file: str
     """
     names = [name for name in data.columns if name.startswith(prefix)]
     if not names:
-        raise InputError(f"there is no column of answers ({prefix}...)", file=file)
+        raise InputError(f"there is no answer column ({prefix}...)", file=file)
     shown = [name.removeprefix(prefix) for name in names]
     if chosen is not None:
         full = chosen if chosen.startswith(prefix) else prefix + chosen

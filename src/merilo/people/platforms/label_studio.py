@@ -112,7 +112,7 @@ def _tasks(path: Path) -> list[tuple[int, dict[str, Json]]]:
     content = read_json(path)
     tasks = [task for task in content if isinstance(task, dict)] if isinstance(content, list) else []
     if not isinstance(content, list) or len(tasks) < len(content):
-        raise InputError("is not a Label Studio export: a list of tasks was expected", file=path)
+        raise InputError("is not a Label Studio export: expected a list of tasks", file=path)
     return list(enumerate(tasks, start=1))
 
 

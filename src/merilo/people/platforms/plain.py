@@ -113,7 +113,7 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed
     found = next((name for name in USUAL[what] if name in data.columns), "")
     if needed and not found:
         raise UsageError(
-            f"no column of the {what} was found; name it with --{what} (there are: {listed(data.columns)})",
+            f"no column for the {what} was found; name it with --{what} (there are: {listed(data.columns)})",
             file=file,
         )
     return found
@@ -137,7 +137,9 @@ def _text_column(column: pl.Series, path: Path) -> pl.Series:
     try:
         return column.cast(pl.String)
     except pl.exceptions.PolarsError:
-        raise InputError(f"holds {kind}, which is no text", file=path, field=column.name) from None
+        raise InputError(
+            f"has values of type {kind}, which cannot be read as text", file=path, field=column.name
+        ) from None
 
 
 def _as_json(value: object) -> str:

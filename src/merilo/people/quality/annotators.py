@@ -26,13 +26,13 @@ GUESSING_ODDS = 3.0
 
 #: What a flag says, in words for a report.
 FLAGS: Mapping[str, str] = {
-    "guessing": "answers controls as a guesser would rather than as the others do",
-    "disagrees": "agrees with the others less than chance allows",
-    "too_fast": "far faster than the others on pages of the same length, or than anybody reads",
-    "one_answer": "gives one answer more often than chance allows",
-    "long_run": "repeats one answer in a row for longer than chance allows",
-    "fatigue": "answers worse as the work goes on",
-    "learning": "answers better as the work goes on",
+    "guessing": "accuracy on controls is closer to random guessing than to the accuracy of the others",
+    "disagrees": "agreement with the others is lower than chance explains",
+    "too_fast": "much faster than the others on pages of the same length, or faster than anyone can read",
+    "one_answer": "gives one answer more often than chance explains",
+    "long_run": "repeats one answer in a row for longer than chance explains",
+    "fatigue": "answers get worse over time",
+    "learning": "answers get better over time",
 }
 
 
