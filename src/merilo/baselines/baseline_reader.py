@@ -152,7 +152,14 @@ def crowd_of(baseline: Baseline) -> Crowd:
         DataError: no item has a gold answer, or no answer to such an item counted.
     """
     items = {int(item.id): item for item in baseline.scorer.items} if baseline.scorer else {}
-    tables = _Tables("this baseline", baseline.consensus, responses_with_fate(baseline), baseline.annotators)
+    tables = _Tables(
+        "this baseline",
+        baseline.consensus,
+        responses_with_fate(baseline),
+        baseline.annotators,
+        baseline.status,
+        tuple(reason.en for reason in baseline.reasons),
+    )
     _names(baseline.consensus.filter(pl.col("gold").is_not_null()), tables.source)
     return _crowd(tables, items, baseline.declaration, baseline.settings)
 
@@ -172,12 +179,14 @@ def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """The tables of a baseline, and the folder that they come from."""
+    """The tables of a baseline with its status, and the folder that they come from."""
 
     source: str
     consensus: pl.DataFrame
     responses: pl.DataFrame
     annotators: pl.DataFrame
+    status: str
+    reasons: tuple[str, ...]
 
 
 def _crowd(
@@ -212,7 +221,8 @@ def _crowd(
         None if by_majority else vote_weights(votes, encoding.annotators, tables.annotators, settings),
         _needed(settings, tables.responses, known["item"]),
         settings,
-        *_status(content),
+        tables.status,
+        tables.reasons,
     )
 
 

@@ -1,4 +1,4 @@
-"""How far people agree with each other beyond what chance would give."""
+"""Inter-annotator agreement, corrected for chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha: any number of answers an item, on three levels of measurement."""
+"""Krippendorff's alpha for any number of answers per item, on three levels of measurement."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from merilo.errors import UsageError
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 
-#: What the labels are: names, places in an order, or numbers whose differences mean something.
+#: The level of measurement: labels are names, ranks, or numbers with meaningful differences.
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
 
 def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayLike | None = None) -> float:
     """Krippendorff's alpha: 1 - observed disagreement / disagreement expected by chance.
 
-    Takes any number of answers an item; items with fewer than two answers say nothing and are left out. Time and
+    Items may have any number of answers; those with fewer than two are left out. Time and
     memory grow with the number of votes, not with items x labels or labels squared.
 
     Args:
         votes: the answers.
-        level: how far two labels are from each other: "nominal" (0 or 1), "ordinal" (by the answers between them, in the
+        level: the distance between two labels: "nominal" (0 or 1), "ordinal" (by the answers between them, in the
             order of the codes), "interval" (by the squared difference of `values`).
-        values: shape (labels,), the number behind each label; for "interval" only, the codes themselves when not given.
+        values: shape (labels,), the number behind each label, used for "interval" only; by default the codes
+            themselves.
 
     Returns:
-        Alpha: 1 is full agreement, 0 what chance gives, below 0 systematic disagreement. NaN where it is not defined: no
-        item with two answers, or one single label in all the answers that can be compared (nothing could have
-        disagreed).
+        Alpha: 1 is full agreement, 0 what chance gives, below 0 systematic disagreement. NaN if it is not defined: no
+        item has two answers, or all comparable answers have the same label.
 
     Raises:
-        UsageError: `level` is none of the three, or `values` does not give one finite number a label.
+        UsageError: `level` is not one of the three, or `values` does not give one finite number per label.
 
     References:
         K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011).
@@ -65,7 +65,7 @@ def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayL
 def _nominal_disagreement(
     item: NDArray[np.int32], label: NDArray[np.int32], answers: NDArray[np.intp], labels: int
 ) -> float:
-    """Ordered pairs of different labels within an item, each item's divided by its answers less one."""
+    """Number of ordered pairs of different labels within an item, divided by its number of answers minus one."""
     cell = item.astype(np.int64) * labels + label
     if answers.size * labels <= 8 * cell.size + 1024:
         same = np.bincount(cell)
@@ -80,17 +80,17 @@ def _nominal_disagreement(
 
 
 def _interval_disagreement(item: NDArray[np.int32], number: FloatArray, answers: NDArray[np.intp]) -> float:
-    """Squared differences over ordered pairs within an item, each item's divided by its answers less one."""
+    """Squared differences over ordered pairs within an item, divided by its number of answers minus one."""
     pairable = answers >= 2
     m = answers[pairable].astype(np.float64)
     mean = np.bincount(item, weights=number, minlength=answers.size) / np.maximum(answers, 1)
-    # Around each item's own mean, so that large numbers that agree cancel exactly.
+    # Centred on each item's mean, so that large equal numbers cancel exactly.
     spread = np.bincount(item, weights=(number - mean[item]) ** 2, minlength=answers.size)[pairable]
     return float((2 * m * spread / (m - 1)).sum())
 
 
 def _numbers_of_labels(totals: FloatArray, level: str, values: ArrayLike | None) -> FloatArray:
-    """The numbers whose squared differences are the distances of this level, centred on their mean."""
+    """Return the numbers whose squared differences are the distances of this level, centred on their mean."""
     if level == "ordinal":
         # Krippendorff's ordinal distance is the difference of the labels' middle ranks.
         number = np.cumsum(totals) - totals / 2

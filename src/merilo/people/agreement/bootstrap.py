@@ -1,7 +1,7 @@
-"""How sure a coefficient of agreement is: it is computed again on items drawn with replacement.
+"""Confidence intervals of agreement coefficients by a bootstrap over items.
 
-Items whose answers are counted alike (say three votes for A and two for B) are one profile, and a resample is no more than a new
-count for each profile: with few labels a million items cost as much as a hundred.
+Items with the same vote counts (say three votes for A and two for B) form one profile, and a resample only draws a
+new count for each profile: with few labels, a million items cost as much as a hundred.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.intervals import Interval, percentile_interval
 
-#: Cells of (resample, profile and label) that are computed at once: a million doubles stay near the processor.
+#: Cells of (resample, profile and label) that are computed at once: a million doubles fit into the cache.
 AT_ONCE = 1_000_000
 
-#: Resamples are cut, to no fewer than 200, where they would need more cells than this in all.
+#: The number of resamples is reduced, to no fewer than 200, if they would need more cells than this in total.
 AT_MOST = 100_000_000
 
 
@@ -33,19 +33,19 @@ def bootstrap(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> dict[str, Interval]:
-    """Intervals of the coefficients of agreement, by drawing items with replacement.
+    """Compute intervals of the agreement coefficients by drawing items with replacement.
 
     Args:
         votes: the answers. Items without answers are not drawn.
         level: the level of measurement of Krippendorff's alpha.
         values: shape (labels,), the numbers behind the labels, for the interval level.
-        resamples: how many samples are drawn; fewer, but at least 200, where answers are very many and free.
-        seed: of the drawing, recorded in the intervals' method.
+        resamples: how many samples are drawn; fewer, but at least 200, if there are very many free answers.
+        seed: random seed, recorded in the intervals' method.
         confidence: the nominal coverage.
 
     Returns:
-        name -> interval, of "krippendorff_alpha", "fleiss_kappa" and "gwet_ac1"; a coefficient that is not defined on any
-        sample is left out. Samples on which it is not defined are left out and counted in the method.
+        name -> interval, of "krippendorff_alpha", "fleiss_kappa" and "gwet_ac1"; a coefficient that is not defined on
+        any sample is left out. Samples on which a coefficient is not defined are skipped and counted in the method.
 
     Raises:
         UsageError: fewer than 1 resample.
@@ -54,7 +54,7 @@ def bootstrap(
         raise UsageError("a bootstrap needs at least 1 resample")
     profiles = _Profiles.of(votes)
     if profiles.items.sum() < 2:
-        # One item drawn again and again is always itself: that would look like certainty.
+        # With one item all resamples are equal, and the interval would have zero width.
         return {}
     resamples = min(resamples, max(200, AT_MOST // max(profiles.cell_label.size, 1)))
     rng = np.random.default_rng(seed)
@@ -79,10 +79,10 @@ def bootstrap(
 
 
 def _interval(estimates: FloatArray, value: float, confidence: float, seed: int) -> Interval | None:
-    """The percentile interval over the samples on which the coefficient is defined, moved so that its mean is the value.
+    """Return the percentile interval over the samples with a defined coefficient, shifted so that their mean is the value.
 
-    An item that is drawn twice agrees with itself by chance, which real items do not: the coefficients of resamples are
-    too low by about one part in the number of items, and would miss the value itself where items are few.
+    An item drawn twice raises the agreement expected by chance, so the coefficients of resamples are too low by a
+    relative error of about 1 / items; with few items, an interval that is not shifted could miss the value itself.
     """
     defined = estimates[np.isfinite(estimates)]
     if not defined.size or not np.isfinite(value):
@@ -98,11 +98,11 @@ def _interval(estimates: FloatArray, value: float, confidence: float, seed: int)
 
 @dataclass(frozen=True, slots=True)
 class _Profiles:
-    """The different ways in which items were answered.
+    """The distinct profiles of vote counts.
 
     Attributes:
-        items: shape (profiles,), how many items were answered so.
-        answers: shape (profiles,), how many answers such an item has.
+        items: shape (profiles,), how many items have the profile.
+        answers: shape (profiles,), how many answers each of these items has.
         cell_profile: shape (cells,), sorted by label.
         cell_label: shape (cells,), ascending.
         cell_votes: shape (cells,), how many of the answers were this label.
@@ -126,7 +126,7 @@ class _Profiles:
         most = int(tally.votes.max(initial=0)) + 1
         place = np.zeros(votes.items, dtype=np.intp)
         if votes.labels * np.log2(most) < 62:
-            # The counts of an item's labels are the digits of one number.
+            # The counts of an item's labels are encoded as the digits of one number.
             digits = most ** np.arange(votes.labels, dtype=np.int64)
             code = np.zeros(votes.items, dtype=np.int64)
             np.add.at(code, tally.item, tally.votes * digits[tally.label])
@@ -205,7 +205,7 @@ class _Profiles:
     def _squares(self, weight: FloatArray, amount: FloatArray) -> FloatArray:
         """The sum over labels of squares of what a label gets: sum of weight x amount over its cells, shape (rows,).
 
-        A label of one cell only (of free answers most are) needs no sum of its own.
+        A label with a single cell (most labels of free answers) needs no sum.
         """
         alone = self.cells_of_label[self.cell_label] == 1
         single = np.bincount(

@@ -1,4 +1,4 @@
-"""Fleiss' kappa and Gwet's AC1: agreement of many annotators on names, with chance told in two ways."""
+"""Fleiss' kappa and Gwet's AC1: nominal agreement of many annotators, with two definitions of chance agreement."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from merilo.people.votes import Votes
 
 
 def fleiss_kappa(votes: Votes) -> float:
-    """Fleiss' kappa, for any number of answers an item.
+    """Compute Fleiss' kappa, for any number of answers per item.
 
-    With p_a the mean over items (of two answers or more) of the share of agreeing pairs, and pi_k the mean over items of the
-    share of label k, kappa = (p_a - p_e) / (1 - p_e) with p_e = sum of pi_k squared. Where every item has equally many
-    answers this is Fleiss' own formula.
+    With p_a the mean over items (of two answers or more) of the share of agreeing pairs, and pi_k the mean over items
+    of the share of label k, kappa = (p_a - p_e) / (1 - p_e) with p_e = sum of pi_k squared. If all items have the
+    same number of answers, this is Fleiss' original formula.
 
     Args:
         votes: the answers.
@@ -34,7 +34,7 @@ def fleiss_kappa(votes: Votes) -> float:
 
 
 def gwet_ac1(votes: Votes) -> float:
-    """Gwet's AC1: like kappa, but steady where nearly all answers are one label.
+    """Compute Gwet's AC1: like kappa, but stable if nearly all answers have one label.
 
     As `fleiss_kappa` with p_e = sum of pi_k (1 - pi_k) / (K - 1), where K counts all labels that can be given.
 
@@ -60,7 +60,7 @@ def gwet_ac1(votes: Votes) -> float:
 
 
 def beyond_chance(observed: float, expected: float) -> float:
-    """(observed - expected) / (1 - expected); NaN where chance alone agrees fully."""
+    """Return (observed - expected) / (1 - expected); NaN if the expected agreement is 1."""
     return (observed - expected) / (1 - expected) if 1 - expected > 1e-12 else float("nan")
 
 

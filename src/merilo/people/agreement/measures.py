@@ -1,4 +1,4 @@
-"""All that is said of agreement at once: of a study, and of each group of its items."""
+"""All agreement coefficients, for a whole study and for groups of its items."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from merilo.statistics.intervals import Interval
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far people agree. Coefficients that are not defined are NaN.
+    """Agreement of the annotators. Coefficients that are not defined are NaN.
 
     Attributes:
         items: items with at least one answer.
@@ -26,7 +26,7 @@ class Agreement:
         krippendorff_alpha: Krippendorff's alpha.
         fleiss_kappa: Fleiss' kappa.
         gwet_ac1: Gwet's AC1.
-        intervals: the coefficients' intervals by name, where they were asked for and are defined.
+        intervals: the coefficients' intervals by name, if they were requested and are defined.
         majority_sizes: votes of an item's most frequent label -> items, the largest first.
     """
 
@@ -52,14 +52,14 @@ def measure(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Agreement:
-    """Measure agreement in every way.
+    """Compute all agreement coefficients.
 
     Args:
         votes: the answers.
         level: the level of measurement of Krippendorff's alpha; the other two take labels as names.
         values: shape (labels,), the numbers behind the labels, for the interval level.
         resamples: of the bootstrap over items; 0 for no intervals.
-        seed: of the bootstrap.
+        seed: random seed for the bootstrap.
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
@@ -99,11 +99,12 @@ def agreement_by(
     resamples: int = 2000,
     seed: int = 0,
 ) -> dict[str, Agreement]:
-    """Measure agreement within each group of items.
+    """Compute all agreement coefficients within each group of items.
 
     Args:
         votes: the answers.
-        groups: a name for each item (its domain, or any other field), length `votes.items`; items of `None` are in no group.
+        groups: a name for each item (its domain, or any other field), length `votes.items`; items with `None` are in
+            no group.
         level: as for `measure`.
         values: as for `measure`.
         resamples: as for `measure`.
@@ -113,7 +114,7 @@ def agreement_by(
         group -> agreement, sorted by name; a group without answers is left out.
 
     Raises:
-        UsageError: there is not one name an item.
+        UsageError: the number of names differs from the number of items.
     """
     if len(groups) != votes.items:
         raise UsageError(f"expected one group name for each of the {votes.items} items, not {len(groups)}")

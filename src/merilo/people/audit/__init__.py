@@ -1,1 +1,1 @@
-"""The quality of the dataset: which golds are probably wrong, and which wrong answers are typing errors."""
+"""The quality of the dataset: gold answers that are probably wrong, and wrong answers that are typing errors."""

@@ -1,4 +1,4 @@
-"""The items whose gold may be wrong: which answers contradict it, who gave them, and what they most likely mean."""
+"""Items whose gold answer may be wrong: the answers that contradict it, their annotators, and the likely explanation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from merilo.statistics.arrays import FloatArray
 
 Verdict: TypeAlias = Literal["gold", "typing_error", "annotator", "disagreement"]
 
-#: What a verdict says.
+#: Verdict -> its meaning.
 VERDICTS: Final[Mapping[str, str]] = {
     "gold": "the gold answer is probably wrong: review this item first",
     "typing_error": "every differing answer is a typing error",
@@ -26,10 +26,11 @@ VERDICTS: Final[Mapping[str, str]] = {
     "disagreement": "annotators who agree with the others on other items disagree here: the item is hard, ambiguous or wrong",
 }
 
-#: What is said where the truth is more probably none of the answers given.
+#: The label shown if the truth is more probably none of the answers given.
 NONE_OF_THESE: Final = "none of these"
 
-#: Typing errors that can occur where the answer is a choice among few labels: one label is never another one mistyped.
+#: Typing errors that can occur if the answer is a choice among few labels: one label is never a typing error of
+#: another.
 _OF_CHOICES: Final = frozenset({"notation", "case", "layout", "alphabet"})
 
 #: An annotator agrees with the others elsewhere if their agreement is at least 0.9 of what the others reach on the same
@@ -41,16 +42,17 @@ PROBABLY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """One person's answer to an item under suspicion.
+    """One annotator's answer to a suspect item.
 
     Attributes:
-        annotator: who.
-        answer: what.
-        elsewhere: the person's agreement with the others on all other items, NaN when there are none.
-        agrees_elsewhere: whether that is as good as the others' there; `None` with fewer than three other items.
-        accuracy: the chance, by the model, that the person answers an ordinary item right.
-        typing_error: the kind of typing error that makes this answer out of the most probable truth, a key of
-            `TYPING_ERRORS`; `None` where it is no typing error.
+        annotator: the annotator's id.
+        answer: the answer.
+        elsewhere: the annotator's agreement with the others on all other items, NaN if there are none.
+        agrees_elsewhere: whether this is at least 0.9 of the others' agreement there; `None` with fewer than three
+            other items.
+        accuracy: the probability, by the model, that the annotator answers an item of average difficulty correctly.
+        typing_error: the kind of typing error that turns the most probable truth into this answer, a key of
+            `TYPING_ERRORS`; `None` if it is not a typing error.
     """
 
     annotator: str
@@ -66,14 +68,14 @@ class Finding:
     """One item on which an answer differs from the gold or, without gold, from the most probable truth.
 
     Attributes:
-        item: the item's place, 0-based, in the order of the codes.
-        gold: the gold; `None` where it is not known.
+        item: the item's position, 0-based, in the order of the codes.
+        gold: the gold answer; `None` if it is not known.
         gold_wrong: the probability that it is wrong, NaN without gold.
         log_odds: the natural logarithm of its odds, by which findings are ranked; NaN without gold.
         best: the most probable truth: the gold, unless that is probably wrong, else one of the answers given; `None` where it
             is more probable that the truth is none of these than that it is one of them.
         best_probability: its probability, or that of "none of these".
-        error_chance: the chance that a person of ordinary ability answers this item wrong.
+        error_chance: the probability that an annotator of average ability answers this item wrong.
         verdict: what the answers most likely mean, a key of `VERDICTS`.
         answers: all answers, the most given first.
     """
@@ -90,18 +92,18 @@ class Finding:
 
     @property
     def votes_for_gold(self) -> int:
-        """How many answers equal the gold."""
+        """The number of answers equal to the gold."""
         return sum(one.answer == self.gold for one in self.answers)
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What the answers say about the dataset.
+    """The result of auditing the gold answers against the annotators' answers.
 
     Attributes:
         findings: items with a gold and an answer that differs from it, the most probably wrong gold first.
         contested: items without gold on which answers differ, the least certain truth first.
-        items: how many items were looked at.
+        items: how many items were audited.
         golds: how many of them have a gold.
         expected_wrong: the expected number of wrong golds, the sum of their probabilities.
         typing_errors: kinds of typing error -> how many answers.
@@ -117,7 +119,7 @@ class Audit:
     model: GoldModel
 
     def to_review(self, share: float = 0.9) -> int:
-        """How many findings, from the first on, hold this share of the expected number of wrong golds.
+        """Return how many of the first findings contain this share of the expected number of wrong golds.
 
         Args:
             share: 0 to 1.
@@ -135,15 +137,17 @@ def audit(
     *,
     choice: bool | None = None,
 ) -> Audit:
-    """Find the items whose gold is probably wrong, and tell typing errors from errors of the dataset.
+    """Find the items whose gold is probably wrong, and distinguish typing errors from errors of the dataset.
 
     Args:
-        votes: the answers, controls' among them; of several answers of one person to one item the first counts.
+        votes: the answers, including those to controls; of several answers by one annotator to an item the first
+            counts.
         gold: shape (items,), codes of the golds, -1 where unknown.
         annotators: shape (annotators,), the ids behind the codes.
         labels: shape (labels,), the labels behind the codes.
-        choice: whether answers are a choice among few labels, of which none is another one mistyped; decided by the number of
-            labels (up to five) when not given.
+        choice: whether answers are a choice among few labels, in which case one label is never a typing error of
+            another; by default,
+        decided by the number of labels (up to five).
 
     Returns:
         The audit.
@@ -199,7 +203,7 @@ def _given_answers(
     *,
     choice: bool,
 ) -> list[tuple[GivenAnswer, ...]]:
-    """The answers to every item, with what is known of those who gave them."""
+    """Return the answers to every item, with the properties of their annotators."""
     elsewhere, agrees = _elsewhere(work_of(votes))
     tally = votes.tally()
     cells = zip(tally.item.tolist(), tally.label.tolist(), strict=True)
@@ -238,7 +242,7 @@ def _given_answers(
 
 
 def _elsewhere(work: Work) -> tuple[FloatArray, list[bool | None]]:
-    """For every answer: its author's agreement on all other items, and whether it is as good as the others' there."""
+    """For every answer: its annotator's agreement on all other items, and whether it is as good as the others' there."""
     beside = sharing(work)
     item, person = work.votes.item[beside.row], work.votes.annotator[beside.row]
     typical = np.bincount(item, beside.share, work.votes.items) / np.maximum(
@@ -265,7 +269,7 @@ def _verdict(answers: Sequence[GivenAnswer], truth: str | None, gold_wrong: floa
     others = [one for one in answers if one.answer != truth]
     if all(one.typing_error for one in others):
         return "typing_error"
-    # An annotator with too few other answers to be judged is not accused.
+    # An annotator with too few other answers to be judged does not count as disagreeing.
     if all(one.typing_error or one.agrees_elsewhere is False for one in others):
         return "annotator"
     return "disagreement"

@@ -1,9 +1,10 @@
-"""How probable is it that a gold is wrong? A model of people, items and golds together.
+"""The probability that a gold answer is wrong: a joint model of annotators, items and gold answers.
 
-People are of different ability and items of different difficulty, as in Rasch's model; the truth is hidden, and the
-gold is one more witness of it, seldom wrong. On a hard item wrong answers fall for the same lure, so that five people who
-agree against the gold may still all be wrong: only the able ones, who do not fall for lures elsewhere, speak against a
-gold. Nothing here is a table over all labels: each item has the answers it got, its gold, and "none of these".
+Annotators differ in ability and items in difficulty, as in the Rasch model. The truth is latent; the gold is a
+further, rarely wrong observation of it. On a hard item wrong answers tend to share one label (the lure), so five
+annotators who agree against the gold may all be wrong; the answers of able annotators, who avoid lures on other
+items, count most. No table over all labels is built: the candidates of an item are the answers it got, its gold, and
+"none of these".
 """
 
 from __future__ import annotations
@@ -17,27 +18,29 @@ from merilo.people.audit.indicator_matrix import Incidence, incidence
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
-#: The share of wrong answers to an item that fall for its one lure; the others spread evenly.
+#: The share of wrong answers to an item that are its lure; the others are spread evenly.
 LURE = 0.5
 
-#: Even on the hardest item people give the truth this many times as often as by drawing a label blindly. Without such a
-#: floor "nobody is able to answer this item" explains any set of answers, and a label that none of forty people chose
-#: may come out as the truth. Chosen on eight public crowds with known truth and planted wrong golds: against no floor the
-#: mean log loss falls from 0.33 to 0.20, and the mean average precision of the ranking rises from 0.57 to 0.61.
+#: Even on the hardest item annotators give the truth this many times as often as by random guessing. Without this
+#: floor, extreme difficulty explains any set of answers, and a label that none of forty annotators chose may be
+#: inferred as the truth. Chosen on eight public crowd datasets with known truth and planted wrong golds: compared
+#: with no floor the mean log loss falls from 0.33 to 0.20, and the mean average precision of the ranking rises from
+#: 0.57 to 0.61.
 GUESSING = 0.75
 
-#: What is believed of golds before any answer: as if one of fifty had been looked at and found wrong.
+#: Prior on the gold error rate: equivalent to fifty checked golds, one of them wrong.
 PRIOR_WRONG, PRIOR_ITEMS = 1.0, 50.0
 
-#: The standard deviation of abilities around the crowd's mean, in log-odds. Fitted together with the abilities it shrinks
-#: towards 0 by ever smaller steps (hundreds of iterations); on eight public crowds 1.0 finds wrong golds as well.
+#: The standard deviation of abilities around their mean, in log-odds. If it is fitted with the abilities, it shrinks
+#: slowly towards 0 (hundreds of iterations); on eight public crowd datasets the fixed value 1.0 finds wrong golds as
+#: well.
 SPREAD = 1.0
 
-#: Difficulties on which everything is summed; abilities live on the same scale of log-odds.
+#: The grid of difficulties for numerical integration, in log-odds like abilities.
 NODES = np.arange(-6.0, 7.0)
 
-#: What is believed of difficulties beforehand: logistic of scale 1 (a tail heavier than the normal's: a few items are
-#: traps), worth twenty items.
+#: Prior on difficulties: logistic with scale 1 (heavier tails than the normal, for a few very misleading items), with
+#: a weight of twenty items.
 _TAIL = 1.0 / np.cosh(NODES / 2.0) ** 2
 PRIOR_DIFFICULTY = 20.0 * _TAIL / _TAIL.sum()
 
@@ -48,10 +51,11 @@ TOLERANCE, MOST_ITERATIONS = 1e-6, 1000
 class GoldModel:
     """The model fitted to a study's answers and golds.
 
-    With ability a of a person and difficulty b of an item, a person answers with the truth with chance
-    s = g + (1 - g) / (1 + exp(b - a)), where g = `GUESSING` / L for L labels. A wrong answer is, with chance `LURE`, the
-    item's lure d (every wrong label alike may be it), else any of the L - 1 wrong labels. The gold is wrong with chance e, and then any other label alike is true.
-    With w(b) the distribution of difficulties, estimated from the data, the probability of truth t after answers l_1 .. l_k is
+    An annotator with ability a answers an item of difficulty b with the truth with probability s = g + (1 - g) / (1 +
+    exp(b - a)), where g = `GUESSING` / L for L labels. A wrong answer is, with probability `LURE`, the item's lure d
+    (uniform over the wrong labels), else uniform over the L - 1 wrong labels. The gold is wrong with probability e;
+    the truth is then uniform over the other labels. With w(b) the distribution of difficulties, estimated from the
+    data, the probability of truth t after answers l_1 .. l_k is
 
         P(t | answers) ~ P(t) * sum over b of w(b) * sum over d of P(d | t) * product over j of P(l_j | t, d, b, a_j),
         P(t = gold) = 1 - e,  P(t) = e / (L - 1) otherwise;  1 / L for every label where the gold is not known,
@@ -62,16 +66,17 @@ class GoldModel:
 
     Attributes:
         gold_wrong: shape (items,), the probability that the gold is wrong; NaN where there is no gold.
-        log_odds: shape (items,), the natural logarithm of its odds, which still tells apart probabilities that round to 1;
-            NaN where there is no gold.
+        log_odds: shape (items,), the natural logarithm of its odds, which distinguishes probabilities that round to
+            1;
+        NaN where there is no gold.
         best: shape (items,), the code of the most probable truth: the gold, unless that is probably wrong, else one of the
             answers given; -1 where it is more probable that the truth is none of these than that it is one of them.
         best_probability: shape (items,), its probability; where `best` is -1, the probability that the truth is none of
             these, whichever label it is.
-        difficulty: shape (items,), the expected b; 0 is ordinary.
-        error_chance: shape (items,), the chance that a person of ordinary ability answers the item wrong.
-        ability: shape (annotators,), a; NaN for people without answers.
-        accuracy: shape (annotators,), the chance of a right answer to an ordinary item.
+        difficulty: shape (items,), the expected b; 0 is average.
+        error_chance: shape (items,), the probability that an annotator of average ability answers the item wrong.
+        ability: shape (annotators,), a; NaN for annotators without answers.
+        accuracy: shape (annotators,), the probability of a correct answer to an item of average difficulty.
         gold_error_rate: e, the share of golds that are wrong.
         log_posterior: the objective after each iteration.
         converged: whether the last iteration met the tolerance.
@@ -98,13 +103,13 @@ class _Parameters:
     error_rate: float = PRIOR_WRONG / PRIOR_ITEMS
 
     def point(self) -> FloatArray:
-        """The same as one point of a space without borders."""
+        """Return the parameters as one unconstrained vector."""
         odds = np.log(self.error_rate / (1 - self.error_rate))
         return np.concatenate((self.ability, [self.mean, odds], np.log(self.difficulty)))
 
     @staticmethod
     def at(point: FloatArray) -> _Parameters:
-        """The parameters at a point."""
+        """Build the parameters from an unconstrained vector."""
         people = point.size - 2 - NODES.size
         mean, odds = point[people : people + 2]
         weight = point[people + 2 :]
@@ -118,7 +123,7 @@ class _Parameters:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Every label that an item's truth may be: those given, the gold, and all others as one.
+    """The candidate truths of every item: the labels given, the gold, and all others combined.
 
     Attributes:
         item: shape (m,).
@@ -157,7 +162,7 @@ def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) 
     """Fit the model.
 
     Args:
-        votes: the answers, at most one an annotator an item; controls may be among the items.
+        votes: the answers, at most one per annotator and item; controls may be among the items.
         gold: shape (items,), codes of the golds, -1 where the gold is not known.
         options: how many labels an item offers; the number of labels in the study when not given.
 
@@ -189,7 +194,7 @@ def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) 
 def _stride(
     votes: Votes, cells: _Cells, now: _Parameters, joint: FloatArray
 ) -> tuple[_Parameters, FloatArray, float]:
-    """Two steps of EM and a leap along them, if it leads higher than the first of them (SQUAREM).
+    """Two EM steps and an extrapolation along them, kept if its objective exceeds that of the first step (SQUAREM).
 
     Varadhan and Roland (2008), Simple and globally convergent methods for accelerating the convergence of any EM algorithm.
     """
@@ -257,14 +262,14 @@ def _lures(
 ) -> FloatArray:
     """Log of the sum of exp(strength) over all labels that may be the lure when a cell's label is the truth.
 
-    The truth itself is no lure. Its own term is never subtracted from a sum that it dominates: where fifty people agree
-    nothing would be left of the others.
+    The truth itself cannot be the lure. Its term is not subtracted from the full sum, because it may dominate the sum
+    and cancel the other terms numerically (for example where fifty annotators agree).
 
     Args:
         item: shape (m,), the named cells' items, ascending.
         strength: shape (m,), the evidence that a cell is the lure; 0 for labels without votes.
         others: shape (items,), how many labels nobody named.
-        rest: the items that have such.
+        rest: the items with at least one such label.
 
     Returns:
         Shape (m + len(rest),): for named cells, then for "any other label".
@@ -313,7 +318,7 @@ def _expect(votes: Votes, cells: _Cells, now: _Parameters) -> tuple[FloatArray, 
 
 
 def _log_chances(ability: FloatArray, floor: float) -> tuple[FloatArray, FloatArray]:
-    """Log of the chances of a right and of a wrong answer, shape (people, nodes) each."""
+    """Log probabilities of a correct and of a wrong answer, shape (annotators, nodes) each."""
     distance = ability[:, None] - NODES
     right = np.log(floor + (1 - floor) * _logistic(distance))
     return right, np.log1p(-floor) - np.logaddexp(0.0, distance)
@@ -328,7 +333,8 @@ def _maximise(cells: _Cells, now: _Parameters, joint: FloatArray) -> _Parameters
     """The parameters of the largest expected log posterior."""
     of_item = cells.cells_of_item @ joint
     right, answers = cells.votes_of_cell.T @ joint, cells.votes_of_item.T @ of_item
-    # A right answer may be a guess: only the share that is not speaks of the person's ability.
+    # A correct answer may be a guess: only the expected share of correct answers that are not guesses informs the
+    # ability.
     solves = _logistic(now.ability[:, None] - NODES)
     ability = _abilities(now, right * solves / (cells.floor + (1 - cells.floor) * solves), answers)
     golds = int(cells.gold_known.sum())
@@ -345,7 +351,7 @@ def _maximise(cells: _Cells, now: _Parameters, joint: FloatArray) -> _Parameters
 
 
 def _abilities(now: _Parameters, right: FloatArray, answers: FloatArray) -> FloatArray:
-    """Newton's steps to everybody's best ability; the function is concave, and long steps are cut."""
+    """Maximise over all abilities by Newton's method; the function is concave, and long steps are truncated."""
     ability = now.ability
     for _ in range(8):
         chance = _logistic(ability[:, None] - NODES)
@@ -363,12 +369,12 @@ def _answer(
 ) -> GoldModel:
     truth = joint.sum(axis=1)
     gold = np.bincount(cells.item, truth * cells.is_gold, votes.items)
-    # Not one less the gold's: the difference of two numbers near 1 would be lost.
+    # Not computed as 1 - P(gold), which would lose precision for probabilities near 1.
     others = np.bincount(cells.item, truth * ~cells.is_gold, votes.items)
     with np.errstate(divide="ignore"):
         log_odds = np.log(others) - np.log(gold)
-    # A gold that is probably wrong is not suggested, and "none of these" only against all the answers together. The label
-    # that stands first wins a tie.
+    # A gold that is probably wrong is never the best label, and "none of these" only if it is more probable than all
+    # the answers together. The first label wins a tie.
     accused = cells.is_gold & (others >= gold)[cells.item]
     unnamed = cells.label < 0
     named = np.bincount(cells.item, truth * ~(accused | unnamed), votes.items)

@@ -1,4 +1,4 @@
-"""Who stands with whom, as a matrix of ones: sums over people, items and cells."""
+"""Sparse indicator matrices, used for sums over annotators, items and cells."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from merilo.statistics.arrays import FloatArray
 
-#: From so many ones on, SciPy's sparse product (ten times as fast) pays for importing SciPy.
+#: From this many ones on, SciPy's sparse product (ten times as fast) is worth the time to import SciPy.
 MANY = 10_000
 
 
 class Incidence(Protocol):
-    """A matrix of zeros and ones that multiplies dense arrays."""
+    """A matrix of zeros and ones that can be multiplied by dense arrays."""
 
     @property
     def T(self) -> Incidence:  # noqa: N802 - as in NumPy
@@ -26,11 +26,11 @@ class Incidence(Protocol):
 
 
 class Ones:
-    """Such a matrix on NumPy alone.
+    """An indicator matrix implemented in NumPy.
 
     Args:
         row: shape (n,), the rows of the ones.
-        column: shape (n,), their columns; a pair that stands twice counts twice.
+        column: shape (n,), their columns; a repeated pair counts twice.
         shape: rows and columns.
 
     Example:
@@ -60,9 +60,9 @@ class Ones:
 
 
 def incidence(row: NDArray[np.integer], column: NDArray[np.integer], shape: tuple[int, int]) -> Incidence:
-    """The matrix with ones at these places, as SciPy's where there are many."""
+    """Build the matrix with ones at these positions, as a SciPy array if there are many."""
     if row.size < MANY:
         return Ones(row, column, shape)
-    # Loads `scipy.sparse`, which small studies need not wait for.
+    # `scipy.sparse` is loaded at its first use: a small study should not spend time on importing it.
     matrix: Incidence = scipy.sparse.csr_array((np.ones(row.size), (row, column)), shape=shape)
     return matrix

@@ -1,4 +1,4 @@
-"""Items marked as revised: golds that somebody has looked at and corrected."""
+"""Revised items: gold answers that were reviewed and corrected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from merilo.people.gold import Gold, records
 from merilo.people.labels import unify
 from merilo.responses import INPUT_MARK, Responses
 
-#: The column that an audit's list leaves empty for the person who goes through it.
+#: The column of an audit's list that is left empty for the reviewer.
 COLUMN: Final = "revised_gold"
 
 _GOLD_COLUMNS: Final = (COLUMN, "revised", "new_gold", "gold", "outputs", "answer")
@@ -27,21 +27,21 @@ def read_revisions(
 ) -> dict[int, str]:
     """Read which items were revised, and their new golds.
 
-    The list that `merilo audit --out` writes can be filled in and given back. Any other table will do that has the new
-    gold in `revised_gold` (or `gold`) and names items by their input fields, by the dataset's `id` or by the study's
-    number in `item`.
+    The file is the list written by `merilo audit --out` with the new golds filled in, or any other table that has the
+    new gold in `revised_gold` (or `gold`) and identifies items by their input fields, by the dataset's `id` or by the
+    study's number in `item`.
 
     Args:
         path: CSV, TSV, JSON or JSONL.
-        responses: the study, whose items are looked for.
-        gold: the right answers so far, which know the dataset's ids.
-        encoding: the file's encoding, where it is neither UTF-8 nor marked.
+        responses: the study to which the items belong.
+        gold: the current gold answers, with the dataset's ids.
+        encoding: the file's encoding, if it is not UTF-8 and has no byte order mark.
 
     Returns:
-        Item's number -> new gold, for rows that name one.
+        Item's number -> new gold, for rows with a new gold.
 
     Raises:
-        InputError: the file cannot be read, has no column of new golds, or does not say which items it speaks of.
+        InputError: the file cannot be read, has no column of new golds, or does not identify the items.
         DataError: it names an item that the study does not have, gives one item two golds, or marks nothing.
     """
     table = records(path, encoding)
@@ -75,7 +75,7 @@ def read_revisions(
 def _keys(
     table: pl.DataFrame, responses: Responses, gold: Gold | None, path: Path
 ) -> tuple[list[str], pl.DataFrame]:
-    """The columns that name an item, and the study's items by them: number first."""
+    """Return the columns that identify an item, and the study's items by their values; `item` comes first."""
     columns = [_column(name, table) for name in responses.fields]
     if all(columns):
         return [str(column) for column in columns], responses.items.select("item", *responses.fields)
@@ -93,7 +93,7 @@ def _keys(
 
 
 def _column(field: str, table: pl.DataFrame) -> str | None:
-    """The column of an input field; in an audit's own list it stands behind the mark of inputs."""
+    """Find the column of an input field; in an audit's list its name has the prefix of inputs."""
     bare = field.removeprefix(INPUT_MARK)
     return next((name for name in (f"INPUT:{bare}", field, bare) if name in table.columns), None)
 
@@ -105,7 +105,7 @@ def _controls(responses: Responses) -> set[str]:
 def revise(
     responses: Responses, gold: Gold | None, revisions: Mapping[int, str]
 ) -> tuple[Responses, Gold | None]:
-    """The study with its golds corrected, those of control items too.
+    """Apply corrected golds to a study, including those of control items.
 
     Args:
         responses: the responses.

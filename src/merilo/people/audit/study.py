@@ -1,4 +1,4 @@
-"""The audit of a whole study: its items, controls among them, under the eyes of all its people."""
+"""The audit of a whole study: its items and controls, with the answers of all annotators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from merilo.responses import Responses
 
 @dataclass(frozen=True, slots=True)
 class StudyAudit:
-    """An audit with the items that it speaks of.
+    """An audit with the items that it covers.
 
     Attributes:
         audit: what was found; `Finding.item` counts along `numbers`.
@@ -34,7 +34,7 @@ class StudyAudit:
 
 
 def golds(responses: Responses, gold: Gold | None) -> dict[int, str]:
-    """The gold of every item that has one, by number: that of the file or the solver, and the controls' known answers."""
+    """Return the gold of every item that has one, by number: from the file or the solver, or the control's known answer."""
     controls = responses.table.filter(pl.col("is_control") & pl.col("control").is_not_null())
     known = {
         int(number): str(answer)
@@ -48,13 +48,14 @@ def golds(responses: Responses, gold: Gold | None) -> dict[int, str]:
 def audit_study(responses: Responses, gold: Gold | None, *, choice: bool | None = None) -> StudyAudit:
     """Audit a study's items and controls.
 
-    People who fail the controls are not left out: the model weighs each by what they are worth, and a control that good
-    people fail is itself under suspicion.
+    Annotators who fail the controls are not left out: the model weights each annotator by ability, and the known
+        answer of a
+    control that good annotators fail may itself be wrong.
 
     Args:
         responses: the responses, controls among them.
-        gold: the right answers to the test items, if they are known.
-        choice: whether answers are a choice among few labels; told by the labels when not given.
+        gold: the gold answers to the test items, if they are known.
+        choice: whether answers are a choice among few labels; by default decided by the number of labels.
 
     Returns:
         The audit.

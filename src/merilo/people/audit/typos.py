@@ -1,7 +1,7 @@
-"""Typing errors: a wrong answer that is the right one, mistyped.
+"""Typing errors: wrong answers that are mistyped correct ones.
 
-An answer that differs from the right one by a power of ten or in one digit says that a person mistyped it, not that the
-dataset is wrong. This holds for typed numbers of several digits: a count from 0 to 9 that is off by one is a miscount, not
+An answer that differs from the gold answer by a power of ten or in one digit suggests a typing error, not an error of
+the dataset. This holds for typed numbers of several digits: a count from 0 to 9 that is off by one is a miscount, not
 a typing error.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final
 
-#: The kinds of typing error, from the surest to the least sure, and what each says.
+#: Kind of typing error -> its description, from the most to the least certain.
 TYPING_ERRORS: Final[Mapping[str, str]] = {
     "notation": "the same value in another notation",
     "case": "differs only in letter case",
@@ -37,29 +37,29 @@ _TO_QWERTY: Final = str.maketrans(_JCUKEN, _QWERTY)
 #: Cyrillic letters that look Latin, and their Latin twins.
 _TWINS: Final = str.maketrans("АВЕКМНОРСТУХаеорсухкі", "ABEKMHOPCTYXaeopcyxki")
 
-#: Longer texts are no numbers that people write, and would outgrow exact arithmetic.
+#: Longer texts are not numbers that people type, and would exceed the precision of the arithmetic.
 _LONGEST_NUMBER: Final = 25
 
 _NUMBER: Final = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)")
 
-#: Shorter texts are within one edit of everything: "A" for "B" is another choice, not a typing error.
+#: Shorter texts are within one edit of each other: "A" for "B" is a different choice, not a typing error.
 SHORTEST_TEXT: Final = 4
 
-#: Numbers of fewer digits are as often chosen or counted as typed: 4 for 5 is another answer.
+#: Numbers with fewer digits are often chosen or counted, not typed: 4 for 5 is a different answer.
 FEWEST_DIGITS: Final = 2
 
 
 def typing_error(answer: str, right: str) -> str | None:
-    """The kind of typing error that makes `answer` out of `right`, if one does.
+    """Return the kind of typing error that turns `right` into `answer`, if any.
 
-    Errors in digits are looked for only where the right answer has at least `FEWEST_DIGITS` digits.
+    Errors in digits are considered only if the correct answer has at least `FEWEST_DIGITS` digits.
 
     Args:
-        answer: what was answered.
-        right: what should have been.
+        answer: the answer given.
+        right: the correct answer.
 
     Returns:
-        A key of `TYPING_ERRORS`, the surest that applies; `None` when the answers are equal, or no typing error explains
+        The first key of `TYPING_ERRORS` that applies; `None` if the answers are equal, or no typing error explains
         the answer.
 
     Example:
@@ -77,7 +77,7 @@ def typing_error(answer: str, right: str) -> str | None:
 
 
 def number(text: str) -> Decimal | None:
-    """A number as people write it: with spaces between thousands, a comma or a point, any kind of minus.
+    """Parse a number as people write it: with spaces between thousands, a comma or a point, any kind of minus.
 
     Example:
         >>> number("−1 234,5"), number("twelve")
@@ -90,7 +90,7 @@ def number(text: str) -> Decimal | None:
 
 
 def within_one_edit(one: str, two: str) -> bool:
-    """Whether the Damerau-Levenshtein distance of two texts is 1 or 0.
+    """Check whether the Damerau-Levenshtein distance of two texts is 1 or 0.
 
     Example:
         >>> within_one_edit("paris", "pairs"), within_one_edit("paris", "parsi"), within_one_edit("abc", "cba")
@@ -115,7 +115,7 @@ def _of_numbers(answer: Decimal, right: Decimal) -> str | None:
 
 
 def _digits(value: Decimal) -> str:
-    """The digits and the point, without sign and without zeros that say nothing."""
+    """Return the digits and the point, without the sign and without insignificant zeros."""
     plain = f"{abs(value):f}"
     return plain.rstrip("0").rstrip(".") if "." in plain else plain
 
@@ -132,7 +132,7 @@ def _swapped(one: Decimal, two: Decimal) -> bool:
 
 
 def _one_digit(one: Decimal, two: Decimal) -> bool:
-    """One digit is another; in numbers of a single digit that is just another answer."""
+    """Check whether exactly one digit differs; numbers of a single digit are excluded."""
     left, right = _digits(one), _digits(two)
     if (one < 0) != (two < 0) or len(left) != len(right) or len(left) < 2:
         return False
@@ -140,7 +140,7 @@ def _one_digit(one: Decimal, two: Decimal) -> bool:
 
 
 def _digit_count(one: Decimal, two: Decimal) -> bool:
-    """A digit is missing or one too many."""
+    """Check whether one digit is missing or added."""
     left, right = _digits(one), _digits(two)
     if (one < 0) != (two < 0) or len(left) == len(right) or min(len(left), len(right)) < 2:
         return False
@@ -188,6 +188,6 @@ def _of_texts(answer: str, right: str) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """White space folded, quotation marks and the final stop gone, ё written as е."""
+    """Normalise white space, remove quotation marks and the final stop, and replace ё by е."""
     composed = unicodedata.normalize("NFC", text).replace("ё", "е").replace("Ё", "Е")
     return " ".join(composed.split()).strip(" .,;:!?«»\"'“”„")

@@ -1,1 +1,1 @@
-"""The quality of people: controls, agreement, speed, repetition, drift, and how much the figure hangs on them."""
+"""The quality of annotators: controls, agreement, speed, repetition and drift."""

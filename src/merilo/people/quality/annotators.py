@@ -1,4 +1,4 @@
-"""The quality of people: one row an annotator, what it shows, and whether the answers count."""
+"""The quality of annotators: one row per annotator with all checks, flags and the exclusion."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from merilo.people.quality.straightlining import Repetition, repetition
 from merilo.people.quality.work import Work
 from merilo.statistics.arrays import FloatArray
 
-#: The level at which the tests of people are read, after Holm's correction over all people tested.
+#: The significance level of the tests, after Holm's correction over all annotators tested.
 LEVEL = 0.05
 
-#: From these odds on a person's controls are taken for a guesser's.
+#: From these odds on, an annotator's controls count as guessed.
 GUESSING_ODDS = 3.0
 
-#: What a flag says, in words for a report.
+#: Flag -> its description for reports.
 FLAGS: Mapping[str, str] = {
     "guessing": "accuracy on controls is closer to random guessing than to the accuracy of the others",
     "disagrees": "agreement with the others is lower than chance explains",
@@ -38,19 +38,19 @@ FLAGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorQuality:
-    """Everything known of one person's work.
+    """The quality of one annotator's work.
 
     Attributes:
         annotator: the pseudonymous id.
         answers: answers given, controls included.
         controls: accuracy on controls.
         peers: agreement with the others.
-        pace: speed against the others.
-        repetition: one answer again and again.
+        pace: speed compared with the others.
+        repetition: how much one answer is repeated.
         drift: learning and fatigue.
         ability: by the name of the model ("dawid-skene", "one-coin", "glad"), the ability that it fitted.
-        flags: what calls for a look, keys of `FLAGS`; a flag excludes nobody by itself.
-        excluded_by: the rule that leaves the person's answers out, in words; `None` for those who count.
+        flags: reasons for a review, keys of `FLAGS`; a flag alone does not exclude the annotator.
+        excluded_by: the rule that excludes the annotator's answers, in words; `None` if they are kept.
     """
 
     annotator: str
@@ -67,14 +67,14 @@ class AnnotatorQuality:
 
 @dataclass(frozen=True, slots=True)
 class ScreeningTest:
-    """One question put to every person, and what chance alone would have answered.
+    """One test applied to every annotator, with the number of hits expected by chance.
 
     Attributes:
-        flag: the flag that it gives.
-        tested: how many people could be tested.
-        below_level: how many fall below the level one by one.
-        expected_by_chance: how many of them chance alone would bring, were all people alike.
-        flagged: how many are left, with their flag, after Holm's correction.
+        flag: the flag that the test sets.
+        tested: how many annotators could be tested.
+        below_level: how many p-values are below the level without correction.
+        expected_by_chance: how many of these are expected by chance under the null hypothesis.
+        flagged: how many are flagged after Holm's correction.
     """
 
     flag: str
@@ -86,14 +86,14 @@ class ScreeningTest:
 
 @dataclass(frozen=True, slots=True)
 class PeopleQuality:
-    """The quality of a study's people.
+    """The quality of a study's annotators.
 
     Attributes:
-        annotators: one row a person, in the order of their codes.
-        tests: what was tested, how often, and what chance alone would have found.
-        pooled_drift: learning or fatigue of all people together.
-        guess: the chance of a guesser on a control that the tests used.
-        level: the level at which they were read.
+        annotators: one row per annotator, in the order of their codes.
+        tests: the tests, with the number of annotators tested, found and expected by chance.
+        pooled_drift: learning or fatigue of all annotators together.
+        guess: the probability of guessing a control correctly that the tests used.
+        level: the significance level of the tests.
     """
 
     annotators: tuple[AnnotatorQuality, ...]
@@ -112,22 +112,23 @@ def people_quality(
     abilities: Mapping[str, FloatArray] | None = None,
     level: float = LEVEL,
 ) -> PeopleQuality:
-    """Look at the work of every annotator from all sides.
+    """Compute all quality measures of every annotator.
 
-    Tests against the others and against chance are corrected by Holm over the people of one test, so that in a pool of
-    honest people some flag of a kind stands in at most one study of twenty; how many would have stood out without the
-    correction, and by chance alone, is said beside it.
+    The p-values of each test are corrected by Holm's method over the annotators, so that in a study of honest
+    annotators the test sets any flag in at most one study of twenty. The number of p-values below the level without
+    the correction, and the number expected by chance, are reported too.
 
     Args:
         work: the answers, controls included.
         names: shape (annotators,), the ids behind the codes.
-        rule: who is left out; `Rule()` when not given.
-        guess: chance of a guesser on a control; one over the number of labels when not given.
-        abilities: name of a model -> shape (annotators,), the abilities that it fitted, NaN for people it did not see.
+        rule: the exclusion rule; by default `Rule()`.
+        guess: the probability of guessing a control correctly; by default one over the number of labels.
+        abilities: name of a model -> shape (annotators,), the abilities that it fitted, NaN for annotators without
+            answers.
         level: the family-wise level of each test.
 
     Returns:
-        The quality of all people.
+        The quality of all annotators.
     """
     rule = rule or Rule()
     guess = 1.0 / max(1, work.votes.labels) if guess is None else guess
@@ -165,7 +166,7 @@ def _screen(
     drifts: list[Drift],
     level: float,
 ) -> tuple[dict[str, set[int]], tuple[ScreeningTest, ...]]:
-    """Who gets which flag, and the account of every test."""
+    """Return the flags of every annotator, and the summary of every test."""
     tested = {
         "disagrees": [row.p for row in peers],
         "one_answer": [row.share_p for row in repeats],
@@ -189,7 +190,7 @@ def _screen(
         known = int((~np.isnan(p)).sum())
         account.append(ScreeningTest(name, known, int((p < level).sum()), known * level, len(hit)))
     timed = [row.z for row in speeds if not math.isnan(row.z)]
-    # One in 741 of normal people lies three deviations out.
+    # One in 741 normal values lies below three standard deviations.
     account.append(
         ScreeningTest(
             "too_fast", len(timed), sum(z <= -3 for z in timed), len(timed) * 0.00135, len(signs["too_fast"])

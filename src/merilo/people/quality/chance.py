@@ -1,4 +1,4 @@
-"""What chance alone would do, for many people at once."""
+"""Null distributions and multiple-testing correction over annotators."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def normal_below(z: float) -> float:
 
 
 def holm_of_tested(p: FloatArray) -> FloatArray:
-    """Holm's adjusted p-values over the people who could be tested.
+    """Compute Holm's adjusted p-values over the annotators who could be tested.
 
     Args:
-        p: shape (m,); NaN stands for "not tested" and does not count into the family.
+        p: shape (m,); NaN means "not tested" and is not part of the family.
 
     Returns:
         Shape (m,), NaN where `p` is NaN.

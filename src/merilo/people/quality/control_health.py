@@ -1,7 +1,7 @@
 """The quality of the control items themselves: do good annotators confirm their known answers?
 
-A control with a wrong known answer excludes the people who know better. Each control is judged by people who are good on
-the other controls, so that it does not vouch for itself.
+A control with a wrong known answer excludes good annotators. Each control is therefore judged by the annotators who
+are good on the other controls.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import polars as pl
 from merilo.people.quality.exclusion import Rule
 from merilo.responses import Responses
 
-#: A control is not called suspect on fewer answers of good annotators than this.
+#: Fewest answers of good annotators needed to call a control suspect.
 FEWEST_GOOD_ANSWERS: Final = 3
 
-#: People judged on fewer controls than this are counted: one wrong answer of two decides about them.
+#: Annotators judged on fewer controls than this are counted, because a single wrong answer can decide about them.
 FEW_CONTROLS: Final = 3
 
 
@@ -34,9 +34,8 @@ class ControlItem:
         known: its known answer.
         answers: how many answers it got.
         correct: how many of them equal the known answer.
-        most_common: the answer that most people gave; the known answer if it is among several such, else the first of them
-            in alphabetical order.
-        most_common_answers: how many gave it.
+        most_common: the most frequent answer; in a tie the known answer, else the first in alphabetical order.
+        most_common_answers: how many annotators gave it.
         other: the most common answer other than the known one; `None` if all are correct.
         other_answers: how many gave it.
         good_answers: how many answers are by good annotators.
@@ -70,18 +69,19 @@ class ControlItem:
 
 @dataclass(frozen=True, slots=True)
 class ControlHealth:
-    """How far a study's control items can be trusted.
+    """The reliability of a study's control items.
 
     Attributes:
-        controls: a row a control item that somebody answered, suspect ones first, then by `share_correct`, the lowest first.
-        annotators: how many people the study has.
+        controls: one row per control item with answers, suspect ones first, then by `share_correct`, the lowest
+            first.
+        annotators: how many annotators the study has.
         without_controls: how many of them answered no control.
         unjudged: how many were kept without being judged: too few answers to controls, or none.
         judged_on_few: how many were judged on fewer than `FEW_CONTROLS` answers to controls.
         excluded: how many are excluded.
         excluded_on_few: how many of those were judged on fewer than `FEW_CONTROLS` answers.
-        newly_kept: the ids of people who are excluded now, and would be kept without suspect controls, sorted.
-        newly_excluded: the ids of people who are kept now, and would be excluded without them, sorted.
+        newly_kept: the ids of annotators who are excluded now, and would be kept without suspect controls, sorted.
+        newly_excluded: the ids of annotators who are kept now, and would be excluded without them, sorted.
     """
 
     controls: tuple[ControlItem, ...]
@@ -101,7 +101,7 @@ class ControlHealth:
 
     @property
     def judged_differently(self) -> int:
-        """How many people would be kept instead of excluded, or excluded instead of kept, without suspect controls."""
+        """The number of annotators for whom the exclusion would change without suspect controls."""
         return len(self.newly_kept) + len(self.newly_excluded)
 
 
@@ -110,12 +110,12 @@ def control_health(responses: Responses, annotators: pl.DataFrame, rule: Rule) -
 
     Args:
         responses: the responses, control items among them; an annotator may have answered a control several times.
-        annotators: a row an annotator, as `people.controls.annotators` makes it under the same rule: `annotator`,
-            `controls`, `controls_correct`.
-        rule: who is excluded.
+        annotators: one row per annotator, as returned by `people.controls.annotators` under the same rule:
+            `annotator`, `controls`, `controls_correct`.
+        rule: the exclusion rule.
 
     Returns:
-        The health of the controls; without control items no rows, and nobody judged.
+        The health of the controls; without control items it has no rows.
     """
     answered = _answered(responses)
     rows = tuple(
@@ -153,9 +153,9 @@ def control_health(responses: Responses, annotators: pl.DataFrame, rule: Rule) -
 
 
 def without_controls(responses: Responses, items: Collection[int]) -> Responses:
-    """The responses with the known answers of some controls taken away, so that they judge nobody.
+    """Remove the known answers of some controls, so that they are not used to judge annotators.
 
-    The items stay control items: they do not count among the study's own.
+    The items remain control items and do not become test items.
 
     Args:
         responses: the responses.
@@ -166,7 +166,7 @@ def without_controls(responses: Responses, items: Collection[int]) -> Responses:
 
 
 def _answered(responses: Responses) -> pl.DataFrame:
-    """The answers to controls of known answer: `item`, `respondent`, `answer`, `control`, `correct`."""
+    """The answers to controls with a known answer: `item`, `respondent`, `answer`, `control`, `correct`."""
     return (
         responses.table.filter(pl.col("is_control") & pl.col("control").is_not_null())
         .select("item", "respondent", "answer", "control")

@@ -1,4 +1,4 @@
-"""Accuracy on control items: with its interval, and against guessing."""
+"""Accuracy on control items, with its interval and a test against guessing."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from merilo.statistics.intervals import Interval, wilson
 
 @dataclass(frozen=True, slots=True)
 class ControlAccuracy:
-    """One person's answers to control items.
+    """One annotator's accuracy on control items.
 
     Attributes:
         answers: answers to controls.
-        distinct: different controls among them: the same control met twice says less than two controls.
-        right: right answers.
-        accuracy: their share, NaN without controls.
+        distinct: the number of distinct controls among them.
+        right: the number of correct answers.
+        accuracy: the share of correct answers, NaN without controls.
         interval: Wilson's 95 % interval; `None` without controls.
-        guessing_odds: how many times likelier these answers are from a guesser than from a person of the pool's own accuracy
+        guessing_odds: likelihood ratio of these answers under random guessing and under the pool's accuracy
             on controls; NaN without controls.
-        guessing_p: chance that a guesser gets as many right or more: small means "better than guessing".
-        below_p: chance that a person exactly at the wanted accuracy gets as few right or fewer: small means "below it".
-        can_tell: whether all controls right would have shown the person better than guessing at 5 %.
+        guessing_p: p-value of the null hypothesis of random guessing: a small value means "better than guessing".
+        below_p: probability of as few correct answers or fewer at exactly the wanted accuracy: a small value means
+            "below it".
+        can_tell: whether answering all controls correctly would be significantly better than guessing at 5 %.
     """
 
     answers: int
@@ -41,15 +42,15 @@ class ControlAccuracy:
 
 
 def control_accuracy(work: Work, *, guess: float, wanted: float = 0.5) -> list[ControlAccuracy]:
-    """Accuracy on controls of every annotator.
+    """Compute the accuracy on controls of every annotator.
 
     Args:
         work: the answers, controls among them.
-        guess: the chance that a guesser is right, 0 to 1: one over the number of options.
-        wanted: the accuracy below which a person is excluded.
+        guess: the probability that a random guess is correct, 0 to 1: one over the number of options.
+        wanted: the accuracy below which an annotator is excluded.
 
     Returns:
-        One `ControlAccuracy` an annotator, in the order of their codes.
+        One `ControlAccuracy` per annotator, in the order of their codes.
     """
     rows = np.flatnonzero(work.control)
     person = work.votes.annotator[rows]
@@ -58,7 +59,8 @@ def control_accuracy(work: Work, *, guess: float, wanted: float = 0.5) -> list[C
     right = np.bincount(person, work.correct[rows], people).astype(np.int64).tolist()
     pairs = np.unique(np.stack((person, work.votes.item[rows])), axis=1)
     distinct = np.bincount(pairs[0], minlength=people).tolist()
-    # One right and one wrong answer more than there were: no pool is so good that a single slip makes a guesser.
+    # One correct and one wrong answer are added, so that in a perfect pool a single wrong answer does not look like
+    # guessing.
     typical = (sum(right) + 1) / (sum(answers) + 2)
     return [
         _of_one(n, different, k, guess=guess, typical=typical, wanted=wanted)
@@ -86,7 +88,7 @@ def _of_one(
 
 
 def _odds(right: int, n: int, guess: float, typical: float) -> float:
-    """The likelihood of these answers at the chance of a guesser over that at the pool's accuracy."""
+    """The likelihood ratio of these answers under random guessing and under the pool's accuracy."""
     least = 1e-12
     guess = min(1.0 - least, max(least, guess))
     log_ratio = right * math.log(guess / typical) + (n - right) * math.log((1 - guess) / (1 - typical))

@@ -1,4 +1,4 @@
-"""Learning and fatigue: does a person answer better, or worse, as the work goes on?"""
+"""Learning and fatigue: whether an annotator's answers get better or worse over time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from merilo.people.quality.peers import sharing
 from merilo.people.quality.work import Work
 from merilo.statistics.arrays import FloatArray
 
-#: Up to so many answers the rank-sum distribution is counted out; beyond, normal with the correction for ties.
+#: Up to this many answers the rank-sum distribution is exact; beyond, normal with a correction for ties.
 EXACT_ANSWERS = 20
 
 FEWEST_ANSWERS = 6
@@ -22,18 +22,19 @@ FEWEST_ANSWERS = 6
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How one person's answers change over time.
+    """How one annotator's answers change over time.
 
-    An answer is good when it is right on a control, or the most common among the others on an item.
+    An answer is good if it is correct on a control, or the most common one among the others on an item.
 
     Attributes:
-        answers: answers that could be judged so.
-        early: share of good ones in the first half of the person's time, NaN with fewer than two answers.
+        answers: answers that could be judged in this way.
+        early: share of good answers in the first half of the annotator's time, NaN with fewer than two answers.
         late: the same in the second half.
-        z: how far the good answers stand towards the end (above 0: learning; below: fatigue), in standard deviations
-            of their rank sum; 0 where all are good or none.
-        p: two-sided rank-sum test (Wilcoxon's) of good answers against the others in order of time; NaN with fewer than
-            six answers, or where all are good or none.
+        z: how much later the good answers come than expected (above 0: learning; below 0: fatigue), in standard
+            deviations of their rank sum; 0 if all or none are good.
+        p: two-sided rank-sum test (Wilcoxon's) of good answers against the others in order of time; NaN with fewer
+            than
+        six answers, or if all or none are good.
     """
 
     answers: int
@@ -45,12 +46,12 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class PooledDrift:
-    """All people together: the sum of their rank sums, each around its own expectation (van Elteren's test).
+    """The drift of all annotators together: van Elteren's test, the stratified rank-sum test.
 
     Attributes:
-        annotators: how many people could be tested.
-        z: above 0 the pool learns as it works, below 0 it tires.
-        p: two-sided, normal.
+        annotators: how many annotators could be tested.
+        z: above 0: learning; below 0: fatigue.
+        p: two-sided p-value, by the normal approximation.
     """
 
     annotators: int
@@ -59,13 +60,13 @@ class PooledDrift:
 
 
 def drift(work: Work) -> tuple[list[Drift], PooledDrift]:
-    """Learning and fatigue of every annotator, and of all together.
+    """Test for learning and fatigue of every annotator, and of all together.
 
     Args:
         work: the answers, controls included.
 
     Returns:
-        One `Drift` an annotator in the order of their codes, and the pooled test.
+        One `Drift` per annotator in the order of their codes, and the pooled test.
     """
     beside = sharing(work)
     controls = np.flatnonzero(work.control)
@@ -80,7 +81,7 @@ def drift(work: Work) -> tuple[list[Drift], PooledDrift]:
         one, excess, spread = _of_one(work.order[row[mine]], good[mine])
         result.append(one)
         if not math.isnan(one.p):
-            # Divided by the number of answers, so that one tireless person does not speak for all.
+            # Divided by the number of answers, so that one very active annotator does not dominate.
             total += excess / mine.size
             variance += (spread / mine.size) ** 2
             tested += 1
@@ -90,7 +91,7 @@ def drift(work: Work) -> tuple[list[Drift], PooledDrift]:
 
 
 def _of_one(order: FloatArray, good: NDArray[np.bool_]) -> tuple[Drift, float, float]:
-    """One person's drift, the excess of the rank sum over its expectation, and its standard deviation."""
+    """One annotator's drift, the excess of the rank sum over its expectation, and its standard deviation."""
     n, k = int(good.size), int(good.sum())
     if n < 2:
         return Drift(n, float("nan"), float("nan"), 0.0, float("nan")), 0.0, 0.0
@@ -116,7 +117,7 @@ def _doubled_ranks(order: FloatArray) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=1024)
 def _rank_sums(doubled: tuple[int, ...], k: int) -> FloatArray:
-    """How likely each sum of `k` of these doubled ranks is, every choice of `k` alike."""
+    """Probability of each sum of `k` of these doubled ranks, all choices of `k` being equally likely."""
     ways = np.zeros((k + 1, sum(doubled) + 1))
     ways[0, 0] = 1.0
     for rank in doubled:

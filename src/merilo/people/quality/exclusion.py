@@ -1,4 +1,4 @@
-"""The rule by which a person's answers are left out: one for the table of annotators, the report and the sensitivity."""
+"""The exclusion rule for annotators, shared by the table of annotators, the report and the sensitivity analysis."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from merilo.people.quality.controls import ControlAccuracy
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Who is left out: annotators below an accuracy on control items, if they answered enough of them.
+    """Excludes annotators below an accuracy on control items, if they answered enough of them.
 
     Attributes:
-        min_control_accuracy: the threshold, 0 to 1; an annotator exactly on it is kept.
-        min_controls: annotators with fewer answers to controls are not judged by them, and are kept. Nobody is judged
-            without any, even where this is 0.
+        min_control_accuracy: the threshold, 0 to 1; an annotator exactly at the threshold is kept.
+        min_controls: annotators with fewer answers to controls are not judged by them, and are kept. Annotators
+        without control answers are never judged, even if this is 0.
 
     Example:
         >>> rule = Rule(0.5, min_controls=2)
@@ -29,23 +29,23 @@ class Rule:
     min_controls: int = 1
 
     def judged(self, answers: ArrayLike) -> NDArray[np.bool_]:
-        """Who has enough answers to controls to be judged.
+        """Return who has enough answers to controls to be judged.
 
         Args:
-            answers: shape (people,), how many answers to controls each person gave.
+            answers: shape (annotators,), how many answers to controls each annotator gave.
 
         Returns:
-            Shape (people,).
+                Shape (annotators,).
         """
         enough: NDArray[np.bool_] = np.asarray(answers, dtype=np.int64) >= max(1, self.min_controls)
         return enough
 
     def excluded(self, right: ArrayLike, answers: ArrayLike) -> NDArray[np.bool_]:
-        """Who is left out.
+        """Return who is excluded.
 
         Args:
-            right: shape (people,), how many answers to controls are right.
-            answers: shape (people,), how many answers to controls there are.
+            right: shape (annotators,), how many answers to controls are correct.
+            answers: shape (annotators,), how many answers to controls there are.
 
         Returns:
             Shape (people,).
@@ -56,7 +56,7 @@ class Rule:
         return out
 
     def excludes(self, controls: ControlAccuracy) -> bool:
-        """Whether a person with these controls is left out."""
+        """Check whether an annotator with these controls is excluded."""
         return bool(self.excluded([controls.right], [controls.answers])[0])
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Agreement with others: each person against everybody else who answered the same items."""
+"""Agreement with others: each annotator compared with all others on the same items."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from merilo.people.quality.chance import normal_below
 from merilo.people.quality.work import Work
 from merilo.statistics.arrays import FloatArray
 
-#: Shares of the others are counted in sixtieths: exact for 2 to 7 answers an item, and a lattice that convolves fast.
+#: Shares are counted in sixtieths: exact for 2 to 7 answers per item, and a lattice on which convolution is fast.
 STEPS = 60
 
-#: Up to so many items a person and so many answers in all the null distribution is exact; beyond them the sum of
-#: that many independent terms is normal for every purpose.
+#: Up to this many items per annotator and this many answers in total the null distribution is exact; beyond, the
+#: normal approximation is used.
 EXACT_ITEMS, EXACT_ANSWERS = 500, 50_000
 
 FEWEST_ITEMS = 3
@@ -26,14 +26,14 @@ FEWEST_ITEMS = 3
 
 @dataclass(frozen=True, slots=True)
 class PeerAgreement:
-    """One person beside the others.
+    """One annotator's agreement with the others.
 
     Attributes:
-        items: items on which somebody else answered too.
+        items: items that at least one other annotator answered.
         agreement: mean share of the others who gave the same answer, NaN without such items.
-        expected: what a person drawn at random from those who answered the same items would reach.
-        p: chance of agreeing this little or less if the person's answers were no worse than the others' (one-sided);
-            NaN with fewer than three items.
+        expected: the expected agreement of an annotator drawn at random from those who answered the same items.
+        p: one-sided p-value: probability of agreement this low or lower if the annotator's answers were like the
+            others'; NaN with fewer than three items.
     """
 
     items: int
@@ -44,10 +44,10 @@ class PeerAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Each answer beside the other answers to its item.
+    """Each answer compared with the other answers to its item.
 
     Attributes:
-        row: shape (m,), rows of the work: first answers to items that somebody else answered too.
+        row: shape (m,), rows of the work: first answers to items that at least one other annotator answered.
         share: shape (m,), share of the others who gave the same answer.
         with_most: shape (m,), true where the answer is (one of) the most common among the others.
     """
@@ -58,7 +58,7 @@ class Sharing:
 
 
 def sharing(work: Work) -> Sharing:
-    """Put every answer beside the other people's answers to the same item (controls left out)."""
+    """Compare every answer with the other annotators' answers to the same item (controls are left out)."""
     rows = work.rows_of_items()
     item, label = work.votes.item[rows].astype(np.int64), work.votes.label[rows].astype(np.int64)
     cell, inverse, count = np.unique(
@@ -73,7 +73,7 @@ def sharing(work: Work) -> Sharing:
     has_second = last[(last > 0) & (cell_item[ranked[last - 1]] == cell_item[ranked[last]])]
     second[cell_item[ranked[has_second]]] = count[ranked[has_second - 1]]
     own, n = count[inverse], answers[item]
-    # Among the others the own label has lost one vote; the strongest rival keeps all of its own.
+    # Among the others, the annotator's own label has one vote less; the other labels keep all their votes.
     rival = np.where(own == top[item], second[item], top[item])
     shared = n > 1
     share = (own - 1)[shared] / (n - 1)[shared]
@@ -81,16 +81,17 @@ def sharing(work: Work) -> Sharing:
 
 
 def peer_agreement(work: Work) -> list[PeerAgreement]:
-    """Leave-one-out agreement of every annotator, with an exact test against the others on the same items.
+    """Compute leave-one-out agreement of every annotator, with an exact test against the others on the same items.
 
-    The null hypothesis: on each item the person's answer is equally likely to be any of the answers given to it. Then
-    the share of the others who agree is a draw from that item's own shares, and the sum over items a convolution.
+    The null hypothesis: on each item the annotator's answer is equally likely to be any of the answers given to it.
+        Then the share of the others who agree is a draw from the shares of that item, and the distribution of the sum
+        over items is a convolution.
 
     Args:
         work: the answers; controls are left out.
 
     Returns:
-        One `PeerAgreement` an annotator, in the order of their codes.
+        One `PeerAgreement` per annotator, in the order of their codes.
     """
     beside = sharing(work)
     item = work.votes.item[beside.row].astype(np.int64)

@@ -1,4 +1,4 @@
-"""From a study's responses to the arrays that the quality of people is computed on."""
+"""Convert a study's responses to the arrays from which annotator quality is computed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from merilo.responses import Responses
 
 @dataclass(frozen=True, slots=True)
 class StudyWork:
-    """The work of a study's people, and what the codes in it stand for.
+    """The work of a study's annotators, and the meaning of the codes in it.
 
     Attributes:
-        work: the answers as arrays, a row a response, in the order of the response table.
+        work: the answers as arrays, one row per response, in the order of the response table.
         items: shape (items,), the items' numbers.
         annotators: shape (annotators,), the annotators' ids.
-        labels: shape (labels,), the labels: answers, the controls' known answers, and those asked for.
+        labels: shape (labels,), the labels: answers, the controls' known answers, and the labels given by the caller.
     """
 
     work: Work
@@ -31,14 +31,14 @@ class StudyWork:
 
 
 def study_work(responses: Responses, labels: Iterable[str] = ()) -> StudyWork:
-    """Encode a study's responses, controls among them.
+    """Encode a study's responses, including controls.
 
-    Answers stand in order of the time when their page was opened, then in the order of their rows; where a time is missing
-    the rows' own order stands for all. The length of an item is that of all its input texts.
+    Answers are ordered by the time when their page was opened, then by row; if any time is missing, all are ordered
+    by row. The length of an item is that of all its input texts.
 
     Args:
         responses: the responses; each has an item, an annotator and an answer.
-        labels: labels that nobody need have given, golds among them.
+        labels: further labels, such as golds, whether or not anyone gave them.
 
     Returns:
         The work.

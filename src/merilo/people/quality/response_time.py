@@ -1,4 +1,4 @@
-"""Speed against the others: who was too fast to have read?"""
+"""Speed compared with the others: annotators who were too fast to have read the text."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from numpy.typing import NDArray
 from merilo.people.quality.work import Work
 from merilo.statistics.arrays import FloatArray
 
-#: Nobody reads so many characters a second: a fast reader takes in 25 to 30, skimming reaches 60.
+#: More characters a second than anyone can read: a fast reader reaches 25 to 30, skimming 60.
 READING_LIMIT = 100.0
 
-#: Makes the median absolute deviation of normal data its standard deviation.
+#: Scales the median absolute deviation to the standard deviation of normal data.
 MAD_TO_SD = 1.4826
 
-#: People who differ by a tenth in pace are alike, however even the rest of the pool is.
+#: Lower bound of the spread: differences in pace of a tenth never count as large, even in a very uniform pool.
 LEAST_SPREAD = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast one person works.
+    """The speed of one annotator.
 
     Attributes:
         pages: pages with a known time.
-        seconds: median seconds a page, NaN without such pages.
-        times_faster: how many times faster than the typical person on pages of the same length; below 1, slower.
-        z: the same on the logarithmic scale, in robust standard deviations of people; below 0, faster.
-        fast_pages: share of pages done faster than any but one in a thousand of all people's pages.
-        characters_per_second: median speed of reading that the times would mean; NaN where lengths are unknown.
-        too_fast: `z` at or below -3 and at least twice as fast as the typical person, or faster than anybody reads.
+        seconds: median seconds per page, NaN without such pages.
+        times_faster: how many times faster than the typical annotator on pages of the same length; below 1, slower.
+        z: the same on the logarithmic scale, in robust standard deviations over annotators; below 0, faster.
+        fast_pages: share of pages faster than all but one in a thousand pages of an average annotator.
+        characters_per_second: median reading speed implied by the times; NaN if lengths are unknown.
+        too_fast: `z` at or below -3 and at least twice as fast as the typical annotator, or faster than anyone can
+            read.
     """
 
     pages: int
@@ -48,17 +49,18 @@ _UNKNOWN = Pace(0, float("nan"), float("nan"), float("nan"), float("nan"), float
 
 
 def pace(work: Work, *, reading_limit: float = READING_LIMIT) -> list[Pace]:
-    """The pace of every annotator beside the others'.
+    """Compute the pace of every annotator compared with the others.
 
-    Log seconds a page are fitted on the log length of its text by least absolute deviations; a person's pace is the
-    median of his residuals, and people are compared by the median and the median absolute deviation of those.
+    The logarithm of the seconds per page is regressed on the logarithm of the text length by least absolute
+    deviations. An annotator's pace is the median of their residuals; annotators are compared by the median and the
+    median absolute deviation of these medians.
 
     Args:
-        work: the answers, with pages and seconds; without them everybody's pace is unknown.
-        reading_limit: characters a second that nobody reads.
+        work: the answers, with pages and seconds; without them every pace is unknown.
+        reading_limit: characters per second that nobody can read.
 
     Returns:
-        One `Pace` an annotator, in the order of their codes.
+        One `Pace` per annotator, in the order of their codes.
     """
     people = work.votes.annotators
     if work.seconds is None or len(work) == 0:
@@ -73,7 +75,7 @@ def pace(work: Work, *, reading_limit: float = READING_LIMIT) -> list[Pace]:
     centre = float(np.median(known))
     between = max(LEAST_SPREAD, MAD_TO_SD * float(np.median(np.abs(known - centre))))
     within = MAD_TO_SD * float(np.median(np.abs(residual - own[person])))
-    # One page in a thousand of an ordinary person lies below this.
+    # One page in a thousand of an average annotator lies below this.
     floor = centre - 3.09 * math.hypot(between, within)
     median_seconds, reading = (_medians(values, person, people) for values in (seconds, characters / seconds))
     fast = np.bincount(person[residual < floor], minlength=people) / np.maximum(pages, 1)
@@ -115,7 +117,7 @@ def _medians(values: FloatArray, group: NDArray[np.int32], groups: int) -> Float
 
 
 def _pages(work: Work, seconds: FloatArray) -> tuple[NDArray[np.int32], FloatArray, FloatArray]:
-    """Person, seconds and characters of every page whose time is known; an answer without a page is its own."""
+    """Annotator, seconds and characters of every page with a known time; an answer without a page is a page of its own."""
     page = np.arange(len(work)) if work.page is None else work.page
     characters = np.full(len(work), np.nan) if work.characters is None else work.characters
     timed = np.flatnonzero(np.isfinite(seconds) & (seconds > 0))
@@ -126,7 +128,7 @@ def _pages(work: Work, seconds: FloatArray) -> tuple[NDArray[np.int32], FloatArr
 
 
 def _residuals(y: FloatArray, x: FloatArray) -> FloatArray:
-    """What is left of `y` after a line in `x`, fitted by least absolute deviations (reweighted least squares)."""
+    """Residuals of `y` after regression on `x` by least absolute deviations (reweighted least squares)."""
     usable = np.isfinite(x)
     if usable.sum() < 10 or np.ptp(x[usable]) < 1e-9:
         return y - float(np.median(y))
@@ -138,7 +140,7 @@ def _residuals(y: FloatArray, x: FloatArray) -> FloatArray:
         square = np.array([[weight.sum(), sloped.sum()], [sloped.sum(), sloped @ across]])
         line = np.linalg.solve(square + 1e-9 * np.eye(2), np.array([weight @ up, sloped @ up]))
         weight = 1.0 / np.maximum(1e-3, np.abs(up - line[0] - line[1] * across))
-    # Longer texts never take less time, and never more than in proportion to their length.
+    # The slope is limited to 0 to 1: longer texts take no less time, and at most time in proportion to their length.
     slope = min(1.0, max(0.0, float(line[1])))
     left = y - slope * np.where(usable, x - x[usable].mean(), 0.0)
     return left - float(np.median(left))

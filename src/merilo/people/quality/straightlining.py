@@ -1,4 +1,4 @@
-"""The same answer again and again: the favourite answer's share and the longest run, each with its probability."""
+"""Straightlining: the share of the most frequent answer and the longest run, each with its probability."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from merilo.people.quality.work import Work
 from merilo.statistics.distributions import at_least
 
-#: Up to so many answers in all the longest run's probability is exact; beyond, by Poisson clumping.
+#: Up to this many answers in total the probability of the longest run is exact; beyond, by Poisson clumping.
 EXACT_ANSWERS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """How much one person repeats one answer (one position, where the options stand in a fixed order).
+    """How much one annotator repeats one answer (one position, if the options have a fixed order).
 
     Attributes:
         answers: answers given, controls included.
-        label: code of the favourite answer; -1 without answers.
-        share: its share of the person's answers, NaN without answers.
-        share_p: chance that some answer would come so often if each were drawn from the pool's own distribution
+        label: code of the most frequent answer; -1 without answers.
+        share: its share of the annotator's answers, NaN without answers.
+        share_p: probability that any answer is this frequent if all are drawn from the pool's distribution of answers
             (binomial tail times the number of labels).
-        run: length of the longest row of one and the same answer, in order of time.
-        run_p: chance of a run so long under the same draws.
+        run: length of the longest run of one answer, in order of time.
+        run_p: probability of a run at least this long under the same distribution.
     """
 
     answers: int
@@ -38,13 +38,13 @@ class Repetition:
 
 
 def repetition(work: Work) -> list[Repetition]:
-    """How much every annotator repeats one answer.
+    """Compute how much every annotator repeats one answer.
 
     Args:
         work: the answers; the pool's distribution is that of all of them.
 
     Returns:
-        One `Repetition` an annotator, in the order of their codes.
+        One `Repetition` per annotator, in the order of their codes.
     """
     votes = work.votes
     if len(votes) == 0:
@@ -79,7 +79,7 @@ def repetition(work: Work) -> list[Repetition]:
 
 
 def longest_run(labels: NDArray[np.int32]) -> int:
-    """Length of the longest row of one and the same label.
+    """Return the length of the longest run of one label.
 
     Example:
         >>> longest_run(np.array([1, 1, 0, 0, 0, 1], dtype=np.int32))
@@ -116,8 +116,8 @@ def run_probability(run: int, n: int, chances: NDArray[np.float64]) -> float:
         return 0.0
     if run <= 1:
         return 1.0 if n else 0.0
-    # Labels of one probability share one row, so that many different open answers cost no more than a few labels, and of
-    # the past only the last `run` draws are kept.
+    # Labels with equal probability share one row, so that many distinct open answers cost no more than a few labels;
+    # only the last `run` draws are stored.
     p, times = np.unique(chances[chances > 0], return_counts=True)
     closing = p ** (run - 1)
     begun = np.zeros((run, p.size))
@@ -132,7 +132,7 @@ def run_probability(run: int, n: int, chances: NDArray[np.float64]) -> float:
 
 
 def _clumping(run: int, n: int, chances: NDArray[np.float64]) -> float:
-    """The same by Poisson clumping: runs begin at a rate so low that they hardly see each other."""
+    """The same by Poisson clumping, for runs that are rare enough to be nearly independent."""
     if run > n:
         return 0.0
     starts = (n - run) * (1 - chances) + 1

@@ -1,4 +1,4 @@
-"""What people did, as arrays: every answer with when, how long, on which page, and whether it was a control."""
+"""The annotators' work as arrays: every answer with its time, duration, page, and whether it was a control."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The answers of a study, controls included, with all that is known of how they were given.
+    """The answers of a study, controls included, with their order, pages and times.
 
-    Row `i` of every array speaks of the same answer as row `i` of `votes`.
+    Row `i` of every array belongs to the answer in row `i` of `votes`.
 
     Attributes:
-        votes: who answered what; one answer an annotator an item counts, the first.
+        votes: the answers; of several by one annotator to one item, the first counts.
         control: shape (n,), true where the item is a control.
-        correct: shape (n,), true where the answer to a control is right; read only where `control` is true.
+        correct: shape (n,), true where the answer to a control is correct; used only where `control` is true.
         order: shape (n,), when the answer was given, in any unit that sorts (answers of one page may tie).
         page: shape (n,), codes of the pages on which answers were given together; `None` when unknown.
         seconds: shape (n,), seconds spent on the answer's page (the same on all of its rows), NaN when unknown.
@@ -41,7 +41,7 @@ class Work:
         return len(self.votes)
 
     def rows_of_items(self) -> NDArray[np.int64]:
-        """The rows that answer the study's own items: no controls, and each person's first answer to an item."""
+        """The rows of test items (no controls), with only each annotator's first answer to an item."""
         rows = np.flatnonzero(~self.control)
         rows = rows[np.argsort(self.order[rows], kind="stable")]
         pair = self.votes.annotator[rows].astype(np.int64) * max(1, self.votes.items) + self.votes.item[rows]
@@ -55,12 +55,12 @@ def work_of(
     correct: dict[int, bool] | None = None,
     order: FloatArray | None = None,
 ) -> Work:
-    """A `Work` from votes alone, in the order they stand.
+    """Build a `Work` from votes alone.
 
     Args:
-        votes: who answered what.
-        correct: row -> whether that answer to a control is right; rows not named are no controls.
-        order: when each answer was given; the rows' own order when not given.
+        votes: the answers.
+        correct: row -> whether that answer to a control is correct; other rows are not controls.
+        order: when each answer was given; by default the order of the rows.
 
     Returns:
         The work, without pages and times.
