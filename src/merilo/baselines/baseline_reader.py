@@ -138,7 +138,7 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
         else (tables["consensus"], _own_items(folder, tables["consensus"]))
     )
     return _crowd(
-        _Tables(str(folder), consensus, tables["responses"], tables["annotators"]),
+        _Tables(str(folder), consensus, tables["responses"], tables["annotators"], *_status(content)),
         items,
         declaration,
         settings,

@@ -1,4 +1,4 @@
-"""What is asked: the catalogue, prompts, generators and solvers."""
+"""Datasets: the catalogue, prompts, generators and solvers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def dataset(name: str) -> Dataset:
     """Find a dataset's declaration.
 
     Args:
-        name: a name of the catalogue in any letter case; or the path of a declaration of one's own (`*.yaml`), or of the
-            folder where it lies as `dataset.yaml`.
+        name: a name of the catalogue in any letter case; or the path of a custom declaration (`*.yaml`), or of the
+        folder that contains it as `dataset.yaml`.
 
     Raises:
-        UsageError: where there is no such dataset; the message names the nearest.
-        InputError: where the file of one's own cannot be read as a declaration.
+        UsageError: there is no such dataset; the message suggests similar names.
+        InputError: the file cannot be read as a declaration.
 
     Example:
         >>> dataset("PARus").metrics
@@ -35,7 +35,7 @@ def dataset(name: str) -> Dataset:
         return declared
     path = Path(name)
     if path.suffix in {".yaml", ".yml"} or (path / "dataset.yaml").is_file():
-        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
+        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic are needed only for custom datasets
 
         return read_declaration(path / "dataset.yaml" if path.is_dir() else path)
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped name pays for it

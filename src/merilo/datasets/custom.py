@@ -1,4 +1,4 @@
-"""A dataset of one's own: its declaration in a YAML file beside the data."""
+"""Custom datasets: a declaration in a YAML file beside the data."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _adapter() -> TypeAdapter[Dataset]:
 
 
 def read_declaration(path: Path) -> Dataset:
-    """Read the declaration of a dataset of one's own.
+    """Read the declaration of a custom dataset.
 
     Args:
         path: a YAML file with the fields of `Dataset`; `prompts` is a list, or a mapping from groups to lists.
 
     Raises:
-        InputError: where the file cannot be read, or fields are missing, unknown or wrong; one sentence names all faults.
+        InputError: the file cannot be read, or fields are missing, unknown or wrong; one sentence names all faults.
     """
     content = read_yaml(path)
     if not isinstance(content, dict):
@@ -63,7 +63,7 @@ def read_declaration(path: Path) -> Dataset:
 
 
 def faults_of(error: ValidationError) -> str:
-    """Everything that is wrong with a declaration, in one sentence of plain words."""
+    """Describe all faults of a declaration in one sentence."""
     return "; ".join(
         f"{'.'.join(str(part) for part in fault['loc'] if part != '[key]') or 'declaration'}: {_fault(fault)}"
         for fault in error.errors(include_url=False)
@@ -98,14 +98,14 @@ def _fault(fault: ErrorDetails) -> str:
 
 
 def read_yaml(path: Path, *, loader: type[PlainLoader] = PlainLoader) -> object:
-    """Read a page of YAML that somebody else wrote: plain values only, no aliases, no tags.
+    """Read untrusted YAML: plain values only, no aliases, no tags.
 
     Args:
         path: the file.
         loader: how plain values are read: `PlainLoader`, or `TextLoader`, which leaves each as it is written.
 
     Raises:
-        InputError: the file cannot be read, is too large, or is no such YAML.
+        InputError: the file cannot be read, is too large, or is not such YAML.
     """
     try:
         if path.exists() and not path.is_file():

@@ -1,6 +1,6 @@
-"""What is known of a dataset before any of its items is read: one declaration a dataset.
+"""The declaration of a dataset: everything that is known before its items are read.
 
-The built-in datasets are declared in `merilo.datasets.catalogue`, a dataset of one's own in a YAML file with the same
+Built-in datasets are declared in `merilo.datasets.catalogue`, custom datasets in a YAML file with the same field
 names (`merilo.datasets.custom`). Both give a `Dataset`.
 """
 
@@ -34,10 +34,10 @@ class Answer:
     """What an answer to an item looks like.
 
     Attributes:
-        kind: one of few labels; an integer; free text; a program; or one label a criterion.
+        kind: one of few labels; an integer; free text; a program; or one label per criterion.
         labels: the labels of a choice, or of each criterion.
         criteria: the keys of `outputs`, where it is a dictionary of criteria.
-        alternatives: what divides several right answers inside a gold text.
+        alternatives: the separator between alternative answers in a gold text.
     """
 
     kind: AnswerKind
@@ -59,7 +59,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shots:
-    """How many solved items stand before the question, and how they are chosen.
+    """The number of few-shot examples before the question, and how they are chosen.
 
     Attributes:
         count: how many.
@@ -75,14 +75,14 @@ class Shots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanFigure:
-    """A published human figure and where it comes from.
+    """A published human result and its source.
 
     Attributes:
         metric: the metric's name as a score bears it; a group's figure as `correct.virtue`.
         value: the published value.
         n: how many items it was measured on; `None` where nothing was measured, or the source does not say.
         provenance: what kind of figure it is.
-        source: who found it and how, in a phrase.
+        source: who measured it and how, in a phrase.
     """
 
     metric: str

@@ -1,4 +1,4 @@
-"""Prompts: from an item and its template to the one text that people and models read.
+"""Render an item and its template to the prompt that both people and models read.
 
 A template names the fields of `inputs` in braces (`{question}`), media in angle brackets (`<image>`). Filling goes over the
 template once: what the data itself says is never looked at again, even where it reads like a placeholder. Braces that name
@@ -46,7 +46,7 @@ class Media:
 
 
 def render(item: Item, declared: Dataset, *, context: str = "") -> str:
-    """Make the prompt of an item: the same words for a person and for a model.
+    """Render the prompt of an item, the same for people and models.
 
     Args:
         item: the item.
@@ -57,7 +57,7 @@ def render(item: Item, declared: Dataset, *, context: str = "") -> str:
         The text; media stand in it by name, in angle brackets.
 
     Raises:
-        DataError: the template names a field that the item has not, or a number that no prompt has.
+        DataError: the template names a field that the item does not have, or there is no prompt of that number.
 
     Example:
         >>> from merilo.datasets import dataset

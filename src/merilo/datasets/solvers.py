@@ -1,4 +1,4 @@
-"""Exact answers to the datasets whose answers can be computed: brackets, subsequences, arithmetic."""
+"""Solvers for datasets whose answers can be computed: brackets, subsequences, arithmetic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LINE: Final = re.compile(r"\s*(-?\d{1,100})\s*([-+*])\s*(-?\d{1,100})\s*->\s*(-
 
 
 def solve_bps(brackets: str) -> str:
-    """Say whether a sequence of brackets of three kinds is balanced.
+    """Check whether a sequence of brackets of three kinds is balanced.
 
     Args:
         brackets: brackets; white space between them means nothing.
@@ -33,7 +33,7 @@ def solve_bps(brackets: str) -> str:
         "1" when every bracket is closed by its own kind in the right order, "0" otherwise.
 
     Raises:
-        DataError: where something other than a bracket stands in the sequence.
+        DataError: the sequence contains something other than brackets.
 
     Example:
         >>> solve_bps("[ ] ( { } )"), solve_bps("[ ( ] )")
@@ -64,7 +64,7 @@ def solve_lcs(text: str) -> str:
         The length, in decimal digits.
 
     Raises:
-        DataError: where the text is not two words.
+        DataError: the text is not two words.
 
     Example:
         >>> solve_lcs("DYLI SVETDCGL")
@@ -217,7 +217,7 @@ SOLVERS: Final[Mapping[str, Callable[[Inputs], str]]] = MappingProxyType(
 
 
 def solver(name: str) -> Callable[[Sequence[str]], str]:
-    """Find how a dataset's items are answered from the values of their input columns, in order.
+    """Return the function that solves a dataset's items from the values of their input columns, in order.
 
     Platforms' exports may split an input in columns (LCS comes as `string1` and `string2`); the answer is the same.
 
@@ -225,7 +225,7 @@ def solver(name: str) -> Callable[[Sequence[str]], str]:
         name: the dataset's name in any letter case.
 
     Raises:
-        UsageError: where the dataset's answers cannot be computed.
+        UsageError: the dataset has no solver.
 
     Example:
         >>> solver("LCS")(["CTXMKP", "CTAVMK"])

@@ -1,4 +1,4 @@
-"""Control items: who answered them how well, and who is left out for it."""
+"""Control items: the accuracy of annotators on them, and the exclusion that follows from it."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def annotators(
 
     Args:
         responses: the responses, control items among them.
-        min_control_accuracy: the threshold, 0 to 1; who stands exactly on it is kept.
-        min_controls: how many control answers are needed to judge somebody.
-        skills: the platform's own figures, columns `annotator` and `skill`; see `read_skills`.
+        min_control_accuracy: the threshold, 0 to 1; an annotator exactly at it is kept.
+        min_controls: how many control answers are needed to judge an annotator.
+        skills: the platform's own skill values, columns `annotator` and `skill`; see `read_skills`.
 
     Returns:
-        A row an annotator, sorted by id: `annotator`, `responses` (to test items), `controls`, `controls_correct`,
+        One row per annotator, sorted by id: `annotator`, `responses` (to test items), `controls`, `controls_correct`,
         `control_accuracy` (null without controls), `skill` (null if unknown), `median_seconds`, `judged` (has enough
         control answers), `excluded`, `rule`.
 
     Raises:
-        DataError: nobody is left.
+        DataError: every annotator is excluded.
     """
     known_control = pl.col("is_control") & pl.col("control").is_not_null()
     accuracy = pl.col("controls_correct") / pl.col("controls")
@@ -95,13 +95,13 @@ def read_skills(path: Path, encoding: str | None = None) -> pl.DataFrame:
 
     Args:
         path: a delimited file with a column of ids and a column of numbers.
-        encoding: the encoding, where it is neither UTF-8 nor marked.
+        encoding: the encoding, if it is not UTF-8 and has no byte order mark.
 
     Returns:
         Columns `annotator` and `skill`.
 
     Raises:
-        InputError: a column is missing, a value is not a number, or an annotator stands there twice with two values.
+        InputError: a column is missing, a value is not a number, or an annotator occurs twice with different values.
     """
     table = read_table(path, encoding=encoding)
     found = {}

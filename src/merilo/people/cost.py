@@ -1,4 +1,4 @@
-"""What the annotation cost. A page is paid once, however many rows it fills in an export."""
+"""The cost of the annotation. A page is paid once, however many rows it has in an export."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Cost:
     """Money and time of a study.
 
     Attributes:
-        total: the reward of every page, added up.
-        pages: how many pages were paid, those of which no answer could be used among them.
-        hours: the time spent on those pages; null where the export has no times.
+        total: the sum of the rewards of all pages.
+        pages: how many pages were paid, including those without a usable answer.
+        hours: the time spent on those pages; null if the export has no times.
         hourly: `total / hours`.
-        currency: the currency, where it is known.
+        currency: the currency, if it is known.
         published_total: the reward added over the rows of test items, as published tables do: a page that holds two
             test items is counted twice.
         published_hourly: the mean over those rows of `3600 / seconds x reward`, with whole seconds, fractions cut off.
@@ -37,11 +37,11 @@ class Cost:
 
 
 def cost(responses: Responses, currency: str | None = None) -> Cost:
-    """Add up what a study cost, both ways.
+    """Compute the cost of a study: per page, and as published tables compute it.
 
     Args:
-        responses: all responses of the study, those of excluded annotators among them: they were paid as well.
-        currency: the currency, where the platform does not say it.
+        responses: all responses of the study, including those of excluded annotators, who were paid as well.
+        currency: the currency, if the platform does not give it.
     """
     table = responses.table.with_columns(page_of().alias("page"))
     pages = table.group_by("file", "page", "respondent", maintain_order=True).agg(
@@ -78,5 +78,5 @@ def _sum(values: pl.Series) -> float:
 
 
 def _rounded(value: object) -> float | None:
-    """Six places: below that, the order of adding up would show."""
+    """Round to six places, so that the order of summation makes no difference."""
     return None if not isinstance(value, int | float) else round(float(value), 6)

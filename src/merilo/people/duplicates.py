@@ -1,4 +1,4 @@
-"""One annotator, one item, one answer: what to do with repeats."""
+"""Duplicates: keep one answer per annotator and item."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Repeats: TypeAlias = Literal["refuse", "first", "last", "drop"]
 
 
 def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
-    """Leave at most one answer of an annotator to an item that is not a control item.
+    """Keep at most one answer per annotator and test item.
 
-    A row that stands twice (the same page and item) is counted once, control items too; a control item that one person
-    met on several pages is not a repeat. The same answer given twice counts once.
+    A repeated row (the same page and item) counts once, for control items too; a control item that one annotator
+    answered on several pages is not a duplicate. The same answer given twice counts once.
 
     Args:
         responses: the responses.
-        repeats: what to do where an annotator gave one item two different answers: refuse, keep the first or the last,
+        repeats: what to do if an annotator gave one item two different answers: refuse, keep the first or the last,
             or drop both.
 
     Raises:
-        DataError: an annotator contradicts themselves and `repeats` is "refuse".
+        DataError: an annotator gave one item two different answers and `repeats` is "refuse".
     """
     on_page = ["page", "item", "respondent", "answer", "sample"]
     same_row = pl.col("page").is_not_null() & ~pl.struct(on_page).is_first_distinct()

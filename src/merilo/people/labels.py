@@ -1,7 +1,7 @@
-"""One label, however it was typed: `1`, `1.0` and `True` are the same answer.
+"""Unify spellings of labels: `1`, `1.0` and `True` are the same answer.
 
-Nothing is guessed. A number loses its empty fraction; a truth value becomes the label that the other answers and the
-dataset use for it. Every rewriting is recorded, and what is not understood stays as it was typed.
+A number loses a zero fraction; a truth value becomes the label that the other answers or the dataset use for it.
+Every change is recorded, and all other answers stay as typed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def unify(written: Iterable[str], labels: Sequence[str] | None = None) -> dict[s
 
     Args:
         written: the distinct answers and known answers as they were typed, white space folded.
-        labels: the dataset's labels, where it declares them.
+        labels: the dataset's labels, if it declares them.
 
     Returns:
         as typed -> label, for every member of `written`.

@@ -1,4 +1,4 @@
-"""One class for answers that say the same: named rules, applied only when asked for, each counted.
+"""Normalisation of answers: named rules, applied only on request, that merge equivalent spellings.
 
 People type `1 000`, `1000.0` and `+1000` for one number, and `Ёж`, `еж.` and `«ёж»` for one word. Agreement and aggregation
 work on classes of equal answers; which rules made the classes, and how many answers each rule changed, is recorded.
@@ -32,7 +32,7 @@ _FALSE: Final = frozenset({"false", "no", "нет", "неверно", "ложь"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way in which two spellings are the same answer.
+    """A rule by which two spellings count as the same answer.
 
     Attributes:
         says: what it does, for the documentation and the help of the command.
@@ -54,14 +54,14 @@ def _ends(text: str) -> str:
 
 
 def _number(text: str) -> str:
-    """The plain decimal of a number; what may be read in two ways stays as it is."""
+    """Convert a number to a plain decimal; ambiguous texts are unchanged."""
     written = text.strip().translate(_DASHES)
     if match := _GROUPED.fullmatch(written):
         sign, whole, fraction = match.groups()
         written = sign + re.sub(r"\D", "", whole) + (fraction or "").replace(",", ".")
     elif match := _DECIMAL_COMMA.fullmatch(written):
         sign, whole, fraction = match.groups()
-        # "1,234" is a thousand and more to some, and a little over one to others; "0,125" is clear to everybody.
+        # "1,234" may mean 1234 or 1.234; "0,125" is unambiguous.
         if len(fraction) == 3 and len(whole) <= 3 and whole.lstrip("0"):
             return text
         written = f"{sign}{whole}.{fraction}"
@@ -105,7 +105,7 @@ SETS: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Normalisation:
-    """Which rules were applied, and what they did.
+    """The rules that were applied, and their effect.
 
     Attributes:
         rules: the rules' names, in the order of application.
@@ -119,7 +119,7 @@ class Normalisation:
 
 
 def rules_of(names: Iterable[str]) -> tuple[str, ...]:
-    """The rules that names of rules and of sets of rules ask for, in the order of application.
+    """Resolve names of rules and of sets of rules to rules, in the order of application.
 
     Raises:
         UsageError: there is no such rule.
@@ -138,7 +138,7 @@ def rules_of(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def canonical(text: str, rules: Sequence[str]) -> str:
-    """An answer after rules, each a name of `RULES`; the answer itself where nothing would be left.
+    """Apply rules (names of `RULES`) to an answer; if nothing is left, return the answer itself.
 
     Example:
         >>> canonical(" «Ёж». ", rules_of(["words"])), canonical("1 000,50", ["number"])
@@ -151,7 +151,7 @@ def canonical(text: str, rules: Sequence[str]) -> str:
 
 
 def classes(written: Sequence[str], counts: Sequence[int], rules: Sequence[str]) -> Normalisation:
-    """Put spellings into classes; a class is called by its most frequent spelling.
+    """Group spellings into classes, each named by its most frequent spelling.
 
     Args:
         written: distinct spellings.
@@ -215,7 +215,7 @@ def normalise(responses: Responses, rules: Sequence[str]) -> tuple[Responses, No
 
 
 def normalise_gold(gold: Gold, made: Normalisation) -> Gold:
-    """The right answers in the spelling of the class that they belong to; others stay as they are."""
+    """Rewrite gold answers to the spelling of their class; others are unchanged."""
     if not made.rules:
         return gold
     spelling = {canonical(text, made.rules): kept for text, kept in made.classes.items()}

@@ -1,7 +1,7 @@
-"""Pseudonyms of annotators: the same within a study, and not to be traced back to the platform's ids.
+"""Pseudonyms of annotators: stable within a study, and not traceable to the platform's ids.
 
 Ids may be few and easy to guess (Label Studio counts its users from 1). A pseudonym is therefore a digest with a key that
-is not published: by default, the content of the study's own files. Who has those files has the ids anyway.
+is not published: by default, a hash of the study's files. Anyone who has those files knows the ids anyway.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from merilo.responses import Responses
 
 PREFIX: Final = "annotator-"
 
-#: Pseudonyms of this many hexadecimal digits, more where two people would share one.
+#: Length of a pseudonym in hexadecimal digits; longer if two annotators would otherwise share one.
 _DIGITS: Final = 8
 _ALL_DIGITS: Final = 64
 
@@ -49,7 +49,7 @@ def key_of(files: Iterable[Path]) -> bytes:
 def pseudonyms(ids: Iterable[str], key: bytes) -> dict[str, str]:
     """Give every id a pseudonym, `annotator-` and a digest; ids of simulated annotators keep their prefix.
 
-    The pseudonym of an id follows from the id and the key. Only where two ids would share one are both made longer.
+    The pseudonym of an id follows from the id and the key. If two ids would share a pseudonym, both are made longer.
 
     Args:
         ids: the annotators' ids, in any order.

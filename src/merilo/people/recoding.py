@@ -1,6 +1,6 @@
-"""Answers that the user replaces by others: marks of cleaning by hand, values of a shifted column.
+"""Replacement of answers by the user, for example marks of manual cleaning or values of a shifted column.
 
-Nothing is replaced that the user did not name. `near_spellings` names the answers that look like slips.
+Only answers that the user names are replaced. `near_spellings` lists answers that look like misspellings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEFT_OUT: Final = "recoded_to_nothing"
 
 
 def read_recoding(given: Sequence[str], encoding: str | None = None) -> dict[str, str | None]:
-    """Read what answers are to be replaced by.
+    """Read the replacements of answers.
 
     Args:
         given: each `FROM=TO`, or the name of a delimited file with the columns `from` and `to`. An empty TO leaves the
@@ -173,7 +173,7 @@ class NearSpelling:
 _MOST_LABELS: Final = 20
 _SHARE_OF_LABELS: Final = 0.8
 
-#: A label is an answer that was given so often; a slip is given at most a tenth as often as its label.
+#: A label is an answer given at least this often; a misspelling is given at most a tenth as often as its label.
 _FEWEST_OF_A_LABEL: Final = 5
 _SHARE_OF_A_LABEL: Final = 0.02
 _RARE: Final = 0.1
@@ -187,14 +187,14 @@ _APPENDED: Final = " \t0123456789.,;:!?*'\"`_-"
 def near_spellings(counts: Mapping[str, int], labels: Sequence[str] = ()) -> tuple[NearSpelling, ...]:
     """Find answers that look like a spelling of a label: a mark or a digit more, or one letter off.
 
-    Where answers are open, or are numbers, nothing is found: there another spelling is another answer.
+    For open or numeric answers the result is empty, because another spelling is another answer.
 
     Args:
         counts: answer -> how often it was given.
         labels: the dataset's labels, where it declares them. Without them, the labels are the answers given often.
 
     Returns:
-        The answers that look like slips, the most frequent first.
+        The answers that look like misspellings, the most frequent first.
 
     Example:
         >>> [(one.written, one.label) for one in near_spellings({"yes": 90, "no": 80, "yes6": 2})]

@@ -1,4 +1,4 @@
-"""Labels as places in an order or as numbers, for agreement on a scale."""
+"""Order and numeric values of labels, for agreement on ordinal and interval scales."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from merilo.people.votes import Votes
 def on_scale(
     votes: Votes, names: Sequence[str], level: Level, order: Sequence[str] = ()
 ) -> tuple[Votes, NDArray[np.float64] | None]:
-    """The votes with their labels in the order of the scale, and the numbers behind the labels.
+    """Return the votes with label codes in the order of the scale, and the numbers behind the labels.
 
     An ordinal scale follows the dataset's own order of labels where it has them all, else the labels' value where all are numbers,
     else the alphabet.
@@ -56,7 +56,7 @@ def on_scale(
         keys = [number for number in numbers if number is not None]
     else:
         keys = [float(rank) for rank in np.argsort(np.argsort(np.array(names, dtype=object)))]
-    # Names of one value ("1" and "1.0") share a place.
+    # Names with the same value ("1" and "1.0") share a code.
     _, code = np.unique(np.array(keys), return_inverse=True)
     return replace(votes, label=code.astype(np.int32)[votes.label]), None
 

@@ -1,4 +1,4 @@
-"""Simulated annotators, to show and to test the whole way from items to a figure. They say nothing about people.
+"""Simulated annotators, for demonstrating and testing the pipeline. Their results say nothing about people.
 
 A panel answers a pool exactly as the platform would arrange it: pages of a few items with a control item among them,
 every item answered by as many different people as the overlap asks for, nobody meeting an item twice.
@@ -65,7 +65,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Who answers.
+    """The simulated annotators and how the pool is arranged.
 
     Attributes:
         people: how many annotators there are of each kind.
@@ -79,7 +79,7 @@ class Panel:
 
 
 def near_miss(gold: str, labels: Sequence[str], random: Random) -> str:
-    """A slip in counting: one or two off, seldom more; never the right answer.
+    """Draw a counting error: off by one or two, rarely more; never the gold answer.
 
     Labels that are not numbers are drawn evenly.
     """
@@ -100,7 +100,7 @@ def toloka_export(
     slip: Slip = near_miss,
     seed: int,
 ) -> str:
-    """Let a simulated panel answer, and write it down as Toloka would export it.
+    """Simulate a panel's answers, in the format of a Toloka export.
 
     Args:
         questions: the items.

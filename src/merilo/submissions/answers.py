@@ -1,4 +1,4 @@
-"""The answers of one dataset in a submission: every error found, none hiding another."""
+"""Read the answers to one dataset in a submission and report all errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Document: TypeAlias = "tuple[Json, int, int | None]"
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a submission answers to one dataset.
+    """A submission's answers to one dataset.
 
     Attributes:
         given: item id -> answer, of those that could be read.

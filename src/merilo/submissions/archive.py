@@ -1,4 +1,4 @@
-"""Archives from outside: opened without trusting a word they say, in bounded memory, and never unpacked to disk."""
+"""Read untrusted archives in bounded memory, without unpacking them to disk."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class ArchiveError(InputError):
         super().__init__(self.fault.message.told(language), file=file)
 
     def told(self, language: Language) -> ArchiveError:
-        """The same refusal in another language."""
+        """Return the same error in another language."""
         return ArchiveError(*self._texts, file=self.place.file, language=language)
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An open archive that has passed every check which needs no unpacking.
+    """An open archive that passed all checks that need no unpacking.
 
     Attributes:
         file: the archive's name as the user gave it.
@@ -142,7 +142,7 @@ def _opened(stream: IO[bytes], path: Path) -> tuple[zipfile.ZipFile, dict[str, z
 
 
 def shown(path: str) -> str:
-    r"""A name from outside, safe to print: no control characters, no half surrogates, not endless.
+    r"""Make an untrusted name safe to print: no control characters, no unpaired surrogates, limited length.
 
     Example:
         >>> print(shown("a\x1b[31m.json"))

@@ -1,4 +1,4 @@
-"""What can be wrong with a submission: the benchmark's twelve errors, each with its place and a sentence in two languages."""
+"""The benchmark's twelve errors of a submission, each with its location and a message in two languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scoring a whole submission as the benchmark does: every dataset, every error, the total, ready for the public table or not."""
+"""Score a submission as the benchmark does: all datasets and errors, the total, and readiness for the public table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from merilo.submissions.faults import Fault, fault
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """A dataset's declaration and its items with the right answers.
+    """A dataset's declaration and its items with gold answers.
 
     Attributes:
         dataset: the declaration.
@@ -34,7 +34,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class DatasetResult:
-    """What a submission earned on one dataset.
+    """The result of a submission on one dataset.
 
     Attributes:
         dataset: the declaration.
@@ -58,7 +58,7 @@ class DatasetResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a submission earned.
+    """The result of a submission.
 
     Attributes:
         datasets: by title, in the order of the catalogue.
@@ -84,11 +84,11 @@ def read_gold(folder: Path) -> dict[str, Gold]:
 
     Args:
         folder: holds `<name>.json` or `<name>/test.json` (JSONL and Parquet too), in any letter case; a folder with a
-            `dataset.yaml` holds a dataset of one's own.
+        `dataset.yaml` is a custom dataset.
 
     Returns:
-        Title -> gold, in the order of the catalogue, one's own after it. A closed test, without a single gold answer, is
-        left out.
+        Title -> gold, in the order of the catalogue, then custom datasets. A closed test (one without gold answers)
+        is left out.
 
     Raises:
         InputError: there is no such folder, no test in it, or a file in it cannot be read.

@@ -1,4 +1,4 @@
-"""Answer sheets: files of answers by item id, from whoever answered.
+"""Answer sheets: files of answers by item id.
 
 Read are
 
@@ -41,7 +41,7 @@ _CONSENSUS_ANSWER: Final = "label"
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Answers as a file gives them, matched to nothing yet.
+    """Answers as read from a file, before they are matched to items.
 
     Attributes:
         file: the file's name.
@@ -56,7 +56,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Answers and items brought together.
+    """Answers matched to items.
 
     Attributes:
         given: item id -> answer.
@@ -95,12 +95,12 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def match(sheet: Sheet, items: Sequence[Item], form: AnswerForm) -> Matched:
-    """Bring answers and items together.
+    """Match answers to items.
 
     Args:
         sheet: the answers.
         items: the items of the dataset.
-        form: what an answer looks like.
+        form: the form of an answer.
 
     Raises:
         InputError: an answer is not of the dataset's type, or cannot be read.
@@ -125,7 +125,7 @@ def match(sheet: Sheet, items: Sequence[Item], form: AnswerForm) -> Matched:
 
 
 def _of_form(form: AnswerForm, answer: Json) -> Json:
-    """Undo what the file's form did to an answer."""
+    """Undo the file format's encoding of an answer."""
     if form.kind in {"criteria", "program"} and isinstance(answer, str) and answer.lstrip()[:1] in {"{", "["}:
         return parse_json(answer, file="answer")
     if form.kind == "criteria" and isinstance(answer, str | int) and not isinstance(answer, bool):

@@ -1,4 +1,4 @@
-"""Writing submissions: from files of answers, and a random one to start from."""
+"""Write submissions from files of answers, and random sample submissions."""
 
 from __future__ import annotations
 

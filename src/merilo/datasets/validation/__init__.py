@@ -1,4 +1,4 @@
-"""Whether a dataset's files keep the benchmark's rules: every problem in one pass, each with its file and JSON path."""
+"""Check a dataset's files against the benchmark's rules: all problems in one pass, each with file and JSON path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
 
     Args:
         path: the folder or file.
-        declared: what is known of the dataset; found by its name, or in `dataset.yaml` beside the data, when not given.
+        declared: the dataset's declaration; by default found by its name, or in `dataset.yaml` beside the data.
 
     Returns:
         Everything that was found.
@@ -54,7 +54,7 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
 def _known(path: Path, contents: Contents, report: Report) -> Dataset | None:
     own = contents.root / OWN
     if own.is_file():
-        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic only for one's own
+        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic are needed only for custom datasets
 
         report.files.append(OWN)
         try:

@@ -1,4 +1,4 @@
-"""What validation finds: problems, which make the data invalid, and notes, which do not."""
+"""The validation report: problems make the data invalid, notes do not."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from merilo.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong, and where.
+    """A fault and its location.
 
     Attributes:
         file: the file below the folder that was validated.
         path: the JSON path inside it, such as `data.test[3].meta.id`; empty for the file itself.
-        message: what is wrong and what would be right.
+        message: what is wrong and what is expected.
     """
 
     file: str
@@ -40,7 +40,7 @@ class Report:
 
     Attributes:
         problems: what breaks a rule.
-        notes: what breaks none and may still be a mistake.
+        notes: what breaks no rule but may be a mistake.
         files: the files that were read.
         items: how many items each split holds.
     """

@@ -1,1 +1,1 @@
-"""Expert tests: sampling questions, answering out of bag, planning, and experts beside people without training."""
+"""Expert studies: sampling questions, the out-of-bag protocol, planning, and comparison with untrained annotators."""

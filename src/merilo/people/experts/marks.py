@@ -1,4 +1,4 @@
-"""The answer "skip: this question may be mine", however it is spelt."""
+"""Recognise the answer "skip: this question may be mine" in any spelling."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 
 from merilo.people.normalisation import canonical, rules_of
 
-#: Case, ё, quotation marks, dashes, white space and punctuation do not tell two spellings apart.
+#: Case, ё, quotation marks, dashes, white space and punctuation are ignored.
 _RULES: Final = rules_of(["words"])
 _PUNCTUATION: Final = re.compile(r"[^\w\s]+")
 
-#: The guide's wording and its near forms, after `spelling`.
+#: The guide's wording and its variants, after `spelling`.
 _RUSSIAN: Final = re.compile(
     r"(?:пропус\w+ )?(?:(?:этот )?вопрос )?(?:(?:так как|потому что|поскольку|тк) )?(?:(?:он|это|этот вопрос) )?"
     r"(?:возможно|вероятно|может быть|может) (?:быть )?(?:(?:он|это|этот вопрос) )?(?:был )?"
@@ -26,7 +26,7 @@ _ENGLISH: Final = re.compile(
 
 
 def spelling(text: str) -> str:
-    """An answer without the marks of its spelling: case, ё, quotation marks and punctuation.
+    """Normalise an answer: ignore case, ё, quotation marks and punctuation.
 
     Example:
         >>> spelling(" «Пропустить:  вопрос МОЁ». ")
@@ -36,9 +36,9 @@ def spelling(text: str) -> str:
 
 
 def may_be_mine(text: str) -> bool:
-    """Whether an answer is the option of the guide: "skip the question, because it may be mine", in Russian or in English.
+    """Check whether an answer is the guide's option "skip the question, because it may be mine", in Russian or English.
 
-    A bare "skip" is not: it may also mean "I do not know".
+    A bare "skip" does not count: it may also mean "I do not know".
 
     Example:
         >>> may_be_mine("Пропустить вопрос, так как он, возможно, был придуман мной")

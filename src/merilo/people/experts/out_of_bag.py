@@ -1,7 +1,7 @@
-"""Experts who wrote the questions answer those of the others: the out-of-bag protocol of the guide.
+"""The guide's out-of-bag protocol: experts who wrote the questions answer those of the other experts.
 
-An expert who may have written a question marks it and skips it; the other experts decide it by majority. The name comes from
-bagging, where a tree is judged on the rows that it was not grown on.
+An expert who may have written a question marks and skips it; the other experts decide it by majority. The name comes
+from bagging, where a tree is evaluated on the rows that were not used to grow it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from merilo.errors import DataError, UsageError
 from merilo.people.experts.marks import may_be_mine, spelling
 from merilo.responses import Responses
 
-#: What becomes of an answer after the time limit: it does not count; it counts; it counts and is wrong.
+#: How an answer after the time limit is treated: ignored, counted, or counted as wrong.
 Late: TypeAlias = Literal["drop", "keep", "wrong"]
 
-#: What decides: more than half of the answers left, or simply the most of them.
+#: The decision rule: more than half of the remaining answers, or the most frequent one.
 Decision: TypeAlias = Literal["majority", "plurality"]
 
 #: How an item was decided.
@@ -31,14 +31,14 @@ ONE_DOMAIN: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class OutOfBagDesign:
-    """What was decided before the answers were seen.
+    """The settings of the protocol, fixed before the answers are seen.
 
     Attributes:
         mine: answers that mean "may be mine", besides the guide's own wording (`marks.may_be_mine`).
         seconds: the time limit for a question, from the moment it is shown; `None` sets none.
-        late: what becomes of answers after it.
-        min_answers: items with fewer answers left are named and not decided.
-        decision: what decides.
+        late: how answers after the limit are treated.
+        min_answers: items with fewer remaining answers are listed and not decided.
+        decision: the decision rule.
     """
 
     mine: tuple[str, ...] = ()
@@ -60,17 +60,18 @@ class OutOfBagDesign:
 
 @dataclass(frozen=True, slots=True)
 class ExpertItem:
-    """One question after the experts.
+    """The result for one question.
 
     Attributes:
         item: the item's number.
         domain: its domain.
-        experts: N, people of the domain.
-        marks: k, those of them who may have written it.
+        experts: N, the experts of the domain.
+        marks: k, the number of them who may have written it.
         late: answers after the time limit.
-        missing: people of the domain who neither answered nor marked it.
-        answers: answers that count, by label, the most given first; late ones that count as wrong stand under "".
-        label: the experts' answer; `None` where there is none.
+        missing: experts of the domain who neither answered nor marked it.
+        answers: label -> answers that count, the most frequent first; late ones that count as wrong have the label
+            "".
+        label: the experts' answer; `None` if there is none.
         outcome: how it was decided, or why not.
     """
 
@@ -86,19 +87,19 @@ class ExpertItem:
 
     @property
     def left(self) -> int:
-        """How many answers decide the item: N - k, less those that are missing or came too late to count."""
+        """The number of answers that decide the item: N - k, minus missing and ignored late answers."""
         return sum(self.answers.values())
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfBag:
-    """A baseline by experts out of bag.
+    """The result of the out-of-bag protocol.
 
     Attributes:
-        design: what was decided beforehand.
+        design: the settings.
         items: every question.
-        experts: domain -> the ids of its people.
-        mine: the answers that were taken as "may be mine" -> how often each was given.
+        experts: domain -> the ids of its experts.
+        mine: the answers that were read as "may be mine" -> how often each was given.
     """
 
     design: OutOfBagDesign
@@ -107,7 +108,7 @@ class OutOfBag:
     mine: Mapping[str, int]
 
     def named(self, outcome: Outcome) -> list[int]:
-        """The numbers of the items with one outcome."""
+        """Return the numbers of the items with this outcome."""
         return [one.item for one in self.items if one.outcome == outcome]
 
 
@@ -121,13 +122,13 @@ def out_of_bag(
     """Decide every question by the experts who did not write it.
 
     Args:
-        responses: the experts' responses, at most one a person an item; control items are left out.
-        design: what was decided beforehand.
+        responses: the experts' responses, at most one per expert and item; control items are left out.
+        design: the settings.
         domains: item's number -> domain; one domain when not given.
-        marks: marks "may be mine" that stand beside the answers and not among them: (annotator, item).
+        marks: marks "may be mine" that are recorded separately from the answers: (annotator, item).
 
     Returns:
-        What the experts decided. Of several answers on one page each takes an equal part of the page's time.
+        The result. The time of a page is divided equally among its answers.
 
     Raises:
         DataError: there is no answer, an item has no domain while others have, or there is a time limit and no times.

@@ -1,4 +1,4 @@
-"""What an expert study will take: the guide's figures of time, and the answers an item can hope for."""
+"""Planning an expert study: hours, cost and the expected number of answers per item, by the guide's estimates."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ QUESTIONS_AN_HOUR = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ExpertPlan:
-    """What a domain of an expert study will take.
+    """The plan of one domain of an expert study.
 
     Attributes:
         questions: questions asked.
-        experts: N, people of the domain.
+        experts: N, the experts of the domain.
         own: questions that an expert wrote and skips, on average.
         answered: questions that an expert answers, on average.
         hours: hours of one expert.
@@ -58,7 +58,7 @@ def plan(
         The plan.
 
     Raises:
-        UsageError: a figure cannot be.
+        UsageError: a value is impossible.
 
     Example:
         Five experts on a hundred questions that they wrote themselves, each a fifth:

@@ -1,4 +1,4 @@
-"""Which questions experts are asked: so many a domain, evenly over subdomains and difficulty."""
+"""Sampling questions for experts: a fixed number per domain, balanced over subdomains and difficulty."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from merilo.items import Item
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Questions that are alike in all that was asked for.
+    """Questions with the same domain and the same values of all fields.
 
     Attributes:
         values: the domain, then the value of each field.
@@ -33,7 +33,7 @@ class Sample:
 
     Attributes:
         items: the questions, in the dataset's order.
-        strata: what was there and what was taken, by domain and fields.
+        strata: available and drawn questions by domain and fields.
         short: domains with fewer questions than asked for -> how many they have.
     """
 
@@ -45,17 +45,17 @@ class Sample:
 def sample_questions(
     items: Sequence[Item], per_domain: int, *, domain: str | None, fields: Sequence[str] = (), seed: int
 ) -> Sample:
-    """Draw N questions a domain, evenly over the values of fields: subdomain first, within it difficulty.
+    """Draw N questions per domain, balanced over the values of fields, such as difficulty within subdomain.
 
-    Each value gets an equal share; a value with fewer questions gives what it has, and the rest is shared among the others;
-    what does not divide evenly goes to values drawn by lot.
+    Each value gets an equal share; a value with fewer questions gives all of them, and its remaining share is divided
+    among the others. A remainder goes to values drawn at random.
 
     Args:
         items: the dataset.
         per_domain: N, how many questions a domain.
         domain: the field of the domain, in `meta` or `inputs`; `None` takes all items for one domain.
-        fields: the fields to be even over, the coarsest first.
-        seed: the seed of the lots.
+        fields: the fields to balance, the coarsest first.
+        seed: the random seed.
 
     Returns:
         The sample.
@@ -98,7 +98,7 @@ def even_shares(n: int, capacities: Sequence[int], random: Random) -> list[int]:
     Args:
         n: how much there is to share.
         capacities: what each place can hold.
-        random: draws who gets what does not divide evenly.
+        random: draws which places get the remainder.
 
     Returns:
         The shares: they add up to `n`, or to all the capacities if those are less, and two places that are not full differ
@@ -111,7 +111,8 @@ def even_shares(n: int, capacities: Sequence[int], random: Random) -> list[int]:
     shares = [0] * len(capacities)
     left = min(n, sum(capacities))
     while left:
-        # Whoever is full drops out before lots are drawn, so that nobody not full stays two behind.
+        # Full places are removed before the remainder is drawn, so that two places that are not full differ by at
+        # most one.
         open_places = [i for i, capacity in enumerate(capacities) if shares[i] < capacity]
         each = min(left // len(open_places), *(capacities[i] - shares[i] for i in open_places))
         if each == 0:

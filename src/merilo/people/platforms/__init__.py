@@ -1,6 +1,6 @@
-"""What crowd-sourcing platforms export, read into the response table.
+"""Read the exports of crowdsourcing platforms into the response table.
 
-A platform is known by its header. One study may come in several files; they must be of one project.
+The platform is recognised by the header. A study may consist of several files of one project.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NAMES: Final[Mapping[Platform, str]] = {
 
 
 def recognise(path: Path, encoding: str | None = None) -> Platform:
-    """Tell by its header which platform a file comes from; a table of no known platform is `csv`.
+    """Recognise the platform of a file by its header; a table of no known platform is `csv`.
 
     Raises:
         InputError: the file cannot be read as a table.
@@ -93,17 +93,17 @@ def read(
 
     Args:
         paths: the files.
-        platform: where they come from; told by the header when not given.
-        columns: what the user says of the columns.
+        platform: the platform; by default recognised by the header.
+        columns: the columns that the user named.
         labels: the labels that the dataset declares, to which other spellings are brought.
         encoding: the files' encoding, where it is not UTF-8 and not marked.
         progress: called with the number of bytes read since the last call.
 
     Returns:
-        The responses, control items among them; every row that is not there is counted under a reason.
+        The responses, including control items; dropped rows are counted by reason.
 
     Raises:
-        InputError: a file cannot be read as what it should be.
+        InputError: a file is not a valid export.
         UsageError: several answer columns and no choice among them, a column that is not there, or a column named that
             the platform names itself.
         DataError: the files are of different projects, or hold no answer.
@@ -229,7 +229,7 @@ def _responses(
     labels: Sequence[str] | None,
     exports: Sequence[Export],
 ) -> Responses:
-    """Fold white space, count out what is no answer, unify labels, number the items."""
+    """Normalise white space, drop and count rows without an answer, unify labels, number the items."""
     data = data.with_columns(_folded(data[name]) for name in (*fields, "respondent", "answer", "control"))
     blank = pl.all_horizontal(
         pl.col(name).is_null() for name in (*fields, "respondent", "answer", "control", "page")

@@ -1,4 +1,4 @@
-"""What every platform's reader answers with, and what readers share."""
+"""The result of every platform's reader, and functions that the readers share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTROL_FIELDS: Final = ("golden", "control")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the user says about the columns of a file.
+    """The columns of a file that the user named.
 
     Attributes:
         answer: the column of the answer; the platform's only one when not given.
@@ -48,7 +48,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One file of a platform, its columns named as Merilo names them.
+    """One file of a platform, with Merilo's column names.
 
     Attributes:
         file: the file's name.

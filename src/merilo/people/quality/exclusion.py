@@ -35,7 +35,7 @@ class Rule:
             answers: shape (annotators,), how many answers to controls each annotator gave.
 
         Returns:
-                Shape (annotators,).
+            Shape (annotators,).
         """
         enough: NDArray[np.bool_] = np.asarray(answers, dtype=np.int64) >= max(1, self.min_controls)
         return enough
