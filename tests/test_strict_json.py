@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from json_values import JSON
 
 from merilo.errors import InputError
-from merilo.strict_json import Json, parse_json, read_json
+from merilo.strict_json import Json, indented, parse_json, read_json
 
 
 def test_a_key_that_stands_twice_is_found_in_one_pass() -> None:
@@ -34,3 +34,14 @@ def test_strict_parsing_reads_all_that_is_json(value: Json) -> None:
 def test_any_text_is_json_or_refused_with_a_sentence(text: str) -> None:
     with suppress(InputError):
         parse_json(text, file="f")
+
+
+@given(JSON)
+def test_results_are_written_as_the_standard_library_writes_them(value: Json) -> None:
+    assert indented(value) == json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_what_json_cannot_say_is_not_written(number: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        indented({"a": [number]})

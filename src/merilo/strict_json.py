@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from json.encoder import encode_basestring
+from math import isfinite
 from pathlib import Path
 from stat import S_ISREG
 from typing import Final, NoReturn, TypeAlias, cast
@@ -116,6 +118,57 @@ def _text(path: Path) -> str:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from error
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=path) from error
+
+
+def indented(content: Json) -> str:
+    """JSON as results are printed and written: two spaces of indent, letters as they are.
+
+    The same text as `json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)`, which writes indented JSON five times
+    more slowly.
+
+    Raises:
+        ValueError: a number is infinite or not a number.
+
+    Example:
+        >>> print(indented({"a": [1, 0.5], "b": {}}))
+        {
+          "a": [
+            1,
+            0.5
+          ],
+          "b": {}
+        }
+    """
+    parts: list[str] = []
+    _write(content, "\n", parts.append)
+    return "".join(parts)
+
+
+def _write(value: Json, newline: str, add: Callable[[str], None]) -> None:
+    """Write a value whose lines begin with `newline`."""
+    if isinstance(value, str):
+        add(encode_basestring(value))
+    elif isinstance(value, dict):
+        inner = newline + "  "
+        opening = "{" + inner
+        for name, member in value.items():
+            add(f"{opening}{encode_basestring(name)}: ")
+            _write(member, inner, add)
+            opening = "," + inner
+        add(newline + "}" if value else "{}")
+    elif isinstance(value, list | tuple):
+        inner = newline + "  "
+        opening = "[" + inner
+        for member in value:
+            add(opening)
+            _write(member, inner, add)
+            opening = "," + inner
+        add(newline + "]" if value else "[]")
+    elif isinstance(value, float) and isfinite(value):
+        add(float.__repr__(value))
+    else:
+        # Words, whole numbers, and the errors that are the library's to raise.
+        add(json.dumps(value, allow_nan=False))
 
 
 def dumped(content: Json) -> str:

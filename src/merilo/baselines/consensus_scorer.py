@@ -53,8 +53,9 @@ class ConsensusScorer:
     def answers(self, consensus: Consensus) -> dict[int | str, Given]:
         """The consensus as answers by item; items without a label have none."""
         label = consensus.label[self.codes]
+        given = [self._given(text) for text in self.labels]
         return {
-            item.id: self._given(self.labels[code])
+            item.id: given[code]
             for item, code in zip(self.items, label.tolist(), strict=True)
             if code != NO_LABEL
         }
@@ -206,4 +207,6 @@ class Pairs:
 
 
 def _numbered(item: Item, number: int) -> Item:
-    return item if item.id == number else replace(item, id=number)
+    if item.id == number:
+        return item
+    return Item(number, item.instruction, item.inputs, item.outputs, item.meta)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
@@ -50,11 +49,15 @@ def consensus_scorer(dataset: PlainDataset, pool: PoolVotes, gold: Gold | None) 
         return None
     items: Mapping[int, Item] = gold.items
     if dataset.answer.kind in _LABELS:
-        items = {
-            number: replace(items[number], outputs=text)
-            for number, text in gold.answers.select("item", "gold").iter_rows()
-        }
+        texts = gold.answers.select("item", "gold").iter_rows()
+        items = {number: _with_outputs(items[number], text) for number, text in texts}
     return ConsensusScorer.of(dataset, pool.everyone, items)
+
+
+def _with_outputs(item: Item, text: str) -> Item:
+    if item.outputs == text:
+        return item
+    return Item(item.id, item.instruction, item.inputs, text, item.meta)
 
 
 def without_scorer(dataset: PlainDataset, gold: Gold | None) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 from merilo.atomic_write import new_folder, refuse_existing, write_text
 from merilo.cli import say
 from merilo.files import Progress, shown
-from merilo.strict_json import Json
+from merilo.strict_json import Json, indented
 
 __all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked"]
 
@@ -24,7 +23,7 @@ def emit_json(content: dict[str, Json], where: str) -> None:
     Raises:
         OutputError: the file cannot be written.
     """
-    text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    text = indented(content) + "\n"
     if where == "-":
         if isinstance(sys.stdout, io.TextIOWrapper):
             # JSON is UTF-8 whatever the terminal's language.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import isfinite
 
 from merilo.baselines.groups import Group
@@ -18,7 +17,7 @@ from merilo.reports.controls import control_health_summary
 from merilo.reports.estimates import metrics_json, single_person_json
 from merilo.reports.quality import quality_summary, sensitivity_summary
 from merilo.statistics.intervals import Interval
-from merilo.strict_json import Json
+from merilo.strict_json import Json, indented
 
 
 def summary(
@@ -80,7 +79,7 @@ def summary(
 
 def as_text(content: dict[str, Json]) -> str:
     """JSON as it is printed and written: readable, not escaped, the same bytes for the same content."""
-    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return indented(content) + "\n"
 
 
 def resolved_by(ways: dict[Resolution, int]) -> dict[str, Json]:
