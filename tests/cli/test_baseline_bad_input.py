@@ -1,5 +1,6 @@
 """Bad input gets one clear sentence with file and row, the right exit status, and nothing half-written."""
 
+import json
 import os
 import zipfile
 from pathlib import Path
@@ -7,6 +8,10 @@ from pathlib import Path
 import pytest
 from command import merilo
 from exports import HEADER, row, small_pool, toloka, written
+
+from merilo.datasets import dataset
+from merilo.datasets.bundled import examples
+from merilo.items import Split, write_splits
 
 
 def refused(path: Path, *options: object, status: int) -> str:
@@ -295,6 +300,53 @@ def test_a_file_that_may_not_be_read(pool: Path) -> None:
 )
 def test_wrong_usage(pool: Path, options: tuple[str, ...]) -> None:
     refused(pool, *options, status=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--dataset", "chegeka", "--metric", "f1_macro"), "(there are: f1, em, acc)"),
+        (("--metric", "grade_norm"), "without one there are acc, em, f1_macro, mcc, f1"),
+        (("--dataset", "ruhumaneval"), "merilo code score"),
+    ],
+)
+def test_a_metric_that_does_not_fit_the_answers(
+    pool: Path, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\n")
+    assert said in refused(pool, "--gold", gold, *options, status=2)
+
+
+def test_an_exam_without_its_meta(pool: Path, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\n")
+    complaint = refused(pool, "--gold", gold, "--dataset", "use", status=1)
+    assert "needs id_task, variant and score" in complaint
+
+
+def test_a_variant_of_the_exam_with_questions_missing_is_named_with_them(tmp_path: Path) -> None:
+    variant = [
+        item for item in examples(dataset("use"))["test"].items if item.meta["id_task"] not in {"8_0", "26"}
+    ]
+    name = variant[0].meta["variant"]
+    write_splits(tmp_path / "gold.json", [Split("test", variant)])
+    rows = [row(str(item.id), "1", f"w{who}") for item in variant for who in range(3)]
+    header = [column.replace("INPUT:question", "INPUT:id") for column in HEADER]
+    pool = written(tmp_path / "p.tsv", toloka(rows, header))
+    outcome = merilo("baseline", pool, "--dataset", "use", "--gold", tmp_path / "gold.json", "--json", "-")
+    assert outcome.status == 0, outcome.err
+    assert f"variant {name} has no item with a gold answer for tasks 8_0, 26" in "\n".join(
+        outcome.json["warnings"]
+    )
+    missing = outcome.json["metrics"]["grade_norm"]
+    assert missing["value"] is None
+    assert f"variant {name} lacks tasks 8_0, 26" in missing["reason"]
+
+
+def test_gold_without_a_criterion(pool: Path, tmp_path: Path) -> None:
+    entry = {"inputs": {"question": "q0"}, "outputs": {"virtue": "1", "law": "0"}, "meta": {"id": 1}}
+    gold = written(tmp_path / "gold.json", json.dumps([entry]))
+    complaint = refused(pool, "--gold", gold, "--dataset", "ruethics", status=1)
+    assert "lacks 'moral'" in complaint
 
 
 def test_no_file_at_all() -> None:

@@ -318,3 +318,16 @@ def test_a_miscount_from_0_to_9_is_no_typing_error(pools: Path, capsys: pytest.C
     content = run_json(capsys, "audit", *sorted((pools / "lcs").glob("*.tsv")), "--dataset", "lcs")
     assert content["typing_errors"] == {}
     assert "typing_error" not in content["verdicts"]
+
+
+def test_recoded_answers_count_as_what_they_became_and_the_recoding_is_an_input(
+    study: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool, gold = study
+    recoding = tmp_path / "recoding.csv"
+    recoding.write_text("from,to\n427,472\n", encoding="utf-8")
+    content = run_json(capsys, "audit", pool, "--gold", gold, "--recode", recoding)
+    assert "427" in json.dumps(run_json(capsys, "audit", pool, "--gold", gold)["findings"])
+    assert "427" not in json.dumps(content["findings"])
+    assert str(recoding) in [one["file"] for one in content["provenance"]["inputs"]]
+    assert "--recode" in content["provenance"]["command"]

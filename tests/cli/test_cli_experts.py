@@ -339,3 +339,30 @@ def test_datasets_whose_answers_are_no_labels_are_sent_to_their_command(
              "--dataset", dataset, *COLUMNS]  # fmt: skip
     assert main([*map(str, words)]) == 2
     assert instead in capsys.readouterr().err
+
+
+def test_an_answer_is_recoded_in_the_group_where_it_occurs(
+    study: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with study["people"].open(encoding="utf-8", newline="") as lines:
+        header, *rows = csv.reader(lines)
+    slips = [[text, who, "A6" if answer == "A" else answer, *rest] for text, who, answer, *rest in rows]
+    slipped = written(tmp_path / "slipped.csv", header, slips)
+    options = [
+        "experts",
+        "baseline",
+        study["experts"],
+        "--gold",
+        study["gold"],
+        "--item",
+        "question",
+        "--mine",
+        "пропустить",
+    ]
+    fair = run_json(capsys, *options, "--people", study["people"])
+    found = run_json(capsys, *options, "--people", slipped, "--recode", "A6=A")
+    assert found["people"]["metrics"] == fair["people"]["metrics"]
+    assert run_json(capsys, *options, "--people", slipped)["people"]["metrics"] != fair["people"]["metrics"]
+    assert found["provenance"]["parameters"]["recode"] == ["A6=A"]
+    assert main([*map(str, options), "--people", str(slipped), "--recode", "A7=A"]) == 2
+    assert "nobody answered 'A7'" in capsys.readouterr().err

@@ -339,7 +339,13 @@ def _spelling(written: set[str], crowd: Crowd) -> dict[str, str]:
         return key(text, "") if key and crowd.metric != "grade_norm" else text
 
     known = {plain(label): label for label in reversed((*crowd.labels, *crowd.gold))} if rules or key else {}
-    unified = unify(sorted(written), sorted(set(crowd.gold)))
+    declared = crowd.declaration
+    as_typed = bool(declared.name) and (declared.answer.kind == "text" or "grade_norm" in declared.metrics)
+    unified = (
+        dict(zip(written, written, strict=True))
+        if as_typed
+        else unify(sorted(written), sorted(set(crowd.gold)))
+    )
     return {answer: known.get(plain(label), label) for answer, label in unified.items()}
 
 

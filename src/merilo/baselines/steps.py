@@ -11,6 +11,7 @@ import polars as pl
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.declared import question_types
+from merilo.baselines.exam_warnings import warnings_on_variants
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.settings import Settings
 from merilo.baselines.warnings import (
@@ -228,6 +229,7 @@ def diagnose(
                 fit=decided.model,
             ),
             *warnings_on_exclusion(health),
+            *warnings_on_variants(scorer),
         ),
         agreement=measure(votes, level=settings.level, values=values),
         by=groups_by(

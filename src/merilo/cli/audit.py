@@ -10,7 +10,7 @@ import typer
 from merilo.baselines.pipeline import Settings, baseline
 from merilo.baselines.provenance import provenance
 from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
-from merilo.cli.study import command_line, gold_of, reading, votes_option
+from merilo.cli.study import command_line, gold_of, reading, typed_freely, votes_option
 from merilo.cli.study_options import (
     COLUMNS,
     INPUT,
@@ -27,6 +27,7 @@ from merilo.cli.study_options import (
     ItemOption,
     JsonOption,
     PlatformOption,
+    RecodeOption,
     SkillsOption,
 )
 from merilo.datasets import dataset
@@ -37,6 +38,8 @@ from merilo.people.controls import read_skills
 from merilo.people.decision import Resolve
 from merilo.people.duplicates import Repeats
 from merilo.people.platforms import Columns
+from merilo.people.recoding import read_recoding, recoding_files
+from merilo.people.recoding import recode as recode_answers
 from merilo.reports.audit import audit_summary, contested_table, findings_table
 from merilo.reports.summary import as_text
 from merilo.strict_json import Json
@@ -56,6 +59,7 @@ def audit(
     gold_column: GoldColumnOption = None,
     revised: Annotated[Path | None, typer.Option(help="Items with a new gold (the list of --out, filled in, will do): the figure is scored again, before and after.", rich_help_panel=INPUT)] = None,
     answer: AnswerOption = None,
+    recode: RecodeOption = None,
     skills: SkillsOption = None,
     encoding: EncodingOption = None,
     choice: Annotated[bool | None, typer.Option("--choice/--open", help="Whether answers are a choice among labels, of which none is another one mistyped, or typed freely; by default a choice up to five labels.", rich_help_panel=INPUT)] = None,
@@ -76,7 +80,11 @@ def audit(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """List the items whose gold is probably wrong, and tell typing errors from errors of the dataset."""
-    inputs = [*files, *(path for path in (gold, revised, skills) if path)]
+    inputs = [
+        *files,
+        *(path for path in (gold, revised, skills) if path),
+        *recoding_files(recode or ()),
+    ]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
     declared = dataset(dataset_name) if dataset_name else None
@@ -106,8 +114,10 @@ def audit(
             labels=settings.labels,
             encoding=encoding,
             progress=progress,
+            as_typed=typed_freely(declared),
         )
-    known = gold_of(responses, declared, gold, gold_column, encoding)
+    responses = recode_answers(responses, read_recoding(recode or (), encoding))
+    known = gold_of(responses, declared, gold, gold_column, encoding, alternatives=alternatives)
     skilled = read_skills(skills, encoding) if skills else None
     before = baseline(responses, settings, dataset=declared, gold=known, skills=skilled)
     after, now, gold_now = None, before.responses, known
@@ -119,7 +129,7 @@ def audit(
     study = audit_study(now, gold_now, choice=closed if choice is None else choice)
     options: dict[str, Json] = {
         "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
-        "revised": named(revised), "answer": answer, "skills": named(skills), "encoding": encoding,
+        "revised": named(revised), "answer": answer, "recode": list(recode or []), "skills": named(skills), "encoding": encoding,
         "metric": metric, "alternatives": alternatives, "min_control_accuracy": min_control_accuracy, "min_controls": min_controls,
         "min_votes": settings.min_votes, "resolve": resolve, "repeats": repeats, "item": list(item or []),
         "annotator": annotator, "control": control, "page": page,

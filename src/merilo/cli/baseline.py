@@ -13,7 +13,7 @@ from merilo.baselines.pipeline import Settings, baseline
 from merilo.baselines.provenance import provenance
 from merilo.baselines.quality import study_quality
 from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
-from merilo.cli.study import command_line, gold_of, reading, votes_option
+from merilo.cli.study import command_line, gold_of, reading, typed_freely, votes_option
 from merilo.cli.study_options import (
     INPUT,
     OUTPUT,
@@ -149,9 +149,10 @@ def make(
             labels=settings.labels,
             encoding=encoding,
             progress=progress,
+            as_typed=typed_freely(declared),
         )
     responses = recode_answers(responses, read_recoding(recode or (), encoding))
-    found = gold_of(responses, declared, gold, gold_column, encoding)
+    found = gold_of(responses, declared, gold, gold_column, encoding, alternatives=alternatives)
     skilled = read_skills(skills, encoding) if skills else None
     if anonymise:
         responses, skilled = pseudonyms.anonymise(responses, skilled, pseudonyms.key_of(files))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,7 +25,8 @@ from merilo.baselines.pipeline import baseline
 from merilo.baselines.provenance import provenance
 from merilo.baselines.settings import Settings
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say
-from merilo.cli.study import command_line, gold_of, reading
+from merilo.cli.study import command_line, gold_of, reading, typed_freely
+from merilo.cli.study_options import RecodeOption
 from merilo.datasets import dataset
 from merilo.items import Split, read_split, write_splits
 from merilo.people import platforms
@@ -32,8 +35,11 @@ from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagD
 from merilo.people.experts.planning import QUESTIONS_AN_HOUR, plan
 from merilo.people.experts.sampling import sample_questions
 from merilo.people.platforms import Columns, Platform
+from merilo.people.recoding import occurring, read_recoding, recoding_files
+from merilo.people.recoding import recode as recode_answers
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
 from merilo.reports.summary import as_text
+from merilo.responses import Responses
 from merilo.strict_json import Json
 
 app = typer.Typer(
@@ -128,6 +134,7 @@ def baseline_(
     gold_column: Annotated[str | None, typer.Option(help="The column of right answers, where its name does not tell.")] = None,
     platform: Annotated[Platform | None, typer.Option(help="Where the files come from; told by their header when not given.")] = None,
     answer: Annotated[str | None, typer.Option(help="The column of answers, where there are several.")] = None,
+    recode: RecodeOption = None,
     item: Annotated[list[str] | None, typer.Option(help="A column that makes an item (plain tables); may be given several times.")] = None,
     annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids (plain tables).")] = None,
     seconds: Annotated[str | None, typer.Option(help="The column of the seconds that a page took (plain tables).")] = None,
@@ -140,7 +147,7 @@ def baseline_(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Make the experts' baseline, and compare it with that of people without training."""
-    inputs = [*files, *(people or ()), *([gold] if gold else [])]
+    inputs = [*files, *(people or ()), *([gold] if gold else []), *recoding_files(recode or ())]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
     declared = dataset(dataset_name) if dataset_name else None
@@ -152,10 +159,15 @@ def baseline_(
         repeats=repeats,
     )
     columns = Columns(answer=answer, item=tuple(item or ()), annotator=annotator, page=page, seconds=seconds)
-    with reading(files) as progress:
-        responses = platforms.read(
-            files, platform=platform, columns=columns, labels=labels, encoding=encoding, progress=progress
-        )
+    read = partial(
+        platforms.read,
+        platform=platform,
+        columns=columns,
+        labels=labels,
+        encoding=encoding,
+        as_typed=typed_freely(declared),
+    )
+    responses, people_responses = _both(read, files, people, read_recoding(recode or (), encoding))
     known = gold_of(responses, declared, gold, gold_column, encoding)
     bag: OutOfBag | None = None
     if protocol == "basic":
@@ -179,9 +191,9 @@ def baseline_(
         if outside:
             say(f"answers outside the labels, counted as votes: {told(outside)}")
     untrained, comparison = None, None
-    if people:
-        read = platforms.read(people, platform=platform, columns=columns, labels=labels, encoding=encoding)
-        other = baseline(read, settings, gold=gold_of(read, declared, gold, gold_column, encoding))
+    if people_responses:
+        other_gold = gold_of(people_responses, declared, gold, gold_column, encoding)
+        other = baseline(people_responses, settings, gold=other_gold)
         others = score_people(other, declared)
         untrained = basic_summary(other, others)
         if scored.points:
@@ -190,7 +202,7 @@ def baseline_(
         "people": [str(path) for path in people or ()], "protocol": protocol, "mine": list(mine or []),
         "mine_column": mine_column, "time_limit": time_limit, "late": late, "min_answers": min_answers,
         "decision": decision, "domain": domain, "dataset": dataset_name, "gold": str(gold) if gold else None,
-        "gold_column": gold_column, "platform": platform, "answer": answer, "item": list(item or []),
+        "gold_column": gold_column, "platform": platform, "answer": answer, "recode": list(recode or []), "item": list(item or []),
         "annotator": annotator, "seconds": seconds, "page": page, "encoding": encoding, "repeats": repeats,
         "min_control_accuracy": min_control_accuracy,
     }  # fmt: skip
@@ -214,6 +226,23 @@ def baseline_(
 
         show_baselines(summary, out)
     return 0
+
+
+def _both(
+    read: Callable[..., Responses],
+    experts: Sequence[Path],
+    people: Sequence[Path] | None,
+    mapping: Mapping[str, str | None],
+) -> tuple[Responses, Responses | None]:
+    """Read both groups and replace their answers; an answer of one group need not occur in the other."""
+    with reading(experts) as progress:
+        own = read(experts, progress=progress)
+    if not people:
+        return recode_answers(own, mapping), None
+    other = read(people)
+    in_own, in_other = occurring(own, mapping), occurring(other, mapping)
+    rest = {text: kept for text, kept in mapping.items() if text in in_own or text not in in_other}
+    return recode_answers(own, rest), recode_answers(other, in_other)
 
 
 _DEFAULTS: dict[str, Json] = {

@@ -11,7 +11,7 @@ import typer
 
 from merilo.baselines.pipeline import test_items
 from merilo.cli.output import emit_json, refuse_json
-from merilo.cli.study import gold_of, reading
+from merilo.cli.study import gold_of, reading, typed_freely
 from merilo.cli.study_options import (
     AnnotatorOption,
     AnswerOption,
@@ -184,6 +184,7 @@ def _by_answer(
                 labels=labels,
                 encoding=encoding,
                 progress=progress,
+                as_typed=typed_freely(declared),
             )
 
     try:

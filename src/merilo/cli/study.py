@@ -28,6 +28,8 @@ def gold_of(
     gold: Path | None,
     column: str | None,
     encoding: str | None,
+    *,
+    alternatives: str | None = None,
 ) -> Gold | None:
     """The right answers: from the user's file, else from the dataset's solver, if there is either.
 
@@ -45,12 +47,18 @@ def gold_of(
             labels=labels,
             encoding=encoding,
             form=declared.answer if declared else None,
+            alternatives=alternatives,
         )
     if column is not None:
         raise UsageError("--gold-column needs --gold")
     if declared and declared.name in SOLVERS:
         return solved_gold(items, solver(declared.name), declared.name)
     return None
+
+
+def typed_freely(declared: Dataset | None) -> bool:
+    """Whether the dataset's answers must be read as they were typed."""
+    return declared is not None and declared.answers_as_typed
 
 
 def command_line(

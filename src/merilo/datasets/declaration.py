@@ -158,6 +158,11 @@ class Dataset:
         """Whether special training is needed: experts and untrained people are then asked apart."""
         return EXPERT_SKILL in self.skills
 
+    @property
+    def answers_as_typed(self) -> bool:
+        """Whether answers are free texts or lists of numbers, which must be read as they were typed."""
+        return self.answer.kind == "text" or "grade_norm" in self.metrics
+
     def results(self, item: Item) -> list[str]:
         """What `str(result)` must be for each test of a programming problem.
 

@@ -219,6 +219,29 @@ def _choice_steps(item: ExamItem, answer: str) -> list[str]:
     ]
 
 
+#: The tasks of a complete variant, in their order.
+TASKS: Final = (*map(str, range(1, 8)), *(f"8_{part}" for part in range(5)), *map(str, range(9, 27)))
+
+
+def incomplete_variants(items: Iterable[ExamItem]) -> dict[int | str, list[str]]:
+    """The variants that are not complete (`complete_variants`), and the tasks that each of them lacks.
+
+    A variant that lacks no task is not complete either if it has a task twice, a task that the exam does not have, or other points.
+
+    Example:
+        >>> first = [ExamItem(n, task, 7, 1, "text", "a") for n, task in enumerate(TASKS[:-2])]
+        >>> incomplete_variants(first)
+        {7: ['25', '26']}
+    """
+    found = list(items)
+    complete = complete_variants(found)
+    tasks: dict[int | str, set[str]] = defaultdict(set)
+    for item in found:
+        if item.variant not in complete:
+            tasks[item.variant].add(item.task)
+    return {variant: [task for task in TASKS if task not in there] for variant, there in tasks.items()}
+
+
 def _sat(items: Sequence[ExamItem], answers: Mapping[ItemId, str]) -> list[list[ExamItem]]:
     return [
         members

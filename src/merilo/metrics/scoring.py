@@ -120,6 +120,7 @@ def score(
                 del main[metric]
                 missing[metric] = (
                     f"no complete variant ({exam.VARIANT_ITEMS} items, {exam.VARIANT_POINTS} points) was answered"
+                    + _lacking(dataset, items)
                 )
         elif metric.startswith("pass@") and (shortage := _shortage(sheet, int(metric[5:]))):
             missing[metric] = shortage
@@ -253,6 +254,16 @@ def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str |
     else:
         raise DataError(f"the metric '{metric}' does not score answers of kind '{dataset.answer.kind}'")
     return found if name is None else Score(name, found.value, found.n, found.interval, found.per_item)
+
+
+def _lacking(dataset: Declared, items: Sequence[Item]) -> str:
+    """The tasks that the first variants lack, as the end of a sentence."""
+    lacking = {
+        name: tasks for name, tasks in exam.incomplete_variants(exam_items(dataset, items)).items() if tasks
+    }
+    told = [f"variant {name} lacks tasks {', '.join(tasks)}" for name, tasks in list(lacking.items())[:3]]
+    more = [f"and {len(lacking) - 3} more variants lack tasks"] if len(lacking) > 3 else []
+    return "".join(f"; {part}" for part in (*told, *more))
 
 
 def _passed(generations: Generations, gold: Sequence[str]) -> tuple[int, int]:

@@ -113,8 +113,8 @@ def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses
     if not mapping:
         return responses
     counts = dict(responses.table["answer"].value_counts().iter_rows())
-    known = set(responses.table["control"].drop_nulls())
-    missing = [text for text in mapping if text not in counts and text not in known]
+    there = occurring(responses, mapping)
+    missing = [text for text in mapping if text not in there]
     if missing:
         raise UsageError(_never_given(missing[0], counts, responses), field=_OPTION)
     gone = [text for text, kept in mapping.items() if kept is None]
@@ -134,6 +134,15 @@ def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses
             Recoded(written, kept, int(counts.get(written, 0))) for written, kept in mapping.items()
         ),
     )  # fmt: skip
+
+
+def occurring(responses: Responses, mapping: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The replacements of answers, or of known answers of control items, that occur among the responses."""
+    given = {
+        *responses.table["answer"].drop_nulls().unique(),
+        *responses.table["control"].drop_nulls().unique(),
+    }
+    return {text: kept for text, kept in mapping.items() if text in given}
 
 
 def _never_given(text: str, counts: Mapping[str, int], responses: Responses) -> str:

@@ -88,6 +88,7 @@ def read(
     labels: Sequence[str] | None = None,
     encoding: str | None = None,
     progress: Progress | None = None,
+    as_typed: bool = False,
 ) -> Responses:
     """Read the exports of one study.
 
@@ -98,6 +99,8 @@ def read(
         labels: the labels that the dataset declares, to which other spellings are brought.
         encoding: the files' encoding, where it is not UTF-8 and not marked.
         progress: called with the number of bytes read since the last call.
+        as_typed: keep answers as they were typed, white space folded; otherwise `1.0` becomes `1`, and truth values one
+            label. For free texts and lists of numbers, where "1,0" is not "1".
 
     Returns:
         The responses, including control items; dropped rows are counted by reason.
@@ -121,7 +124,8 @@ def read(
     ]
     data = pl.concat(frames, how="diagonal")
     first = exports[0]
-    return _responses(data, first, list(_set_apart(first.inputs).columns), labels, exports)
+    responses = _responses(data, first, list(_set_apart(first.inputs).columns), exports)
+    return responses if as_typed else _with_labels(responses, labels)
 
 
 def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
@@ -226,10 +230,9 @@ def _responses(
     data: pl.DataFrame,
     first: Export,
     fields: list[str],
-    labels: Sequence[str] | None,
     exports: Sequence[Export],
 ) -> Responses:
-    """Normalise white space, drop and count rows without an answer, unify labels, number the items."""
+    """Normalise white space, drop and count rows without an answer, number the items."""
     data = data.with_columns(_folded(data[name]) for name in (*fields, "respondent", "answer", "control"))
     blank = pl.all_horizontal(
         pl.col(name).is_null() for name in (*fields, "respondent", "answer", "control", "page")
@@ -255,10 +258,6 @@ def _responses(
         raise InputError(
             "the response has no annotator", file=nameless["file"].item(), row=nameless["row"].item()
         )
-    mapping = unify(sorted(set(data["answer"].unique()) | set(data["control"].drop_nulls().unique())), labels)
-    changed = {old: new for old, new in mapping.items() if old != new}
-    if changed:
-        data = data.with_columns(pl.col("answer", "control").replace(changed))
     items = data.select(fields).unique(maintain_order=True).with_row_index("item", offset=1)
     data = data.join(items, on=fields, how="left", nulls_equal=True, maintain_order="left")
     renamed = {old: new for export in exports for old, new in export.renamed.items()}
@@ -269,10 +268,26 @@ def _responses(
         dropped={row["dropped"]: row["count"] for row in counts.iter_rows(named=True)},
         currency=first.currency,
         answer_field=first.answer_field,
-        renamed=dict(sorted({**renamed, **changed}.items())),
+        renamed=dict(sorted(renamed.items())),
         unread=tuple(one for export in exports for one in export.unread),
         lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
         absent=tuple(what for what in first.absent if all(what in export.absent for export in exports)),
+    )
+
+
+def _with_labels(responses: Responses, labels: Sequence[str] | None) -> Responses:
+    """Bring answers that mean the same label to one spelling."""
+    table = responses.table
+    mapping = unify(
+        sorted(set(table["answer"].unique()) | set(table["control"].drop_nulls().unique())), labels
+    )
+    changed = {old: new for old, new in mapping.items() if old != new}
+    if not changed:
+        return responses
+    return replace(
+        responses,
+        table=table.with_columns(pl.col("answer", "control").replace(changed)),
+        renamed=dict(sorted({**(responses.renamed or {}), **changed}.items())),
     )
 
 

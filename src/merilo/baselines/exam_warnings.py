@@ -1,0 +1,40 @@
+"""Warnings about variants of the exam that are not complete, and so are not scored."""
+
+from __future__ import annotations
+
+from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.warnings import BaselineWarning
+from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
+from merilo.metrics.scoring import exam_items
+
+
+def warnings_on_variants(scorer: ConsensusScorer | None) -> tuple[BaselineWarning, ...]:
+    """A warning for each variant of the exam that is not complete, with the tasks that it lacks.
+
+    Args:
+        scorer: the study's scorer; `None` without gold.
+
+    Raises:
+        DataError: an item lacks what the exam's rules need.
+    """
+    if scorer is None or "grade_norm" not in scorer.dataset.metrics:
+        return ()
+    return tuple(
+        _warning(str(variant), lacking)
+        for variant, lacking in incomplete_variants(exam_items(scorer.dataset, scorer.items)).items()
+    )
+
+
+def _warning(variant: str, lacking: list[str]) -> BaselineWarning:
+    if lacking:
+        names = ", ".join(lacking)
+        en = f"variant {variant} has no item with a gold answer for {'task' if len(lacking) == 1 else 'tasks'} {names}"
+        ru = f"в варианте {variant} нет вопросов с эталонным ответом для {'задания' if len(lacking) == 1 else 'заданий'} {names}"
+    else:
+        en = f"variant {variant} is not {VARIANT_ITEMS} different tasks worth {VARIANT_POINTS} points"
+        ru = f"вариант {variant} состоит не из {VARIANT_ITEMS} разных заданий суммарной стоимостью {VARIANT_POINTS} балла"
+    return BaselineWarning(
+        "incomplete_variant",
+        f"{en}: it is not complete, and grade_norm leaves it out",
+        f"{ru}: он неполный и в grade_norm не входит",
+    )
