@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from merilo.errors import OutputError
+from merilo.errors import OutputError, argument
 
 if TYPE_CHECKING:
     # Importing Polars takes half a second: it is loaded only where tables are made.
@@ -88,7 +88,9 @@ def refuse_existing(path: Path, *, force: bool, needed: Iterable[Path] = ()) -> 
     except OSError as error:
         raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
     if there and not force:
-        raise OutputError("exists already; choose another place or give --force", file=path)
+        raise OutputError(
+            f"exists already; choose another place or give {argument('force', given=True)}", file=path
+        )
     place = _real(path)
     for one in needed:
         if _real(one).is_relative_to(place):

@@ -9,12 +9,52 @@
 
 Every message is one sentence that says what to do. If a file is at fault, the location comes first:
 ``pool.tsv, row 12, OUTPUT:answer: ...``. Rows are counted as a spreadsheet counts them: the header is row 1.
+
+A message names an argument by `argument`: a user of the library reads ``min_votes``, a user of the command line
+``--min-votes``.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
+
+# Unicode keeps these code points for use inside a program: no text has them.
+_OPEN, _BETWEEN, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
+_ARGUMENT: Final = re.compile(f"{_OPEN}([^{_CLOSE}]*){_BETWEEN}([^{_CLOSE}]*){_CLOSE}")
+
+
+def argument(name: str, value: str = "", *, given: object = None) -> str:
+    """Name an argument in a message, for both kinds of reader.
+
+    Args:
+        name: the argument's name in Python.
+        value: what follows the flag on the command line.
+        given: the value in Python; without it, only the name is shown.
+
+    Returns:
+        A piece of text for a message. `for_library` and `for_command_line` make it readable.
+
+    Example:
+        >>> text = f"name the column with {argument('gold_column', 'NAME')}"
+        >>> for_library(text)
+        'name the column with gold_column'
+        >>> for_command_line(text)
+        'name the column with --gold-column NAME'
+    """
+    flag = f"--{name.replace('_', '-')}{' ' if value else ''}{value}"
+    return f"{_OPEN}{flag}{_BETWEEN}{name}{'' if given is None else f'={given!r}'}{_CLOSE}"
+
+
+def for_library(text: str) -> str:
+    """The text with the arguments in it named as in Python: ``min_votes``."""
+    return _ARGUMENT.sub(r"\2", text)
+
+
+def for_command_line(text: str) -> str:
+    """The text with the arguments in it named as on the command line: ``--min-votes``."""
+    return _ARGUMENT.sub(r"\1", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +79,21 @@ class Place:
 class MeriloError(Exception):
     """The base of every error that Merilo raises on purpose.
 
+    The text of the error names arguments as in Python. `on_command_line` is the same text with flags, and `marked` is
+    the message for an error made of this one.
+
     Args:
-        message: one sentence: what is wrong and what is expected.
+        message: one sentence: what is wrong and what is expected. It may name arguments by `argument`.
         file: the file at fault, as the user named it.
         row: the row at fault; the header is row 1.
-        field: the column, option or JSON path at fault.
+        field: the column, argument or JSON path at fault.
 
     Example:
         >>> str(InputError("is not a number", file="gold.csv", row=3, field="score"))
         'gold.csv, row 3, score: is not a number'
+        >>> error = UsageError("takes a number from 1 on", field=argument("min_votes"))
+        >>> str(error), error.on_command_line
+        ('min_votes: takes a number from 1 on', '--min-votes: takes a number from 1 on')
     """
 
     exit_status: ClassVar[int] = 2
@@ -55,10 +101,15 @@ class MeriloError(Exception):
     def __init__(
         self, message: str, *, file: object = None, row: int | None = None, field: str | None = None
     ) -> None:
-        self.message = message
-        self.place = Place(None if file is None else str(file), row, field)
-        where = str(self.place)
-        super().__init__(f"{where}: {message}" if where else message)
+        self.marked = message
+        self.message = for_library(message)
+        self.place = Place(
+            None if file is None else str(file), row, None if field is None else for_library(field)
+        )
+        where = str(Place(self.place.file, row, field))
+        marked = f"{where}: {message}" if where else message
+        self.on_command_line = for_command_line(marked)
+        super().__init__(for_library(marked))
 
 
 class UsageError(MeriloError):

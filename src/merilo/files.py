@@ -24,7 +24,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Final
 
-from merilo.errors import InputError
+from merilo.errors import InputError, argument
 
 if TYPE_CHECKING:
     # Half a second that writing a file, or a sentence, must not cost: loaded where tables are made.
@@ -346,7 +346,11 @@ def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputErro
                 (number for number, text in enumerate(stream, 1) if not _decodes(text, encoding)), None
             )
     byte = error.object[error.start : error.start + 1].hex()
-    guess = "; it may be Windows-1251: give --encoding cp1251" if encoding.startswith("utf-8") else ""
+    guess = (
+        f"; it may be Windows-1251: give {argument('encoding', 'cp1251', given='cp1251')}"
+        if encoding.startswith("utf-8")
+        else ""
+    )
     return InputError(f"is not {encoding.upper()} text (byte 0x{byte}){guess}", file=path, row=line)
 
 

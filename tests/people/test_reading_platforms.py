@@ -146,7 +146,7 @@ def test_options_of_plain_tables_are_refused_where_a_platform_names_the_column(
 @pytest.mark.parametrize("platform", ["label-studio", "mturk", "abc"])
 def test_every_platform_refuses_the_names_of_its_own_columns(tmp_path: Path, platform: Platform) -> None:
     path = written(tmp_path / "p.csv", "a,b\n1,2\n")
-    with pytest.raises(UsageError, match=f"--reward cannot .* {platforms.NAMES[platform]}"):
+    with pytest.raises(UsageError, match=f"reward cannot .* {platforms.NAMES[platform]}"):
         platforms.read([path], platform=platform, columns=Columns(reward="b"))
 
 
@@ -186,7 +186,7 @@ def test_json_min_says_by_its_order_which_fields_are_answers(tmp_path: Path) -> 
 
 def test_a_csv_whose_answers_never_differ_must_be_told_which_column_they_are(tmp_path: Path) -> None:
     path = studio_csv(tmp_path / "p.csv", [{**record, "sentiment": "Pos"} for record in studio_records()])
-    with pytest.raises(UsageError, match=r"name it with --answer .*meta, sentiment, text"):
+    with pytest.raises(UsageError, match=r"name it with answer .*meta, sentiment, text"):
         platforms.read([path])
     assert platforms.read([path], columns=Columns(answer="sentiment")).items.height == 4
     with pytest.raises(UsageError, match="no answer column 'mood'"):

@@ -6,7 +6,7 @@ import pytest
 from command import merilo
 from exports import row, small_pool, toloka, written
 
-from merilo.errors import DataError, InputError, UsageError
+from merilo.errors import DataError, InputError, UsageError, for_command_line, for_library
 from merilo.people import platforms
 from merilo.people.recoding import near_spellings, read_recoding, recode
 from merilo.responses import Recoded, Responses
@@ -134,4 +134,5 @@ def test_declared_labels_are_never_slips_of_each_other() -> None:
 
 def test_an_option_that_a_shell_would_break_is_quoted() -> None:
     (near,) = near_spellings({"it is so": 90, "it is so!": 1})
-    assert near.option == "--recode 'it is so!=it is so'"
+    assert for_command_line(near.option) == "--recode 'it is so!=it is so'"
+    assert for_library(near.option) == "recode={'it is so!': 'it is so'}"

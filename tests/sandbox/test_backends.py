@@ -479,6 +479,6 @@ def test_where_only_the_python_is_missing_nothing_is_said_about_jails(tmp_path, 
         pytest.skip("bubblewrap is not installed")
     (tmp_path / "bwrap").symlink_to(bwrap)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingPartError, match=r"--python: there is no Python 3\.12\.99 here") as caught:
+    with pytest.raises(MissingPartError, match=r"^python: there is no Python 3\.12\.99 here") as caught:
         backend("auto", python="3.12.99")
     assert "jail" not in str(caught.value)

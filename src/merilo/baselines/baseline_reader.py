@@ -16,7 +16,7 @@ from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.estimates import vote_weights
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.settings import Settings
-from merilo.errors import DataError, InputError
+from merilo.errors import DataError, InputError, argument
 from merilo.files import listed, read_parquet
 from merilo.items import Item, read_split
 from merilo.metrics.plain_dataset import PlainDataset, read_declaration_json
@@ -196,7 +196,9 @@ def _crowd(
     folder = tables.source
     known = tables.consensus.filter(pl.col("gold").is_not_null() & pl.col("item").is_in(list(items)))
     if not known.height:
-        raise DataError("no item of this baseline has a right answer; --data FILE gives them", file=folder)
+        raise DataError(
+            f"no item of this baseline has a right answer; {argument('data', 'FILE')} gives them", file=folder
+        )
     used = tables.responses.filter(pl.col("became") == "used", pl.col("answer").is_not_null())
     used = used.join(known.select("item"), on="item", how="semi", maintain_order="left")
     if not used.height:

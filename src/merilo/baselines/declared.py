@@ -8,7 +8,7 @@ from typing import Final
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.settings import Settings
 from merilo.datasets.declaration import Dataset
-from merilo.errors import UsageError
+from merilo.errors import UsageError, argument
 from merilo.items import Item
 from merilo.metrics.plain_dataset import PlainDataset, undeclared, with_metric
 from merilo.metrics.scoring import RATED
@@ -35,10 +35,12 @@ def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
     if dataset.answer.kind == "program":
         raise UsageError(
             f"answers to {dataset.title} are programs, which are scored by running them: write them to a file of one "
-            "JSON object a line with task_id, completion and annotator, and use merilo code score FILE --data ITEMS"
+            "JSON object a line with task_id, completion and annotator, and score the file with merilo code score"
         )
     if settings.alternatives is not None:
-        raise UsageError(f"--alternatives: {dataset.title} declares how its gold answers list alternatives")
+        raise UsageError(
+            f"{argument('alternatives')}: {dataset.title} declares how its gold answers list alternatives"
+        )
     plain = PlainDataset(dataset.name, dataset.metrics, dataset.answer, dataset.extra)
     return plain if settings.metric is None else with_metric(plain, settings.metric)
 

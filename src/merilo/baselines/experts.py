@@ -12,7 +12,7 @@ import polars as pl
 from merilo.baselines.expert_comparison import compare
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
-from merilo.errors import UsageError
+from merilo.errors import UsageError, argument
 from merilo.files import listed, shortened
 from merilo.people import platforms
 from merilo.people.experts.marks import spelling
@@ -91,7 +91,7 @@ def read_marks(
         values = listed(table["answer"].unique().sort().to_list(), 3)
         raise UsageError(
             f"'{column}' is set beside every answer ({values}); a column of marks is empty, 0 or 'no' where there is none",
-            field="--mine-column",
+            field=argument("mine_column"),
         )
     return Marks(
         marks,
@@ -165,13 +165,14 @@ def require_marks(
     spellings = set(map(spelling, given))
     for text in design.mine:
         if spelling(text) not in spellings:
-            raise UsageError(f"nobody answered '{text}' (answers: {told(given)})", field="--mine")
+            raise UsageError(f"nobody answered '{text}' (answers: {told(given)})", field=argument("mine"))
     if marks.of or marks.only_marked or any(map(design.marks, given)):
         return
     answers = f"answers outside the labels: {told(outside)}" if outside else f"answers: {told(given)}"
     raise UsageError(
-        "no answer means 'may be mine', so the authors' own answers would count as votes: name the option with --mine TEXT "
-        f"or the column of marks with --mine-column ({answers}); experts who had not seen the questions take --protocol basic"
+        "no answer means 'may be mine', so the authors' own answers would count as votes: name the option with "
+        f"{argument('mine', 'TEXT')} "
+        f"or the column of marks with {argument('mine_column')} ({answers}); experts who had not seen the questions take {argument('protocol', 'basic', given='basic')}"
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.errors import UsageError
+from merilo.errors import UsageError, argument
 from merilo.files import listed
 from merilo.metrics.score import Score
 from merilo.people.aggregation import Consensus
@@ -79,7 +79,8 @@ def groups_by(
         column = _column(name, items, gold)
         if column["value"].n_unique() > MOST_GROUPS:
             raise UsageError(
-                f"--by {name}: {column['value'].n_unique()} different values make no groups", field=name
+                f"{argument('by', name, given=name)}: {column['value'].n_unique()} different values make no groups",
+                field=name,
             )
         per_code = codes.join(column, on="item", how="left", maintain_order="left")["value"].to_list()
         agreement = agreement_by(votes, per_code, level=level, values=values, resamples=resamples)
@@ -106,4 +107,4 @@ def _column(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:
     known = [column for column in items.columns if column != "item"]
     if gold and gold.fields is not None:
         known += [column for column in gold.fields.columns if column != "item"]
-    raise UsageError(f"--by: there is no field '{name}' (there are: {listed(known)})")
+    raise UsageError(f"{argument('by')}: there is no field '{name}' (there are: {listed(known)})")

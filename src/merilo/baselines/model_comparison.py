@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from merilo.baselines.baseline_reader import Crowd, Samples
-from merilo.errors import DataError, UsageError
+from merilo.errors import DataError, UsageError, argument
 from merilo.files import listed
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.plain_dataset import undeclared, with_metric
@@ -200,7 +200,7 @@ def _subsets(crowd: Crowd, model: Samples, people_only: Sequence[str], model_onl
             f"({listed([name[:40] for name in model_only], 5)})"
         )
     return (
-        f"{' and '.join(parts)}: figures on different items are not compared; --force (in merilo baseline: --common-items) compares on the "
+        f"{' and '.join(parts)}: figures on different items are not compared; {argument('force', given=True)} (in merilo baseline: {argument('common_items', given=True)}) compares on the "
         f"{len(crowd.names) - len(people_only)} items that both answered"
     )
 

@@ -150,7 +150,7 @@ def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str
     try:
         fit = dawid_skene(votes, anchors=anchors, open_answers=opened).fit
     except UsageError as error:
-        left_out["dawid-skene"] = error.message
+        left_out["dawid-skene"] = error.marked
     else:
         if fit:
             fits["dawid-skene"] = fit

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from merilo.datasets.declaration import METRICS, is_metric
-from merilo.errors import UsageError
+from merilo.errors import UsageError, argument
 from merilo.people.agreement import Level
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
@@ -58,13 +58,15 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("min_control_accuracy", "max_low_agreement"):
             if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"--{name.replace('_', '-')} takes a share from 0 to 1")
+                raise UsageError(f"{argument(name)} takes a share from 0 to 1")
         rules_of(self.normalise)
         if self.min_controls < 1:
-            raise UsageError("--min-controls takes a number from 1 on")
+            raise UsageError(f"{argument('min_controls')} takes a number from 1 on")
         if self.min_votes != "majority" and self.min_votes < 1:
-            raise UsageError("--min-votes takes 'majority' or a number from 1 on")
+            raise UsageError(f"{argument('min_votes')} takes 'majority' or a number from 1 on")
         if self.metric is not None and not is_metric(self.metric):
             raise UsageError(f"there is no metric '{self.metric}' (there are: {', '.join(METRICS)})")
         if self.alternatives == "":
-            raise UsageError("--alternatives takes the text that stands between right answers, such as ';'")
+            raise UsageError(
+                f"{argument('alternatives')} takes the text that stands between right answers, such as ';'"
+            )

@@ -14,7 +14,7 @@ import sys
 from importlib import import_module
 from typing import Final
 
-from merilo.errors import MeriloError, OutputError, UsageError
+from merilo.errors import MeriloError, OutputError, UsageError, for_command_line
 from merilo.version import __version__
 
 #: name -> (module with a Typer application called `app`, one line of help)
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         status = _run(words[0] if words else "--help", words[1:])
         sys.stdout.flush()
     except MeriloError as error:
-        say(str(error))
+        say(error.on_command_line)
         return error.exit_status
     except KeyboardInterrupt as error:
         say("stopped by the user")
@@ -153,5 +153,6 @@ def tame(text: str) -> str:
         ' [2J'
     """
     return "".join(
-        letter if letter.isprintable() or "\udc80" <= letter <= "\udcff" else " " for letter in text
+        letter if letter.isprintable() or "\udc80" <= letter <= "\udcff" else " "
+        for letter in for_command_line(text)
     )

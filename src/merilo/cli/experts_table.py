@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from merilo.errors import for_command_line
 from merilo.people.experts.planning import ExpertPlan
 from merilo.people.experts.sampling import Sample
 from merilo.strict_json import Json
@@ -107,7 +108,11 @@ def _print_bag(console: Console, experts: dict[str, Json]) -> None:
 
 def _missing(side: Json) -> str:
     found = side.get("missing_metrics") if isinstance(side, dict) else None
-    return "; ".join(f"{name}: {why}" for name, why in found.items()) if isinstance(found, dict) else ""
+    return (
+        for_command_line("; ".join(f"{name}: {why}" for name, why in found.items()))
+        if isinstance(found, dict)
+        else ""
+    )
 
 
 def _scores(side: Json, what: str) -> list[tuple[str, dict[str, Json]]]:

@@ -26,7 +26,7 @@ from merilo.cli.study_options import (
     PlatformOption,
 )
 from merilo.datasets import Dataset, dataset
-from merilo.errors import DataError
+from merilo.errors import DataError, for_command_line
 from merilo.files import listed, shown
 from merilo.people import platforms
 from merilo.people.gold import Gold, records
@@ -223,7 +223,7 @@ def _match_of_dataset(
         known = gold_of(responses, declared, None, None, encoding) if found.items else None
     except DataError as error:
         fits = False
-        why.append(error.message)
+        why.append(for_command_line(error.marked))
     if outside:
         why.append(f"{outside} of {answers} answers are none of its labels ({listed(labels)})")
     if missing:
@@ -240,7 +240,7 @@ def _match_of_gold(
     try:
         known = gold_of(responses, None, gold, gold_column, encoding)
     except DataError as error:
-        why = error.message
+        why = for_command_line(error.marked)
         missing = [name for name in responses.fields if gold and name not in records(gold, encoding).columns]
         if missing:
             why += f"; the file has no column {listed(missing)}, which the people were shown"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from merilo.atomic_write import new_folder, refuse_existing, write_text
 from merilo.cli import say
+from merilo.errors import for_command_line
 from merilo.files import Progress, shown
 from merilo.strict_json import Json, indented
 
@@ -23,7 +24,7 @@ def emit_json(content: dict[str, Json], where: str) -> None:
     Raises:
         OutputError: the file cannot be written.
     """
-    text = indented(content) + "\n"
+    text = for_command_line(indented(content)) + "\n"
     if where == "-":
         if isinstance(sys.stdout, io.TextIOWrapper):
             # JSON is UTF-8 whatever the terminal's language.

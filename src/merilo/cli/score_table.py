@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from merilo.errors import for_command_line
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
 from merilo.submissions.faults import Language
@@ -53,7 +54,7 @@ def show_scores(title: str, scores: Scores, language: Language = "en") -> None:
     for one in scores.all().values():
         table.add_row(*_cells(one))
     for name, reason in scores.missing.items():
-        table.add_row(name, "—", "—", "—", f"{word('missing', language)}: {reason}")
+        table.add_row(name, "—", "—", "—", f"{word('missing', language)}: {for_command_line(reason)}")
     Console().print(table)
 
 
@@ -87,7 +88,7 @@ def _remarks(result: Result, language: Language) -> Iterable[str]:
     for title, one in result.datasets.items():
         for reason in dict.fromkeys(one.scores.missing.values()):
             metrics = [name for name, why in one.scores.missing.items() if why == reason]
-            yield f"{title}: {word('missing', language)}: {', '.join(metrics)} ({reason})"
+            yield f"{title}: {word('missing', language)}: {', '.join(metrics)} ({for_command_line(reason)})"
         yield from (f"{title}: {found.told(language)}" for found in one.faults[:_SHOWN_FAULTS])
         if one.fault_count > _SHOWN_FAULTS:
             yield f"{title}: {word('more', language)} {one.fault_count - _SHOWN_FAULTS}"

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
-from merilo.errors import DataError
+from merilo.errors import DataError, argument
 from merilo.items import Item, ItemId
 from merilo.metrics import classification, exam, pass_at_k, squad
 from merilo.metrics.answers import AnswerForm, Generations, Given
@@ -23,7 +23,9 @@ from merilo.metrics.score import Score
 #: The metrics computed with the three ruDetox classifiers; their gold answer is the toxic sentence itself.
 RATED: Final = ("j", "sta", "sim", "fl")
 
-NO_RATER: Final = "needs the three classifiers of ruDetox: the extra merilo[hf], and --rudetox-models"
+NO_RATER: Final = (
+    f"needs the three classifiers of ruDetox: the extra merilo[hf], and {argument('rudetox_models')}"
+)
 
 
 class Declared(Protocol):

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.errors import DataError, InputError
+from merilo.errors import DataError, InputError, argument
 from merilo.files import read_table
 from merilo.people.quality.exclusion import Rule
 from merilo.responses import Responses, page_of
@@ -74,7 +74,7 @@ def annotators(
         raise DataError(
             f"all {table.height} annotators are below {min_control_accuracy:g} on control items (the best has "
             f"{best:.2f}): no answers are left to aggregate; check the control items' known answers, or lower "
-            "--min-control-accuracy"
+            f"{argument('min_control_accuracy')}"
         )
     return table.select(
         "annotator",

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
-from merilo.errors import DataError
+from merilo.errors import DataError, argument
 from merilo.responses import Responses
 
 Repeats: TypeAlias = Literal["refuse", "first", "last", "drop"]
@@ -44,7 +44,7 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
         )
         raise DataError(
             f"annotator {second['respondent']} gave one item two answers, {second['answer']!r} here and "
-            f"{first['answer']!r} in row {first['row']}; choose with --repeats first, last or drop",
+            f"{first['answer']!r} in row {first['row']}; choose with {argument('repeats')} first, last or drop",
             file=second["file"],
             row=second["row"],
         )

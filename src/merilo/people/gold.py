@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.errors import DataError, InputError
+from merilo.errors import DataError, InputError, argument
 from merilo.files import listed, shown
 from merilo.items import Item
 from merilo.metrics.answers import AnswerForm
@@ -165,7 +165,7 @@ def read_gold(
         warnings.insert(
             0,
             f"{shown(path)}: the right answers were taken from the column '{file.header(gold)}' and not from {names} "
-            "(--gold-column takes another)",
+            f"({argument('gold_column')} takes another)",
         )
     return Gold(
         found.select(pl.col(ITEM).alias("item"), pl.col(GOLD).alias("gold"), pl.col(ID).alias("id")),

@@ -14,7 +14,7 @@ from typing import Final, cast
 
 import polars as pl
 
-from merilo.errors import InputError, UsageError
+from merilo.errors import InputError, UsageError, argument
 from merilo.files import listed, read_table
 from merilo.items import raw_splits
 from merilo.responses import INPUT_MARK
@@ -302,7 +302,7 @@ def gold_column(
         return best, tuple(name for name in filled if name != best and name not in whole)
     if file.criteria:
         raise InputError(
-            f"holds an answer for each of {listed(file.criteria)}; name one of them with --gold-column",
+            f"holds an answer for each of {listed(file.criteria)}; name one of them with {argument('gold_column')}",
             file=file.path,
             field="outputs",
         )
@@ -310,7 +310,7 @@ def gold_column(
     if len(rest) == 1:
         return rest[0], ()
     raise InputError(
-        f"no column of right answers was found; name it with --gold-column (there are: {listed(names)})",
+        f"no column of right answers was found; name it with {argument('gold_column')} (there are: {listed(names)})",
         file=file.path,
         row=1,
     )

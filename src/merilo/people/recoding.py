@@ -13,11 +13,11 @@ from typing import Final
 
 import polars as pl
 
-from merilo.errors import DataError, InputError, UsageError
+from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import listed, read_table, shortened
 from merilo.responses import Recoded, Responses
 
-_OPTION: Final = "--recode"
+_OPTION: Final = argument("recode")
 
 #: The reason under which answers without a replacement are counted.
 LEFT_OUT: Final = "recoded_to_nothing"
@@ -174,8 +174,12 @@ class NearSpelling:
     def option(self) -> str:
         """The option that joins the two."""
         if "=" in self.written:
-            return "--recode FILE (columns from and to)"
-        return f"--recode {shlex.quote(f'{self.written}={self.label}')}"
+            return argument("recode", "FILE (columns from and to)", given={self.written: self.label})
+        return argument(
+            "recode",
+            shlex.quote(f"{self.written}={self.label}"),
+            given={self.written: self.label},
+        )
 
 
 #: Answers are a choice among labels where at most so many labels make up this share of all answers.

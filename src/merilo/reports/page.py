@@ -17,6 +17,7 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.warnings import form, majority_rule
+from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
 from merilo.reports import charts
@@ -96,7 +97,7 @@ def page(
     environment.filters["sign"] = _sign
     environment.filters["form"] = form
     template = environment.get_template("report.html.j2")
-    return template.render(
+    rendered = template.render(
         baseline=baseline,
         content=content,
         simulated=baseline.simulated,
@@ -128,6 +129,7 @@ def page(
         comparisons=comparisons,
         standing_chart=_standing_chart(baseline, comparisons),
     )
+    return for_command_line(rendered)
 
 
 def _coefficients(baseline: Baseline) -> list[tuple[Bilingual, float, Interval | None]]:

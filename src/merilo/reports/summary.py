@@ -8,6 +8,7 @@ from merilo.baselines.groups import Group
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
+from merilo.errors import for_command_line
 from merilo.metrics.plain_dataset import declaration_json
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
@@ -79,7 +80,7 @@ def summary(
 
 def as_text(content: dict[str, Json]) -> str:
     """JSON as it is printed and written: readable, not escaped, the same bytes for the same content."""
-    return indented(content) + "\n"
+    return for_command_line(indented(content)) + "\n"
 
 
 def resolved_by(ways: dict[Resolution, int]) -> dict[str, Json]:

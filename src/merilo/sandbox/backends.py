@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from merilo.errors import MissingPartError, UsageError
+from merilo.errors import MissingPartError, UsageError, argument
 from merilo.sandbox.docker import Docker, image_of
 from merilo.sandbox.interpreter import SYSTEM_LIBRARIES, Interpreter, interpreter
 from merilo.sandbox.launch import (
@@ -185,7 +185,7 @@ def backend(
         UsageError: an unknown name, or options that do not go together.
     """
     if packages is not None and not packages.is_dir():
-        raise UsageError(f"'{packages}' is no folder", field="--packages")
+        raise UsageError(f"'{packages}' is no folder", field=argument("packages"))
     folder = packages.resolve() if packages else None
     if unsafe_no_sandbox:
         return NoJail(interpreter(python), folder)
@@ -194,18 +194,20 @@ def backend(
     if name == "docker":
         return Docker(image_of(python), folder)
     if name != "auto":
-        raise UsageError(f"there is no backend '{name}': bubblewrap, docker or auto", field="--backend")
+        raise UsageError(
+            f"there is no backend '{name}': bubblewrap, docker or auto", field=argument("backend")
+        )
     reasons: list[MissingPartError] = []
     for make in (lambda: Bubblewrap(interpreter(python), folder), lambda: Docker(image_of(python), folder)):
         try:
             return make()
         except MissingPartError as error:
             reasons.append(error)
-    if reasons[0].place.field == "--python" and shutil.which("bwrap"):
+    if reasons[0].place.field == "python" and shutil.which("bwrap"):
         # The jail is here, and only the Python that was asked for is not.
         raise reasons[0]
     advice = "" if shutil.which("bwrap") else ": install bubblewrap, or Docker"
-    why = "; ".join(reason.message for reason in reasons)
+    why = "; ".join(reason.marked for reason in reasons)
     raise MissingPartError(f"generated programs run only in a jail, and there is none here ({why}){advice}")
 
 

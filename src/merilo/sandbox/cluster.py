@@ -17,7 +17,7 @@ from itertools import islice
 from types import ModuleType, TracebackType
 from typing import Any, Final, Self
 
-from merilo.errors import MissingPartError, UsageError
+from merilo.errors import MissingPartError, UsageError, argument
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Execution, Program
 
@@ -89,7 +89,8 @@ class _Queue:
         """
         if batch.losses >= LOSSES:
             raise MissingPartError(
-                f"the Ray cluster lost {LOSSES} workers in a row under the same programs", field="--ray"
+                f"the Ray cluster lost {LOSSES} workers in a row under the same programs",
+                field=argument("ray"),
             )
         self._lost.append(_Batch(batch.worker, batch.programs, batch.losses + 1))
 
@@ -144,7 +145,7 @@ class Cluster:
                 self._pool.append(self._start(node["NodeID"]))
         if not self._pool:
             self.__exit__(None, None, None)
-            raise MissingPartError("the Ray cluster has no processors", field="--ray")
+            raise MissingPartError("the Ray cluster has no processors", field=argument("ray"))
         return self
 
     def __exit__(
@@ -176,7 +177,7 @@ class Cluster:
             ready, _ = self._ray.wait(list(under_way), num_returns=1, timeout=PATIENCE)
             if not ready and not any(worker.greeted for worker in self._pool):
                 raise MissingPartError(
-                    f"the Ray cluster gave no worker in {PATIENCE:.0f} seconds", field="--ray"
+                    f"the Ray cluster gave no worker in {PATIENCE:.0f} seconds", field=argument("ray")
                 )
             for reference in ready:
                 batch = under_way.pop(reference)
@@ -246,7 +247,7 @@ def _ray() -> ModuleType:
         import ray  # noqa: PLC0415 - an extra, and seconds of importing
     except ImportError:
         raise MissingPartError(
-            "spreading work over a cluster needs Ray: pip install 'merilo[ray]'", field="--ray"
+            "spreading work over a cluster needs Ray: pip install 'merilo[ray]'", field=argument("ray")
         ) from None
     return ray
 
@@ -262,7 +263,7 @@ def _connect(ray: ModuleType, address: str) -> None:
             ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UsageError(f"no Ray cluster answers at '{address}' ({reason})", field="--ray") from None
+        raise UsageError(f"no Ray cluster answers at '{address}' ({reason})", field=argument("ray")) from None
 
 
 def _knock(address: str) -> None:
@@ -271,4 +272,4 @@ def _knock(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except (OSError, ValueError, OverflowError) as error:
-        raise UsageError(f"no Ray cluster answers at '{address}' ({error})", field="--ray") from None
+        raise UsageError(f"no Ray cluster answers at '{address}' ({error})", field=argument("ray")) from None

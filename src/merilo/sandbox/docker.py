@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from merilo.errors import MissingPartError, UsageError
+from merilo.errors import MissingPartError, UsageError, argument
 from merilo.sandbox import seccomp
 from merilo.sandbox.launch import (
     ARGUMENTS,
@@ -62,7 +62,7 @@ class Docker:
         if packages is not None and packages.stat().st_mode & 0o005 != 0o005:
             raise UsageError(
                 f"'{packages}' must be readable by everybody: in a container, programs run as nobody",
-                field="--packages",
+                field=argument("packages"),
             )
         self.python = image.rpartition("/")[2].removeprefix("python:")
         self._docker = docker
@@ -141,6 +141,7 @@ def image_of(python: str | None) -> str:
     """
     if python is not None and "/" in python:
         raise UsageError(
-            "Docker runs the Python of an image: give a version such as 3.12, not a path", field="--python"
+            "Docker runs the Python of an image: give a version such as 3.12, not a path",
+            field=argument("python"),
         )
     return f"python:{python or '3.12'}-slim"

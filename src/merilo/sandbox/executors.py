@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from merilo.errors import UsageError
+from merilo.errors import UsageError, argument
 from merilo.files import shown
 from merilo.sandbox.backends import NoJail, backend
 from merilo.sandbox.cluster import Cluster
@@ -45,11 +45,11 @@ class Jails:
 
     def __post_init__(self) -> None:
         if self.ray is not None and not self.ray.strip():
-            raise UsageError("must be an address, auto or local", field="--ray")
+            raise UsageError("must be an address, auto or local", field=argument("ray"))
         if self.unsafe_no_sandbox and self.backend != "auto":
             raise UsageError(
-                f"'{self.backend}' is a jail, and --unsafe-no-sandbox asks for none; give one of them",
-                field="--backend",
+                f"'{self.backend}' is a jail, and {argument('unsafe_no_sandbox')} asks for none; give one of them",
+                field=argument("backend"),
             )
 
     def described(self) -> dict[str, Json]:

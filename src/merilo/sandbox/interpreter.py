@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from merilo.errors import MissingPartError, UsageError
+from merilo.errors import MissingPartError, UsageError, argument
 
 OLDEST = (3, 9)
 NEWEST = (3, 14)
@@ -80,7 +80,7 @@ def interpreter(wanted: str | None = None) -> Interpreter:
         if found is None:
             raise UsageError(
                 f"'{wanted}' is no program that can be run, and no version such as {_dotted(NEWEST)}",
-                field="--python",
+                field=argument("python"),
             )
         return _described(str(Path(found).absolute()))
     _demand_supported(tuple(map(int, wanted.split("."))), f"Python {wanted}")
@@ -90,7 +90,7 @@ def interpreter(wanted: str | None = None) -> Interpreter:
             return described
     raise MissingPartError(
         f"there is no Python {wanted} here: install it (for example with 'uv python install {wanted}' or pyenv), or give the path of one",
-        field="--python",
+        field=argument("python"),
     )
 
 
@@ -142,7 +142,7 @@ def _described(executable: str) -> Interpreter:
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
         raise UsageError(
             f"'{executable}' does not answer as a Python on Linux does ({type(error).__name__})",
-            field="--python",
+            field=argument("python"),
         ) from error
     _demand_supported(version, f"'{executable}'")
     folders = [Path(path) for path in facts["path"]]
@@ -164,7 +164,7 @@ def _demand_supported(version: tuple[int, ...], what: str) -> None:
     if not OLDEST <= version[:2] <= NEWEST:
         raise UsageError(
             f"{what} is not supported in the jail: it runs Python {_dotted(OLDEST)} to {_dotted(NEWEST)}",
-            field="--python",
+            field=argument("python"),
         )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from merilo.errors import MissingPartError, UsageError
+from merilo.errors import MissingPartError, UsageError, argument
 from merilo.sandbox.backends import backend
 from merilo.sandbox.inside.codec import NotPlainError
 from merilo.sandbox.launch import Backend
@@ -36,7 +36,8 @@ _START: Final = {"bubblewrap": 60.0, "docker": 600.0}
 #: What helps where an installed backend does not work.
 _REMEDIES: Final = {
     "bubblewrap": ": let users make namespaces (the sysctls user.max_user_namespaces, kernel.unprivileged_userns_clone and "
-    "kernel.apparmor_restrict_unprivileged_userns), or install Docker and ask for '--backend docker'"
+    "kernel.apparmor_restrict_unprivileged_userns), or install Docker and ask for "
+    + argument("backend", "docker", given="docker")
 }
 
 #: Workers in a row that may be lost before they greet; then the jail does not work here.
@@ -75,7 +76,7 @@ class Pool:
 
     def __init__(self, workers: int | None = None, *, backend: Backend, limits: Limits | None = None) -> None:
         if workers is not None and workers < 1:
-            raise UsageError(f"there must be at least one worker, not {workers}", field="--workers")
+            raise UsageError(f"there must be at least one worker, not {workers}", field=argument("workers"))
         self.workers = workers or len(os.sched_getaffinity(0))
         self.backend = backend
         self.limits = limits or Limits()

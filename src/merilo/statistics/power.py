@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, exp, lgamma, log, sqrt
 from typing import Final
 
-from merilo.errors import DataError, UsageError
+from merilo.errors import DataError, UsageError, argument
 from merilo.statistics.comparison import detectable_difference
 from merilo.statistics.distributions import at_least, at_most, student_quantile
 
@@ -35,15 +35,19 @@ class Crowd:
 
     def __post_init__(self) -> None:
         if not 0 < self.expected < 1:
-            raise UsageError(f"--expected takes an accuracy between 0 and 1, not {self.expected:g}")
+            raise UsageError(
+                f"{argument('expected')} takes an accuracy between 0 and 1, not {self.expected:g}"
+            )
         if not 0 <= self.spread <= 0.5:
-            raise UsageError(f"--spread takes a standard deviation from 0 to 0.5, not {self.spread:g}")
+            raise UsageError(
+                f"{argument('spread')} takes a standard deviation from 0 to 0.5, not {self.spread:g}"
+            )
         if self.overlap < 1:
-            raise UsageError("--overlap takes a number from 1 on")
+            raise UsageError(f"{argument('overlap')} takes a number from 1 on")
         if self.people is not None and self.people < max(self.overlap, 2):
             raise UsageError(
                 f"{self.people} people cannot give {self.overlap} answers an item with any notion of how they differ: "
-                f"--people takes a number from {max(self.overlap, 2)} on"
+                f"{argument('people')} takes a number from {max(self.overlap, 2)} on"
             )
 
     @property
@@ -172,7 +176,7 @@ def items_for_half_width(crowd: Crowd, half_width: float, *, level: float = 0.95
         390
     """
     if not 0 < half_width < 0.5:
-        raise UsageError(f"--half-width takes a number between 0 and 0.5, not {half_width:g}")
+        raise UsageError(f"{argument('half_width')} takes a number between 0 and 0.5, not {half_width:g}")
     items = _fewest(lambda n: precision(crowd, n, level=level).half_width <= half_width, MOST_ITEMS)
     if items is None:
         most = precision(crowd, MOST_ITEMS, level=level).half_width
@@ -210,10 +214,10 @@ def items_for_difference(
         UsageError: the difference is not in (0, 1), or larger than the share of items that differ.
     """
     if not 0 < difference < 1:
-        raise UsageError(f"--difference takes a number between 0 and 1, not {difference:g}")
+        raise UsageError(f"{argument('difference')} takes a number between 0 and 1, not {difference:g}")
     if not difference <= discordant <= 1:
         raise UsageError(
-            f"--discordant, the share of items that only one side has right, is at least the difference {difference:g}"
+            f"{argument('discordant')}, the share of items that only one side has right, is at least the difference {difference:g}"
         )
 
     def enough(items: int) -> bool:
@@ -267,17 +271,17 @@ def controls(
         (13, 10, 0.954, 0.966)
     """
     for name, share in (
-        ("--chance", chance),
-        ("--skilled", skilled),
-        ("--exclude", exclude),
-        ("--keep", keep),
+        ("chance", chance),
+        ("skilled", skilled),
+        ("exclude", exclude),
+        ("keep", keep),
     ):
         if not 0 < share < 1:
-            raise UsageError(f"{name} takes a share between 0 and 1, not {share:g}")
+            raise UsageError(f"{argument(name)} takes a share between 0 and 1, not {share:g}")
     if not 0 < threshold <= 1:
-        raise UsageError(f"--min-control-accuracy takes a share above 0, not {threshold:g}")
+        raise UsageError(f"{argument('min_control_accuracy')} takes a share above 0, not {threshold:g}")
     if skilled <= chance:
-        raise UsageError(f"--skilled {skilled:g} must be above --chance {chance:g}")
+        raise UsageError(f"{argument('skilled')} {skilled:g} must be above {argument('chance')} {chance:g}")
 
     def tells(n: int) -> bool:
         mark = pass_mark(n, threshold)

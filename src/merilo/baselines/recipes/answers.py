@@ -70,7 +70,7 @@ def read_answers(
             if (better := _fitting(recipe, name, exports[name], encoding)) is None:
                 raise
             raise type(error)(
-                f"{error.message}; the file looks like one for question '{better}': were the files swapped?",
+                f"{error.marked}; the file looks like one for question '{better}': were the files swapped?",
                 file=error.place.file,
                 row=error.place.row,
                 field=error.place.field,

@@ -13,7 +13,7 @@ from merilo.baselines.pipeline import Baseline
 from merilo.baselines.recipes.answers import Answered, read_answers
 from merilo.baselines.recipes.declaration import GOLD, KEPT, Recipe
 from merilo.baselines.recipes.scores import ITEM, RecipeGold, RecipeScorer, read_recipe_gold
-from merilo.errors import DataError, UsageError
+from merilo.errors import DataError, UsageError, argument
 from merilo.files import listed
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
@@ -97,7 +97,7 @@ def run_recipe(
     comparison = _compared(scorer, table)
     if recipe.compare and comparison is None:
         left_undone.append(
-            "without right answers the two questions are compared by their agreement alone (--gold)"
+            f"without right answers the two questions are compared by their agreement alone ({argument('gold')})"
         )
     return RecipeResult(
         recipe,
@@ -119,7 +119,7 @@ def _require_files(recipe: Recipe, exports: Mapping[str, Sequence[Path]]) -> Non
         raise UsageError(f"recipe {recipe.name} asks no question '{strange[0]}' (its questions: {there})")
     if missing:
         raise UsageError(
-            f"question '{missing[0]}' has no files: give --files {missing[0]}=FILE (questions: {there})"
+            f"question '{missing[0]}' has no files: give {argument('files', f'{missing[0]}=FILE')} (questions: {there})"
         )
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from merilo.baselines.dataset_items import item_points, metas, texts, undeclared
 from merilo.baselines.recipes.declaration import GOLD, Recipe, ScoreStep
 from merilo.datasets import Dataset
-from merilo.errors import DataError, UsageError
+from merilo.errors import DataError, UsageError, argument
 from merilo.files import listed
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
@@ -159,7 +159,7 @@ class RecipeScorer:
         asked, criteria = recipe.asked(step), recipe.gold_columns(step)
         if gold_column(criteria[0]) not in table.columns:
             what = step.metric or ", ".join(declared.metrics if declared else ())
-            return Scored({}, (f"{what} of {', '.join(asked)} needs right answers (--gold)",))
+            return Scored({}, (f"{what} of {', '.join(asked)} needs right answers ({argument('gold')})",))
         if declared and declared.answer.criteria:
             return self._by_criteria(declared, asked, table)
         parts = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from merilo.errors import UsageError
+from merilo.errors import UsageError, argument
 
 #: The guide's speed: 30 questions an hour, reading, context, pictures and decision included.
 QUESTIONS_AN_HOUR = 30.0
@@ -70,7 +70,7 @@ def plan(
     if questions < 1 or experts < 1 or not 0 < questions_an_hour < inf:
         raise UsageError("a plan needs at least one question, one expert and a speed above 0")
     if usd_an_hour is not None and not 0 <= usd_an_hour < inf:
-        raise UsageError(f"--rate must be 0 or more dollars an hour, not {usd_an_hour:g}")
+        raise UsageError(f"{argument('rate')} must be 0 or more dollars an hour, not {usd_an_hour:g}")
     own = questions / experts if own is None else own
     if not 0 <= own <= questions:
         raise UsageError(f"an expert cannot have written {own:g} of {questions} questions")

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import polars as pl
 
-from merilo.errors import DataError, InputError, UsageError
+from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import Progress, Table, fold, listed, read_header, read_table
 from merilo.people.labels import unify
 from merilo.people.platforms import abc_elementary, label_studio, label_studio_flat, mturk, plain, toloka
@@ -164,11 +164,11 @@ _NAMED_IN_PLAIN_TABLES: Final = (
 
 
 def _refuse_named_columns(platform: Platform, columns: Columns, path: Path) -> None:
-    given = [f"--{name}" for name in _NAMED_IN_PLAIN_TABLES if getattr(columns, name) is not None]
+    given = [argument(name) for name in _NAMED_IN_PLAIN_TABLES if getattr(columns, name) is not None]
     if given:
         raise UsageError(
             f"{' and '.join(given)} cannot be used here: in exports of {NAMES[platform]} the names of these columns are fixed "
-            "(the options are for plain tables, --platform csv)",
+            f"(the options are for plain tables, {argument('platform', 'csv', given='csv')})",
             file=path,
         )
 
@@ -183,7 +183,7 @@ def _with_item(export: Export, chosen: Sequence[str]) -> Export:
             raise UsageError(
                 f"no field '{name}' was shown to the annotators (there are: {listed(there)})",
                 file=export.file,
-                field="--item",
+                field=argument("item"),
             )
         names.append(name if name in there else bare)
     names = list(dict.fromkeys(names))

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import polars as pl
 
-from merilo.errors import InputError, UsageError
+from merilo.errors import InputError, UsageError, argument
 from merilo.files import listed
 from merilo.responses import Unread
 from merilo.strict_json import Json
@@ -85,7 +85,8 @@ class SeveralAnswersError(UsageError):
 
     def __init__(self, names: Sequence[str], file: str) -> None:
         super().__init__(
-            f"there are several answer columns, choose one with --answer: {listed(names, 50)}", file=file
+            f"there are several answer columns, choose one with {argument('answer')}: {listed(names, 50)}",
+            file=file,
         )
         self.names = tuple(names)
 

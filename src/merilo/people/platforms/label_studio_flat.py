@@ -14,7 +14,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.errors import InputError, UsageError
+from merilo.errors import InputError, UsageError, argument
 from merilo.files import Table, listed, shown
 from merilo.people.platforms.export import (
     CONTROL_FIELDS,
@@ -157,7 +157,7 @@ def _answer(chosen: str | None, answers: Sequence[str], others: Sequence[str], f
         raise SeveralAnswersError(answers, file)
     raise UsageError(
         "the file does not say which column holds the answers (no task has two different annotations); name it with "
-        f"--answer (there are: {listed(others)})",
+        f"{argument('answer')} (there are: {listed(others)})",
         file=file,
     )
 

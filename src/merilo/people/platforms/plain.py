@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.errors import InputError, UsageError
+from merilo.errors import InputError, UsageError, argument
 from merilo.files import Progress, Table, listed, read_parquet, read_table, refuse_too_wide, shown
 from merilo.people.platforms.export import Columns, Export, column, json_text, moment, number, unread
 from merilo.strict_json import Json, json_lines
@@ -113,7 +113,7 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed
     found = next((name for name in USUAL[what] if name in data.columns), "")
     if needed and not found:
         raise UsageError(
-            f"no column for the {what} was found; name it with --{what} (there are: {listed(data.columns)})",
+            f"no column for the {what} was found; name it with {argument(what)} (there are: {listed(data.columns)})",
             file=file,
         )
     return found
