@@ -2,8 +2,6 @@
 
 import ast
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -31,26 +29,6 @@ def attack():
         os._exit(0)
     os.wait()
     return [random.random(), float(os.read(reading, 100))]
-"""
-
-#: How many pages new objects and new blocks of memory fall on, before the holes are filled and after.
-PAGES = """
-import ctypes, sys
-sys.path.insert(0, {sources!r})
-from merilo.sandbox.inside.density import fill_holes
-library = ctypes.PyDLL(None)
-library.malloc.restype = ctypes.c_void_p
-kept = [[bytes(60) for _ in range(20000)], [library.malloc(1000) for _ in range(2000)]]
-for block in kept[1][::7]:
-    library.free(ctypes.c_void_p(block))
-kept[0] = [thing for thing in kept[0] if id(thing) % 2**14 not in {holes}]
-def pages():
-    things = [bytes(60) for _ in range(200)]
-    blocks = [library.malloc(1000) for _ in range(200)]
-    kept.append((things, blocks))
-    return len({{id(thing) >> 12 for thing in things}}), len({{block >> 12 for block in blocks}})
-{before}
-print(*pages())
 """
 
 
@@ -147,21 +125,6 @@ def test_a_program_does_not_find_its_neighbours_source_in_what_it_inherits() -> 
         for tests in (({},), Check("def check(c):\n    assert c() == 1")):
             assert only(pool, leaving, tests).outcome is Outcome.COMPLETED
             assert only(pool, looking).texts == ("0",)
-
-
-@pytest.mark.parametrize("holes", [{48}, {48 + 96, 48 + 100 * 96}, {48, 48 + 96, 48 + 169 * 96}])
-def test_filled_holes_put_new_objects_and_new_blocks_side_by_side(holes: set[int]) -> None:
-    """Wherever the holes lie in the allocator's pools of 170 blocks behind a header: first, last or between."""
-
-    def pages(before: str) -> list[int]:
-        code = PAGES.format(sources=str(SOURCES), holes=holes, before=before)
-        done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
-        return [int(number) for number in done.stdout.split()]
-
-    scattered, dense = pages(""), pages("fill_holes()")
-    # 200 objects of 96 bytes and 200 blocks of 1,008 bytes need 5 and 50 pages; scattered, nearly one page each.
-    assert dense[0] <= 8 < 3 * dense[0] < scattered[0]
-    assert dense[1] <= 60 < 2 * dense[1] < scattered[1]
 
 
 MESSAGES = st.lists(st.binary(max_size=9000), max_size=6)

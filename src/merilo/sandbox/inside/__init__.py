@@ -3,7 +3,6 @@
 start       how a worker comes up: its place in the jail, and what programs find prepared
 server      the worker: one job after another, watched and reported
 nursery     the process that programs are forked from
-density     no holes in its memory, so that a fork copies little
 scratch     the folders that programs may write to
 harness     the program's own process: runs it, and answers
 judge       the process that runs a check against the answers of another process

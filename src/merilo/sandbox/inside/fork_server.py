@@ -26,7 +26,6 @@ from _socket import socket, socketpair  # `socket` loads much, and every fork wo
 from typing import TYPE_CHECKING, Any
 
 from merilo.sandbox.inside import frames, harness
-from merilo.sandbox.inside.density import fill_holes
 
 if TYPE_CHECKING:
     from merilo.sandbox.inside.kernel import Kernel
@@ -179,7 +178,6 @@ def _raise_for_ever(control: socket, birth: ChildSetup, settings: dict[str, Any]
     to_worker = control.fileno()
     birth.prepare()
     gc.collect()
-    fill_holes()
     gc.disable()
     gc.freeze()
     while True:
