@@ -140,11 +140,6 @@ class Instruction:
         return struct.pack("=HBBI", self.code, self.if_true, self.if_false, self.value)
 
 
-def supported(machine: str | None = None) -> bool:
-    """Whether a filter can be made for this architecture."""
-    return (machine or platform.machine()) in _COLUMN
-
-
 def filter_for(*, several_processes: bool, machine: str | None = None) -> bytes:
     """The filter for a worker and its programs.
 

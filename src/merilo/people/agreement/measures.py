@@ -38,11 +38,6 @@ class Agreement:
     intervals: dict[str, Interval]
     majority_sizes: dict[int, int]
 
-    @property
-    def majority_shares(self) -> dict[int, float]:
-        """The same as `majority_sizes`, as shares of the items."""
-        return {size: n / self.items for size, n in self.majority_sizes.items()}
-
 
 def measure(
     votes: Votes,
