@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.settings import Settings
+from merilo.errors import argument
 from merilo.files import shortened
 from merilo.people.aggregation import Fit
 from merilo.people.gold import Gold
@@ -360,9 +361,9 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
             BaselineWarning(
                 "excluded_on_few_controls",
                 f"{few} of {health.excluded} excluded annotators gave fewer than {FEW_CONTROLS} answers to control items "
-                "(--min-controls asks for more)",
+                f"({argument('min_controls')} asks for more)",
                 f"{counted(few, 'разметчик исключён', 'разметчика исключены', 'разметчиков исключены')} (всего исключено "
-                f"{health.excluded}) меньше чем по {FEW_CONTROLS} ответам на контрольные задания (параметр --min-controls "
+                f"{health.excluded}) меньше чем по {FEW_CONTROLS} ответам на контрольные задания (параметр {argument('min_controls')} "
                 "требует большего числа ответов)",
             )
         )
