@@ -9,7 +9,7 @@ import typer
 
 from merilo.baselines.pipeline import Settings, baseline
 from merilo.baselines.provenance import provenance
-from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
+from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say, working
 from merilo.cli.study import command_line, gold_of, reading, typed_freely, votes_option
 from merilo.cli.study_options import (
     COLUMNS,
@@ -117,16 +117,20 @@ def audit(
             as_typed=typed_freely(declared),
         )
     responses = recode_answers(responses, read_recoding(recode or (), encoding))
-    known = gold_of(responses, declared, gold, gold_column, encoding, alternatives=alternatives)
+    with working("Reading gold answers"):
+        known = gold_of(responses, declared, gold, gold_column, encoding, alternatives=alternatives)
     skilled = read_skills(skills, encoding) if skills else None
-    before = baseline(responses, settings, dataset=declared, gold=known, skills=skilled)
+    with working(f"Making a baseline of {responses.table.height:,} answers"):
+        before = baseline(responses, settings, dataset=declared, gold=known, skills=skilled)
     after, now, gold_now = None, before.responses, known
     changes = read_revisions(revised, responses, known, encoding) if revised else {}
     if changes:
         now, gold_now = revise(before.responses, known, changes)
-        after = baseline(now, settings, dataset=declared, gold=gold_now, skills=skilled)
+        with working("Making the baseline after revision"):
+            after = baseline(now, settings, dataset=declared, gold=gold_now, skills=skilled)
     closed = True if settings.labels else None
-    study = audit_study(now, gold_now, choice=closed if choice is None else choice)
+    with working("Comparing answers with gold"):
+        study = audit_study(now, gold_now, choice=closed if choice is None else choice)
     options: dict[str, Json] = {
         "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
         "revised": named(revised), "answer": answer, "recode": list(recode or []), "skills": named(skills), "encoding": encoding,

@@ -12,7 +12,7 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Settings, baseline
 from merilo.baselines.provenance import provenance
 from merilo.baselines.quality import study_quality
-from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say
+from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say, working
 from merilo.cli.study import command_line, gold_of, reading, typed_freely, votes_option
 from merilo.cli.study_options import (
     INPUT,
@@ -152,14 +152,16 @@ def make(
             as_typed=typed_freely(declared),
         )
     responses = recode_answers(responses, read_recoding(recode or (), encoding))
-    found = gold_of(responses, declared, gold, gold_column, encoding, alternatives=alternatives)
+    with working("Reading gold answers"):
+        found = gold_of(responses, declared, gold, gold_column, encoding, alternatives=alternatives)
     skilled = read_skills(skills, encoding) if skills else None
     if anonymise:
         responses, skilled = pseudonyms.anonymise(responses, skilled, pseudonyms.key_of(files))
         found = pseudonyms.gold_without_folders(found) if found else None
     if model and not found:
         raise UsageError("--model is compared on right answers, and none are known: give --gold")
-    result = baseline(responses, settings, dataset=declared, gold=found, skills=skilled)
+    with working(f"Making a baseline of {responses.table.height:,} answers"):
+        result = baseline(responses, settings, dataset=declared, gold=found, skills=skilled)
     options: dict[str, Json] = {
         "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
         "answer": answer, "recode": list(recode or []), "anonymise": anonymise, "skills": named(skills), "model": [named(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric, "alternatives": alternatives,
@@ -172,13 +174,14 @@ def make(
     made = provenance(command_line("baseline", files, options, _DEFAULTS), inputs, options)
     if anonymise:
         made = made.without_folders()
-    quality = study_quality(result)
+    with working("Checking annotators and other procedures"):
+        quality = study_quality(result)
     content = summary(result, made, quality)
     comparisons: list[ModelComparison] = []
     if folder or model:
         from merilo.reports.folder import write_folder  # noqa: PLC0415 - only who asks for files pays for them
 
-        with folder.filled() if folder else TemporaryDirectory() as place:
+        with working("Writing the report"), folder.filled() if folder else TemporaryDirectory() as place:
             content, comparisons = write_folder(
                 Path(place), result, content, quality, models=model or (), common_items=common_items
             )

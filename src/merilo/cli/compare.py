@@ -9,7 +9,7 @@ import typer
 
 from merilo.baselines.baseline_reader import read_crowd, read_samples
 from merilo.baselines.model_comparison import compare
-from merilo.cli.output import emit_json, refuse_json, say
+from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.reports.comparison import baseline_warnings, comparison_summary, sentences
 
 app = typer.Typer(add_completion=False)
@@ -32,9 +32,11 @@ def people_against_models(
     Exit status 1: the model's items are not the baseline's, and --force was not given.
     """
     refuse_json(json_to, [baseline / "baseline.json", *responses, *([data] if data else [])])
-    crowd = read_crowd(baseline, data=data)
-    models = [read_samples(path, crowd) for path in responses]
-    comparisons = compare(crowd, models, metric=metric, force=force, seed=seed, min_answers=min_answers)
+    with working("Reading the baseline and the models"):
+        crowd = read_crowd(baseline, data=data)
+        models = [read_samples(path, crowd) for path in responses]
+    with working("Comparing people with models"):
+        comparisons = compare(crowd, models, metric=metric, force=force, seed=seed, min_answers=min_answers)
     if json_to:
         emit_json(
             comparison_summary(crowd, comparisons, metric=metric or crowd.metric, seed=seed, forced=force),

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
+import polars as pl
 import typer
 
 from merilo.atomic_write import guarded, refuse_existing
@@ -24,7 +25,7 @@ from merilo.baselines.experts import (
 from merilo.baselines.pipeline import baseline
 from merilo.baselines.provenance import provenance
 from merilo.baselines.settings import Settings
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.study import command_line, gold_of, reading, typed_freely
 from merilo.cli.study_options import RecodeOption
 from merilo.datasets import dataset
@@ -171,8 +172,9 @@ def baseline_(
     known = gold_of(responses, declared, gold, gold_column, encoding)
     bag: OutOfBag | None = None
     if protocol == "basic":
-        made = baseline(responses, settings, gold=known)
-        responses, scored = made.responses, score_people(made, declared)
+        with working("Making the experts' baseline"):
+            made = baseline(responses, settings, gold=known)
+            responses, scored = made.responses, score_people(made, declared)
         content = basic_summary(made, scored)
     else:
         design = OutOfBagDesign(tuple(mine or ()), time_limit, late, min_answers, decision)
@@ -185,15 +187,17 @@ def baseline_(
         require_marks(responses, design, marks, outside)
         responses = settle(responses, repeats)
         domains = domains_of(responses, domain, gold, encoding) if domain else None
-        bag = out_of_bag(responses, design, domains=domains, marks=marks.of)
-        scored = score_experts(bag, responses, known, declared)
+        with working("Making the experts' baseline"):
+            bag = out_of_bag(responses, design, domains=domains, marks=marks.of)
+            scored = score_experts(bag, responses, known, declared)
         content = out_of_bag_summary(bag, marks, scored, outside)
         if outside:
             say(f"answers outside the labels, counted as votes: {told(outside)}")
     untrained, comparison = None, None
     if people_responses:
-        other_gold = gold_of(people_responses, declared, gold, gold_column, encoding)
-        other = baseline(people_responses, settings, gold=other_gold)
+        with working("Making the baseline of people without training"):
+            other_gold = gold_of(people_responses, declared, gold, gold_column, encoding)
+            other = baseline(people_responses, settings, dataset=declared, gold=other_gold)
         others = score_people(other, declared)
         untrained = basic_summary(other, others)
         if scored.points:
@@ -215,10 +219,8 @@ def baseline_(
         provenance(command, inputs, options),
     )
     if folder:
-        with folder.filled() as hidden:
-            (hidden / "experts.json").write_text(as_text(summary), encoding="utf-8")
-            if bag:
-                guarded(expert_items(bag, scored, responses)).write_csv(hidden / "items.csv")
+        table = guarded(expert_items(bag, scored, responses)) if bag else None
+        _write(folder, summary, table)
     if json_to:
         emit_json(summary, json_to)
     if json_to != "-":
@@ -243,6 +245,13 @@ def _both(
     in_own, in_other = occurring(own, mapping), occurring(other, mapping)
     rest = {text: kept for text, kept in mapping.items() if text in in_own or text not in in_other}
     return recode_answers(own, rest), recode_answers(other, in_other)
+
+
+def _write(folder: OutFolder, summary: dict[str, Json], items: pl.DataFrame | None) -> None:
+    with folder.filled() as hidden:
+        (hidden / "experts.json").write_text(as_text(summary), encoding="utf-8")
+        if items is not None:
+            items.write_csv(hidden / "items.csv")
 
 
 _DEFAULTS: dict[str, Json] = {

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
+from typing import Final
 
 from merilo.atomic_write import new_folder, refuse_existing, write_text
 from merilo.cli import say
@@ -15,7 +17,10 @@ from merilo.errors import for_command_line
 from merilo.files import Progress, shown
 from merilo.strict_json import Json, indented
 
-__all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked"]
+__all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked", "working"]
+
+#: Work that takes longer shows on a terminal that it goes on.
+LONG_SECONDS: Final = 2.0
 
 
 def emit_json(content: dict[str, Json], where: str) -> None:
@@ -59,6 +64,46 @@ def tracked(what: str, total: int) -> Iterator[Progress]:
     with Bars(console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(what, total=total)
         yield lambda step: bars.advance(task, step)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on standard error what is being done, and for how long, once the block has taken `LONG_SECONDS`.
+
+    Only a terminal is shown anything, and nothing of it stays there. The block must not write to standard error.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    ended = Event()
+    thread = Thread(target=_show_long_work, args=(what, ended), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _show_long_work(what: str, ended: Event) -> None:
+    if ended.wait(LONG_SECONDS):
+        return
+    from rich.console import Console  # noqa: PLC0415 - quick commands draw nothing
+    from rich.progress import Progress as Bars  # noqa: PLC0415
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    # Standard output must stay the command's own while a bar is shown.
+    with Bars(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as bars:
+        task = bars.tasks[bars.add_task(what, total=None)]
+        task.start_time = bars.get_time() - LONG_SECONDS
+        ended.wait()
 
 
 @dataclass(frozen=True, slots=True)

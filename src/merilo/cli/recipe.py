@@ -13,7 +13,7 @@ from merilo.atomic_write import guarded
 from merilo.baselines.provenance import provenance
 from merilo.baselines.recipes.declaration import Recipe, names, recipe, text_of
 from merilo.baselines.recipes.running import RecipeResult, run_recipe
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.errors import UsageError
 from merilo.people.duplicates import Repeats
@@ -73,9 +73,10 @@ def run(
     refuse_json(json_to, inputs)
     declared = recipe(name)
     rater = rater_of(models, curves)
-    result = run_recipe(
-        declared, exports, gold=gold, rater=rater, encoding=encoding, repeats=repeats, seed=seed
-    )
+    with working(f"Following the recipe {declared.name}"):
+        result = run_recipe(
+            declared, exports, gold=gold, rater=rater, encoding=encoding, repeats=repeats, seed=seed
+        )
     options: dict[str, Json] = {
         "recipe": name, "files": list(files), "gold": str(gold) if gold else None, "rudetox_models": models,
         "rudetox_curves": str(curves) if curves else None, "encoding": encoding, "seed": seed,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli.output import emit_json, say
+from merilo.cli.output import emit_json, say, working
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.cli.score_table import show_scores
 from merilo.datasets import Dataset, dataset
@@ -43,16 +43,19 @@ def score_responses(
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
     declared = dataset(dataset_name)
-    items = read_split(data, split).items
+    with working("Reading the items"):
+        items = read_split(data, split).items
     _refuse_other_dataset(declared, items, data)
-    matched = match(read_sheet(responses), items, declared.answer)
+    with working("Reading the answers"):
+        matched = match(read_sheet(responses), items, declared.answer)
     _tell_unmatched(matched, len(items), declared)
     if not matched.given:
         raise DataError(
             f"not one of {len(matched.unknown)} answers belongs to an item of {data}", file=responses
         )
     rater = rater_of(rudetox_models, rudetox_curves)
-    scores = score(declared, items, matched.given, rater=rater, seed=seed)
+    with working(f"Scoring {len(matched.given):,} answers"):
+        scores = score(declared, items, matched.given, rater=rater, seed=seed)
     judgements = _judgements(declared, items, matched, explain_id or (), rater)
     if json_to:
         content = _content(declared, scores, matched, len(items), judgements, seed)

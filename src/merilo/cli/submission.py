@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from merilo.atomic_write import refuse_existing
-from merilo.cli.output import emit_json, say
+from merilo.cli.output import emit_json, say, working
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
@@ -41,7 +41,7 @@ def score_archive(
     """
     rater = rater_of(rudetox_models, rudetox_curves)
     try:
-        with _uncollected():
+        with working("Scoring the submission"), _uncollected():
             tests = read_gold(gold)
             result = score_submission(archive, tests, rater=rater, seed=seed)
     except ArchiveError as error:
