@@ -102,6 +102,33 @@ def test_a_single_person_stands_beside_a_single_answer(tmp_path: Path) -> None:
     assert match["like_beside_like"] is True
 
 
+def test_the_single_person_is_one_number_in_baseline_and_compare(tmp_path: Path) -> None:
+    people = study(tmp_path)
+    table = rows(tmp_path / "answers.csv")
+    # p0 keeps two answers: the mean over people is then another number than the mean over items.
+    kept = [one for n, one in enumerate(table) if one["annotator"] != "p0" or n < 12]
+    with (tmp_path / "answers.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, table[0])
+        writer.writeheader()
+        writer.writerows(kept)
+    outcome = merilo(
+        "baseline", tmp_path / "answers.csv", "--item", "text", "--gold", tmp_path / "items.csv", "--gold-column", "gold",
+        "--out", people, "--force", "--json", "-",
+    )  # fmt: skip
+    gold = {f"question {item}": LABELS[item % 3] for item in range(40)}
+    of_item: dict[str, list[bool]] = {}
+    of_person: dict[str, list[bool]] = {}
+    for one in kept:
+        right = one["answer"] == gold[one["text"]]
+        of_item.setdefault(one["text"], []).append(right)
+        of_person.setdefault(one["annotator"], []).append(right)
+    expected = float(np.mean([np.mean(answers) for answers in of_item.values()]))
+    assert abs(expected - float(np.mean([np.mean(answers) for answers in of_person.values()]))) > 0.001
+    found = compared(people, model(tmp_path / "m.csv", guesses()))["models"][0]["comparisons"]["single"]
+    assert outcome.json["single_person"]["mean"] == pytest.approx(expected, abs=1e-6)
+    assert found["people"] == outcome.json["single_person"]["mean"]
+
+
 def test_a_majority_of_people_stands_beside_a_majority_of_as_many_answers(tmp_path: Path) -> None:
     people, answers = study(tmp_path), guesses(samples=5)
     found = compared(people, model(tmp_path / "m.csv", answers))["models"][0]

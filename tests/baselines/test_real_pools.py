@@ -1,5 +1,6 @@
 """What must be found in the benchmark's published annotation pools, number for number."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,18 @@ def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
     assert found["gold"]["matched"] == len(items)
     assert len(found["gold"]["items_without_gold"]) == 260 - len(items)
     assert 0.3 < found["metrics"]["acc"]["value"] < 0.7
+
+
+def test_the_single_person_of_lcs_is_one_number_in_baseline_and_compare(pools: Path, tmp_path: Path) -> None:
+    people = tmp_path / "lcs"
+    outcome = merilo(
+        "baseline", *(pools / "lcs").glob("*.tsv"), "--dataset", "lcs", "--out", people, "--json", "-"
+    )
+    model = tmp_path / "model.csv"
+    lines = (people / "items.jsonl").read_text(encoding="utf-8").splitlines()
+    ids = [json.loads(line)["meta"]["id"] for line in lines]
+    model.write_text("id,answer\n" + "".join(f"{name},1\n" for name in ids), encoding="utf-8")
+    compared = merilo("compare", people, model, "--json", "-").json["models"][0]
+    assert round(outcome.json["single_person"]["mean"], 3) == 0.46
+    assert compared["n"] == 100
+    assert compared["comparisons"]["single"]["people"] == outcome.json["single_person"]["mean"]

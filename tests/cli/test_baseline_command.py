@@ -210,7 +210,7 @@ def test_answers_outside_the_labels_are_votes_and_are_mentioned(tmp_path: Path) 
     pool = written(tmp_path / "p.tsv", toloka(rows, names))
     outcome = merilo("baseline", pool, "--dataset", "bps", "--json", "-")
     assert outcome.status == 0
-    assert "1 answers are none of the dataset's labels" in outcome.err
+    assert "1 answer is none of the dataset's labels" in outcome.err
     assert "p.tsv, row 5" in outcome.err
     assert outcome.json["responses"]["used"] == 5
 
@@ -270,3 +270,46 @@ def test_a_model_is_compared_once_and_on_right_answers(tmp_path: Path) -> None:
     twice = merilo("baseline", pool, "--gold", gold, "--model", model, "--model", model)
     assert twice.status == 2
     assert "is given twice" in twice.complaint
+
+
+def test_an_item_that_stays_open_is_counted_with_its_reason(tmp_path: Path) -> None:
+    rows = [
+        row("q0", "A", "w0"),
+        row("q0", "B", "w1"),
+        row("q1", "A", "w0"),
+        row("q1", "A", "w1"),
+        row("q2", "A", "w2"),
+    ]
+    rows += [row("c", "B" if who == 2 else "A", f"w{who}", golden="A") for who in range(3)]
+    pool = written(tmp_path / "p.tsv", toloka(rows))
+    options = (pool, "--max-low-agreement", "1")
+    found = merilo("baseline", *options, "--json", "-").json
+    assert found["resolved_by"]["unresolved"] == 2
+    assert found["unresolved"] == {"no_answers": 1, "equal": 1}
+    shown = " ".join(merilo("baseline", *options, "--out", tmp_path / "out").out.replace("│", " ").split())
+    assert "2 unresolved (1 no answer left after exclusion, 1 equal at every step)" in shown
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "равенство на всех шагах" in page
+    open_items = merilo("baseline", *options, "--resolve", "none", "--min-votes", "2", "--json", "-").json
+    assert open_items["unresolved"] == {"no_answers": 1, "no_majority": 1}
+
+
+def test_a_cost_without_a_currency_says_so(tmp_path: Path) -> None:
+    text = "item,annotator,answer,reward\n" + "".join(
+        f"q{n},w{who},A,0.1\n" for n in range(2) for who in range(3)
+    )
+    pool = written(tmp_path / "p.csv", text)
+    shown = " ".join(merilo("baseline", pool, "--out", tmp_path / "out").out.replace("│", " ").split())
+    assert "currency unknown (--currency)" in shown
+    assert "валюта неизвестна" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    named = merilo("baseline", pool, "--currency", "EUR").out
+    assert "EUR" in named
+    assert "currency unknown" not in named
+
+
+def test_one_item_is_counted_in_the_singular(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool(items=1)))
+    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\n")
+    outcome = merilo("baseline", pool, "--gold", gold, "--by", "question")
+    assert "on 1 item" in outcome.out
+    assert "1 items" not in outcome.out + outcome.err

@@ -59,6 +59,10 @@ def counted(n: int, one: str, few: str, many: str) -> str:
     return f"{n} {form(n, one, few, many)}"
 
 
+def _english(n: int, one: str, several: str) -> str:
+    return f"{n} {one if n == 1 else several}"
+
+
 def majority_rule(needed: Mapping[int, int]) -> BaselineWarning:
     """How many equal answers make a majority, in words.
 
@@ -186,8 +190,8 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Ba
     return (
         BaselineWarning(
             "outside_labels",
-            f"{outside.height} answers are none of the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
-            f"{place}); they count as votes and can only be wrong",
+            f"{_english(outside.height, 'answer is', 'answers are')} none of the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
+            f"{place}); {'it counts as a vote' if outside.height == 1 else 'they count as votes'} and can only be wrong",
             f"{counted(outside.height, 'ответ', 'ответа', 'ответов')} не из числа меток датасета (первый — "
             f"«{shortened(first['answer'], 30)}»: {first['file']}, строка {first['row']}); "
             f"{form(outside.height, 'он учтён как голос и может', 'они учтены как голоса и могут', 'они учтены как голоса и могут')} "
@@ -269,7 +273,8 @@ def _warnings_on_skills(
     return (
         BaselineWarning(
             "unknown_skill",
-            f"{unknown} of {kept.height} annotators have no skill in the file: each counts with the mean of the others",
+            f"{unknown} of {kept.height} annotators {'has' if unknown == 1 else 'have'} no skill in the file: each counts with the "
+            "mean of the others",
             f"у {counted(unknown, 'разметчика', 'разметчиков', 'разметчиков')} из {kept.height} в файле нет навыка: вместо него "
             "взято среднее по остальным",
         ),
@@ -298,7 +303,8 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
         found.append(
             BaselineWarning(
                 "without_gold",
-                f"{len(gold.without_gold)} items of the pool have no gold answer and are not scored (items {numbers})",
+                f"{_english(without, 'item of the pool has no gold answer and is', 'items of the pool have no gold answer and are')} "
+                f"not scored ({'item' if without == 1 else 'items'} {numbers})",
                 f"для {counted(without, 'вопроса', 'вопросов', 'вопросов')} пула нет эталонного ответа, в оценку "
                 f"{form(without, 'он не вошёл (номер', 'они не вошли (номера', 'они не вошли (номера')} {numbers})",
             )
@@ -309,7 +315,8 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
         found.append(
             BaselineWarning(
                 "unused_gold",
-                f"{len(gold.unused)} gold answers match no item of the pool (rows {rows} of {gold.source})",
+                f"{_english(unused, 'gold answer matches', 'gold answers match')} no item of the pool "
+                f"({'row' if unused == 1 else 'rows'} {rows} of {gold.source})",
                 f"{counted(unused, 'эталонный ответ', 'эталонных ответа', 'эталонных ответов')} не "
                 f"{form(unused, 'соответствует', 'соответствуют', 'соответствуют')} ни одному вопросу пула "
                 f"({'строка' if unused == 1 else 'строки'} {rows} файла {gold.source})",

@@ -15,7 +15,8 @@ from merilo.files import shortened
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.reports.controls import suspects_line
-from merilo.reports.estimates import lines
+from merilo.reports.estimates import counted, lines
+from merilo.reports.unresolved import unresolved
 
 _WAYS = {
     Resolution.UNANIMOUS: "all agree",
@@ -72,7 +73,7 @@ def _gold(baseline: Baseline) -> list[tuple[str, str]]:
         return [("gold", "no gold answers, so no accuracy: add --gold FILE")]
     total = gold.answers.height + len(gold.without_gold) + len(gold.unsolved)
     source = f"column '{gold.column}' of {Path(gold.source).name}" if gold.column else gold.source
-    return [("gold", escape(f"{gold.answers.height} of {total} items, from {source}"))]
+    return [("gold", escape(f"{gold.answers.height} of {counted(total, 'item')}, from {source}"))]
 
 
 def _people(baseline: Baseline) -> list[tuple[str, str]]:
@@ -108,6 +109,8 @@ def _unjudged(baseline: Baseline) -> str:
 
 def _items(baseline: Baseline) -> list[tuple[str, str]]:
     ways = ", ".join(f"{n} {_WAYS[way]}" for way, n in baseline.resolved_by.items() if n and way in _WAYS)
+    if reasons := ", ".join(f"{one.items} {one.en}" for one in unresolved(baseline)):
+        ways = ways.replace(_WAYS[Resolution.UNRESOLVED], f"{_WAYS[Resolution.UNRESOLVED]} ({reasons})")
     return [
         ("items", f"{baseline.items}: {ways}"),
         (
@@ -131,7 +134,12 @@ def _agreement(agreement: Agreement) -> list[tuple[str, str]]:
         value, interval = getattr(agreement, name), agreement.intervals.get(name)
         sure = f" \\[{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
         rows.append(
-            (title, "not defined" if isnan(value) else f"{value:.3f}{sure}  on {agreement.answers} responses")
+            (
+                title,
+                "not defined"
+                if isnan(value)
+                else f"{value:.3f}{sure}  on {counted(agreement.answers, 'response')}",
+            )
         )
     sizes = ", ".join(f"{n} of {size}" for size, n in agreement.majority_sizes.items())
     return [*rows, ("equal answers", sizes)]
@@ -142,7 +150,7 @@ def _groups(baseline: Baseline) -> list[tuple[str, str]]:
     rows = []
     for field, groups in baseline.by.items():
         for value, group in groups.items():
-            parts = [f"{group.items} items"]
+            parts = [counted(group.items, "item")]
             if group.score:
                 parts.append(f"{group.score.name} {group.score.value:.3f} on {group.score.n}")
             if group.agreement and not isnan(group.agreement.krippendorff_alpha):
@@ -158,16 +166,17 @@ def _overlap(counts: dict[int, int]) -> str:
 def _money(baseline: Baseline) -> list[tuple[str, str]]:
     cost = baseline.cost
     rows = []
-    unit = f" {cost.currency}" if cost.currency else ""
+    published = f" {cost.currency}" if cost.currency else ""
+    unit = f" {cost.currency}" if cost.currency else ", currency unknown (--currency),"
     if cost.total is not None:
         hourly = f", {cost.hourly:.3f} an hour" if cost.hourly is not None else ""
-        rows.append(("cost", f"{cost.total:.3f}{unit} for {cost.pages} pages{hourly}"))
+        rows.append(("cost", f"{cost.total:.3f}{unit} for {counted(cost.pages, 'page')}{hourly}"))
     if cost.published_total is not None:
         hourly = f", {cost.published_hourly:.3f} an hour" if cost.published_hourly is not None else ""
         rows.append(
             (
                 "  the published way",
-                f"{cost.published_total:.3f}{unit}{hourly} (by rows, pages counted again)",
+                f"{cost.published_total:.3f}{published}{hourly} (by rows, pages counted again)",
             )
         )
     if cost.median_seconds is not None:

@@ -149,7 +149,9 @@ def _file(out: Path, declared: Dataset) -> Path:
 
 def _write(place: Path, splits: list[Split]) -> None:
     write_splits(place, splits)
-    counted = ", ".join(f"{len(split)} items in {split.name}" for split in splits)
+    counted = ", ".join(
+        f"{len(split)} {'item' if len(split) == 1 else 'items'} in {split.name}" for split in splits
+    )
     sys.stderr.write(f"merilo: {place} holds {counted}\n")
 
 

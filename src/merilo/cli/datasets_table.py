@@ -114,7 +114,7 @@ def _facts(declared: Dataset) -> Iterator[tuple[str, str]]:
         yield "prompts by", f"meta.{declared.prompts_by}"
     yield "splits", ", ".join(declared.splits)
     for version, size in declared.sizes.items():
-        yield f"test in v{version}", f"{size} items"
+        yield f"test in v{version}", f"{size} {'item' if size == 1 else 'items'}"
     yield "test", "open" if declared.open_test else "closed"
     yield "in total score", "yes" if declared.in_total else "no"
     yield "skills", ", ".join(declared.skills)

@@ -14,6 +14,7 @@ from merilo.cli.inspect import MOST_ANSWERS, UNKNOWN, Found, Match
 from merilo.files import listed, shortened, shown
 from merilo.people.inspection import Inspection
 from merilo.people.platforms import NAMES
+from merilo.reports.estimates import counted
 
 _ABSENT = {"time": "times", "reward": "rewards", "page": "pages", "control": "control items"}
 
@@ -73,8 +74,8 @@ def _counts(one: Inspection) -> list[tuple[str, str]]:
         ("overlap", ", ".join(f"{items} of {people}" for people, items in one.overlap.items()) or "none"),
         (
             "control items",
-            f"{controls.items} with {controls.rows} responses, {controls.known} of them with a known answer, by "
-            f"{controls.people} annotators"
+            f"{controls.items} with {counted(controls.rows, 'response')}, {controls.known} of them with a known answer, by "
+            f"{counted(controls.people, 'annotator')}"
             if controls.items
             else "none",
         ),
@@ -84,7 +85,7 @@ def _counts(one: Inspection) -> list[tuple[str, str]]:
             if one.equal_repeats or one.different_repeats
             else "none",
         ),
-        ("times, rewards", f"{one.timed} responses have a duration, {one.paid} a reward"),
+        ("times, rewards", f"{counted(one.timed, 'response')} with a duration, {one.paid} with a reward"),
     ]
     if one.absent:
         rows.append(("no column of", ", ".join(_ABSENT[what] for what in one.absent)))
@@ -97,7 +98,7 @@ def _title(match: Match) -> str:
 
 def _match(match: Match) -> str:
     verdict = "match" if match.fits else "do not match"
-    matched = "" if match.matched is None else f", {match.matched} of {match.items} items"
+    matched = "" if match.matched is None else f", {match.matched} of {counted(match.items, 'item')}"
     counts = f"{match.source}: {verdict}{matched}"
-    unused = f"; {match.unused} right answers match no item" if match.unused else ""
+    unused = f"; {counted(match.unused, 'right answer')} without an item" if match.unused else ""
     return counts + unused + (f"; {match.why}" if match.why else "")

@@ -25,6 +25,7 @@ from merilo.reports.audit import doubtful_golds
 from merilo.reports.charts import Dot, Part
 from merilo.reports.controls import suspect_controls
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
+from merilo.reports.unresolved import unresolved
 from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
 
@@ -119,6 +120,7 @@ def page(
         majority=majority_rule(baseline.decided.votes_needed),
         unjudged=int((baseline.annotators["controls"] == 0).sum()),
         suspects=suspect_controls(baseline),
+        unresolved=unresolved(baseline),
         few_controls=FEW_CONTROLS,
         most_rows=MOST_ROWS,
         quality=quality,

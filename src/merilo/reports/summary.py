@@ -17,6 +17,7 @@ from merilo.reports.audit import audit_in_short
 from merilo.reports.controls import control_health_summary
 from merilo.reports.estimates import metrics_json, single_person_json
 from merilo.reports.quality import quality_summary, sensitivity_summary
+from merilo.reports.unresolved import unresolved
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json, indented
 
@@ -51,6 +52,7 @@ def summary(
         "control_health": control_health_summary(baseline),
         "items": _items(baseline),
         "resolved_by": resolved_by(baseline.resolved_by),
+        "unresolved": {one.code: one.items for one in unresolved(baseline)},
         "metrics": metrics_json(baseline.estimates),
         "single_person": single_person_json(baseline.estimates),
         "model": _model(baseline),

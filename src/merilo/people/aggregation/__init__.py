@@ -1,4 +1,4 @@
-"""From many answers to one: majority, skill, Dawid and Skene, one-coin, GLAD, and the cascade that leaves no item out."""
+"""From many answers to one: majority, skill, Dawid and Skene, one-coin, GLAD, and the cascade of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cascade: every item gets an answer, by the mildest means that gives it one."""
+"""The cascade: an item gets an answer from the first step that gives it one; equal sums at every step leave it unresolved."""
 
 from __future__ import annotations
 
