@@ -24,6 +24,7 @@ LEVELS = {
     "metrics": 5,
     "datasets": 5,
     "statistics": 4,
+    "answer_tables": 4,
     "responses": 3,
     "items": 3,
     "strict_json": 2,

@@ -255,7 +255,7 @@ def test_a_baseline_without_gold_takes_it_from_the_items(tmp_path: Path) -> None
     ("text", "said"),
     [
         ("id,answer\nq0,A\nq0,B\n", "answered twice"),
-        ("id,reply\nq0,A\n", "needs 'id' and 'answer'"),
+        ("id,reply\nq0,A\n", "needs columns 'id' and 'answer'"),
         ("", ""),
         ("id,answer\n,A\n", "without an id"),
         ('{"id": "q0", "answer": []}', "row 1: the list of answers is empty"),
@@ -383,3 +383,15 @@ def test_gold_is_found_later_where_the_field_is_called_item(tmp_path: Path) -> N
     file = model(tmp_path / "m.csv", guesses(items=6))
     found = compared(tmp_path / "people", file, "--data", gold)["models"]
     assert found[0]["n"] == 6
+
+
+def test_a_text_that_begins_like_a_list_is_one_answer(tmp_path: Path) -> None:
+    lines = tmp_path / "m.jsonl"
+    lines.write_text("".join(json.dumps({"id": item, "answer": '["A", "B"]'}) + "\n" for item in guesses()))
+    assert compared(study(tmp_path), lines)["models"][0]["samples"] == {"fewest": 1, "most": 1}
+
+
+def test_the_consensus_of_another_study_is_compared_like_a_models_answers(tmp_path: Path) -> None:
+    people = study(tmp_path)
+    itself = compared(people, people / "consensus.csv")["models"][0]["comparisons"]["consensus"]
+    assert itself["difference"] == 0

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from merilo.answer_tables import AnswerRecord, read_answer_records
 from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.estimates import vote_weights
 from merilo.baselines.pipeline import Baseline
@@ -21,16 +22,14 @@ from merilo.files import listed, read_parquet
 from merilo.items import Item, read_split
 from merilo.metrics.plain_dataset import PlainDataset, read_declaration_json
 from merilo.people.decision import Aggregator, Resolve, votes_needed
-from merilo.people.gold import read_gold, records
+from merilo.people.gold import read_gold
+from merilo.people.gold_file import text_of
 from merilo.people.labels import unify
 from merilo.people.normalisation import canonical, rules_of
 from merilo.people.spelling import key_of
 from merilo.people.votes import Votes, encode
 from merilo.statistics.arrays import FloatArray
-from merilo.strict_json import Json, parse_json, read_json
-
-_ID_COLUMNS: Final = ("id", "item_id", "meta.id", "item")
-_ANSWER_COLUMNS: Final = ("answer", "outputs", "output", "response")
+from merilo.strict_json import Json, read_json
 
 #: The items with gold of a baseline's folder, in the benchmark's own form: what `merilo score --data` takes.
 ITEMS_FILE: Final = "items.jsonl"
@@ -263,37 +262,32 @@ def read_samples(path: Path, crowd: Crowd) -> Samples:
     """Read a model's answers, and bring them to the spelling that the people's answers were brought to.
 
     Args:
-        path: CSV, TSV, JSON or JSONL with `id`, `answer` and, where a model was asked more than once, `sample`; in JSON the
-            answer may also be the list of all samples; or a submission's file of one dataset.
+        path: a file of answers as `merilo.answer_tables` reads it, with `sample` where a model was asked more than once; in
+            JSON the answer may also be the list of all samples.
         crowd: the people whom the model is compared with.
 
     Raises:
         InputError: the file has no ids or answers, or answers an item twice without saying which sample it is.
     """
-    table = records(path)
-    name_of = {name.lower(): name for name in table.columns}
-    columns = [
-        next((name_of[name] for name in wanted if name in name_of), None)
-        for wanted in (_ID_COLUMNS, _ANSWER_COLUMNS)
-    ]
-    if columns[0] is None or columns[1] is None:
-        raise InputError(f"needs 'id' and 'answer'; it has {', '.join(table.columns)[:200]}", file=path)
-    sampled = "sample" in table.columns
     found: dict[str, dict[str, str]] = {}
-    wanted = table.select("row", columns[0], columns[1], "sample" if sampled else pl.lit("1").alias("sample"))
-    for row, item, answer, sample in wanted.iter_rows():
-        if item is None:
-            raise InputError("an answer without an id", file=path, row=row)
+    sampled = False
+    for record in read_answer_records(path):
+        sampled = sampled or record.sample is not None
+        item = _folded(record.id)
+        if not item:
+            raise InputError("an answer without an id", file=path, row=record.row)
         answers = found.setdefault(item, {})
-        for name, text in _samples(path, row, sample, answer or ""):
+        for name, text in _samples(path, record):
             if name in answers:
                 hint = (
                     ""
                     if sampled
                     else "; where a model was asked more than once, 'sample' tells the answers apart"
                 )
-                raise InputError(f"item {item[:60]!r} is answered twice{hint}", file=path, row=row)
+                raise InputError(f"item {item[:60]!r} is answered twice{hint}", file=path, row=record.row)
             answers[name] = text
+    if not found:
+        raise InputError("holds no answers", file=path)
     spelling = _spelling({answer for answers in found.values() for answer in answers.values()}, crowd)
     return Samples(
         path.stem,
@@ -305,23 +299,23 @@ def read_samples(path: Path, crowd: Crowd) -> Samples:
     )
 
 
-def _samples(path: Path, row: int, sample: str | None, answer: str) -> Iterator[tuple[str, str]]:
-    """The samples that a row holds: one, or in JSON a list of them."""
-    if path.suffix.lower() not in {".json", ".jsonl", ".ndjson"} or not answer.startswith("["):
-        yield sample or "1", answer
+def _samples(path: Path, record: AnswerRecord) -> Iterator[tuple[str, str]]:
+    """The samples that a record holds: one, or in JSON a list of them."""
+    given = record.answer
+    if not isinstance(given, list):
+        yield record.sample or "1", _folded(given)
         return
-    try:
-        given = parse_json(answer, file=path, row=row)
-    except InputError:
-        # A text that only begins like a list.
-        yield sample or "1", answer
-        return
-    if not isinstance(given, list) or not all(isinstance(one, str | int | float | None) for one in given):
-        raise InputError("the answer is neither a text nor a list of texts", file=path, row=row)
+    if not all(isinstance(one, str | int | float | None) for one in given):
+        raise InputError("the answer is neither a text nor a list of texts", file=path, row=record.row)
     if not given:
-        raise InputError("the list of answers is empty", file=path, row=row)
+        raise InputError("the list of answers is empty", file=path, row=record.row)
     for number, one in enumerate(given, start=1):
-        yield str(number), "" if one is None else str(one)
+        yield str(number), _folded(one)
+
+
+def _folded(value: Json) -> str:
+    """A value as text, white space folded as in the people's answers."""
+    return " ".join((text_of(value) or "").split())
 
 
 def _by_sample(answers: dict[str, str]) -> list[tuple[str, str]]:

@@ -1,0 +1,153 @@
+"""Files of answers by item id: what `merilo score`, `merilo submission` and `merilo compare` read.
+
+Read are
+
+- a submission's file of one dataset (`{"data": {"test": [{"outputs": ..., "meta": {"id": ...}}]}}`), also
+  without `data`,
+- JSON: a list of `{"id": ..., "answer": ...}`, or a dictionary from ids to answers,
+- JSONL and Parquet: the same records,
+- CSV and TSV with columns `id` and `answer`,
+- the `consensus.csv` of a baseline's folder, where an empty `label` is an item without a consensus.
+
+The id may also be called `item_id`, `meta.id` or `item`, and the answer `outputs`, `output` or `response`, in any letter
+case. A record may have a `sample`: which of several answers to the item it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from merilo.atomic_write import unguarded
+from merilo.errors import InputError
+from merilo.files import listed, read_table
+from merilo.items import raw_splits
+from merilo.strict_json import Json, json_lines, read_json
+
+_IDS: Final = ("id", "item_id", "meta.id", "item")
+_ANSWERS: Final = ("answer", "outputs", "output", "response")
+_SAMPLE: Final = "sample"
+
+#: The prefixes of a platform's columns.
+_PREFIXES: Final = ("input:", "output:")
+
+#: The columns that tell a baseline's table of the consensus, and the answers in it.
+_CONSENSUS: Final = frozenset({"item", "id", "label", "resolved_by"})
+_CONSENSUS_ANSWER: Final = "label"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """One answer of a file.
+
+    Attributes:
+        row: the row of a table, the line of JSONL, or the position from 1 in another file.
+        id: the item's id as text.
+        answer: the answer as the file gives it; an empty cell of a table is an empty text.
+        sample: which of several answers to the item it is; `None` where the file does not say.
+    """
+
+    row: int
+    id: str
+    answer: Json
+    sample: str | None = None
+
+
+def read_answer_records(path: Path) -> Iterator[AnswerRecord]:
+    """Read a file of answers in the order of the file.
+
+    Args:
+        path: the file; its suffix says its form. What is neither JSON, JSONL nor Parquet is read as CSV or TSV.
+
+    Raises:
+        InputError: the file cannot be read, or a record has no id or no answer.
+    """
+    match path.suffix.lower():
+        case ".json":
+            return _of_json(read_json(path), path)
+        case ".jsonl" | ".ndjson":
+            return (_record(entry, path, row) for row, entry in json_lines(path))
+        case ".parquet":
+            (split,) = raw_splits(path)
+            return _of_json(split.entries, path)
+        case _:
+            return _of_table(path)
+
+
+def _of_json(content: Json, path: Path) -> Iterator[AnswerRecord]:
+    if isinstance(content, dict) and content.keys() == {"test"}:
+        content = {"data": content}
+    data = content.get("data") if isinstance(content, dict) else content
+    if isinstance(content, dict) and not isinstance(data, dict | list):
+        for row, (name, answer) in enumerate(content.items(), start=1):
+            yield AnswerRecord(row, name, answer)
+        return
+    entries = data.get("test") if isinstance(data, dict) else data
+    if isinstance(data, dict) and not isinstance(entries, list):
+        raise InputError("has no list 'test' under 'data'", file=path)
+    if not isinstance(entries, list):
+        raise InputError(
+            "has no answers: expected a list of {'id', 'answer'}, a dictionary from ids to answers, or a submission's file was expected",
+            file=path,
+        )
+    # The turns of a dialogue are a list of their own in a submission's file.
+    nested = isinstance(content, dict)
+    flat = [turn for entry in entries for turn in (entry if nested and isinstance(entry, list) else [entry])]
+    for row, entry in enumerate(flat, start=1):
+        yield _record(entry, path, row)
+
+
+def _record(entry: Json, path: Path, row: int) -> AnswerRecord:
+    if not isinstance(entry, dict):
+        raise InputError("is not a record with an id and an answer", file=path, row=row)
+    name_of = {_bare(name): name for name in reversed(entry)}
+    id_name, answer_name = _first(name_of, _IDS), _first(name_of, _ANSWERS)
+    item = entry[id_name] if id_name else None
+    meta = entry.get("meta")
+    if item is None and isinstance(meta, dict):
+        item = meta.get("id")
+        if item is None and {"dialog_id", "question_id"} <= meta.keys():
+            item = f"{meta['dialog_id']}/{meta['question_id']}"
+    if not isinstance(item, str | int) or isinstance(item, bool):
+        raise InputError("has no 'id'", file=path, row=row)
+    if answer_name is None:
+        raise InputError("has no 'answer'", file=path, row=row)
+    sample = entry[name_of[_SAMPLE]] if _SAMPLE in name_of else None
+    return AnswerRecord(row, str(item), entry[answer_name], None if sample is None else str(sample))
+
+
+def _of_table(path: Path) -> Iterator[AnswerRecord]:
+    table = read_table(path).data
+    if set(table.columns) >= _CONSENSUS:
+        # Undecided items have no answer here, which is not an empty one; items without an id have no gold either.
+        decided = unguarded(table.select("id", _CONSENSUS_ANSWER)).with_row_index("row", offset=2)
+        for row, item, answer in decided.drop_nulls().iter_rows():
+            yield AnswerRecord(row, item, answer)
+        return
+    name_of = {_bare(name): name for name in reversed(table.columns)}
+    id_name, answer_name = _first(name_of, _IDS), _first(name_of, _ANSWERS)
+    if id_name is None or answer_name is None:
+        raise InputError(
+            f"needs columns 'id' and 'answer'; it has {listed(table.columns)[:200]}", file=path, row=1
+        )
+    samples = table[name_of[_SAMPLE]] if _SAMPLE in name_of else [None] * table.height
+    rows = zip(table[id_name], table[answer_name], samples, strict=True)
+    for row, (item, answer, sample) in enumerate(rows, start=2):
+        if item is None and answer is None:
+            continue
+        if item is None:
+            raise InputError("has an answer but no id", file=path, row=row, field=id_name)
+        # An empty cell is an empty answer: the question was seen and left blank.
+        yield AnswerRecord(row, item, answer or "", sample)
+
+
+def _bare(name: str) -> str:
+    """A column's name in lower case without the prefix of a platform."""
+    name = name.lower()
+    return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
+
+
+def _first(name_of: Mapping[str, str], wanted: tuple[str, ...]) -> str | None:
+    return next((name_of[name] for name in wanted if name in name_of), None)
