@@ -89,7 +89,7 @@ def _of_json(content: Json, path: Path) -> Iterator[AnswerRecord]:
         raise InputError("has no list 'test' under 'data'", file=path)
     if not isinstance(entries, list):
         raise InputError(
-            "has no answers: expected a list of {'id', 'answer'}, a dictionary from ids to answers, or a submission's file was expected",
+            "has no answers: expected a list of {'id', 'answer'}, a dictionary from ids to answers, or a submission's file",
             file=path,
         )
     # The turns of a dialogue are a list of their own in a submission's file.

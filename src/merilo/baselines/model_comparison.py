@@ -15,7 +15,8 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from merilo.baselines.baseline_reader import Crowd, Samples
+from merilo.baselines.baseline_reader import Crowd
+from merilo.baselines.model_answers import Samples
 from merilo.errors import DataError, UsageError, argument
 from merilo.files import listed
 from merilo.metrics.label_comparison import compare_labels

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from merilo.baselines.baseline_reader import read_crowd, read_samples
+from merilo.baselines.baseline_reader import read_crowd
+from merilo.baselines.model_answers import read_samples
 from merilo.baselines.model_comparison import compare
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.reports.comparison import baseline_warnings, comparison_summary, sentences

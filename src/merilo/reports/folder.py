@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from merilo.atomic_write import guarded
-from merilo.baselines.baseline_reader import ITEMS_FILE, crowd_of, read_samples, responses_with_fate
+from merilo.baselines.baseline_reader import ITEMS_FILE, crowd_of, responses_with_fate
+from merilo.baselines.model_answers import read_samples
 from merilo.baselines.model_comparison import ModelComparison, compare
 from merilo.baselines.model_tables import confusion_table, posterior_table
 from merilo.baselines.pipeline import Baseline
