@@ -12,7 +12,8 @@ ROOT = Path(merilo.__file__).parent
 
 #: A part may import the parts of lower levels, and its own.
 LEVELS = {
-    "cli": 9,
+    "cli": 10,
+    "api": 9,
     "reports": 8,
     "site": 8,
     "submissions": 8,

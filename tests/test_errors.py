@@ -37,7 +37,7 @@ def test_a_text_that_names_no_argument_stays_as_it_is(text: str) -> None:
 
 
 def test_the_command_line_names_flags_and_the_library_names_arguments(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^min_votes takes .majority. or a number from 1 on$"):
+    with pytest.raises(UsageError, match=r"^min_votes takes 'majority' or a number from 1 on$"):
         Settings(min_votes=0)
     pool = tmp_path / "pool.csv"
     pool.write_text("item,annotator,answer\n1,a,x\n")

@@ -1,8 +1,72 @@
 """Merilo: human baselines for benchmarks.
 
-Ask people and models the same questions, score both with the same code, publish a figure that stands up to review.
+Ask people and models the same questions, score both with the same code, publish an estimate that survives review. The
+public functions and classes are imported when they are first used: `import merilo` costs almost nothing.
 """
 
 from merilo.version import __version__
 
-__all__ = ["__version__"]
+# Not typing.TYPE_CHECKING: importing typing would take longer than everything else here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from merilo.api.aggregation import GLAD as GLAD
+    from merilo.api.aggregation import Cascade as Cascade
+    from merilo.api.aggregation import DawidSkene as DawidSkene
+    from merilo.api.aggregation import MajorityVote as MajorityVote
+    from merilo.api.aggregation import OneCoin as OneCoin
+    from merilo.api.aggregation import aggregate as aggregate
+    from merilo.api.agreement import agreement as agreement
+    from merilo.api.audit import audit as audit
+    from merilo.api.baseline import baseline as baseline
+    from merilo.api.comparison import compare as compare
+    from merilo.api.planning import power as power
+    from merilo.api.programs import score_programs as score_programs
+    from merilo.api.reading import read_responses as read_responses
+    from merilo.api.scoring import score as score
+    from merilo.datasets import dataset as dataset
+    from merilo.errors import DataError as DataError
+    from merilo.errors import InputError as InputError
+    from merilo.errors import MeriloError as MeriloError
+    from merilo.errors import MissingPartError as MissingPartError
+    from merilo.errors import OutputError as OutputError
+    from merilo.errors import UsageError as UsageError
+
+#: Module -> the public names that it holds.
+_HOMES = {
+    "merilo.api.agreement": ("agreement",),
+    "merilo.api.aggregation": ("Cascade", "DawidSkene", "GLAD", "MajorityVote", "OneCoin", "aggregate"),
+    "merilo.api.audit": ("audit",),
+    "merilo.api.baseline": ("baseline",),
+    "merilo.api.comparison": ("compare",),
+    "merilo.api.planning": ("power",),
+    "merilo.api.programs": ("score_programs",),
+    "merilo.api.reading": ("read_responses",),
+    "merilo.api.scoring": ("score",),
+    "merilo.datasets": ("dataset",),
+    "merilo.errors": (
+        "DataError",
+        "InputError",
+        "MeriloError",
+        "MissingPartError",
+        "OutputError",
+        "UsageError",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *_HOME_OF]  # noqa: PLE0604 - the names are texts
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'merilo' has no attribute '{name}'")
+    from importlib import import_module  # noqa: PLC0415 - only who uses the library pays for it
+
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

@@ -55,6 +55,22 @@ class Provenance:
         )
 
 
+def command_line(
+    command: str, files: Sequence[Path], options: Mapping[str, Json], defaults: Mapping[str, Json]
+) -> str:
+    """The command that makes the same result again; what was left at its default is left out."""
+    words = ["merilo", *command.split(), *map(shown, files)]
+    for name, value in options.items():
+        if value is None or value == [] or value == defaults.get(name):
+            continue
+        if value is True:
+            words.append(f"--{name.replace('_', '-')}")
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", str(one)]
+    return shlex.join(words)
+
+
 def provenance(command: str, inputs: Sequence[Path], parameters: Mapping[str, Json]) -> Provenance:
     """Describe the making of a result.
 

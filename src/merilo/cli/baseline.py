@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from merilo.baselines.model_comparison import ModelComparison
-from merilo.baselines.pipeline import Settings, baseline
-from merilo.baselines.provenance import provenance
-from merilo.baselines.quality import study_quality
-from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say, working
-from merilo.cli.study import command_line, gold_of, reading, typed_freely, votes_option
+from merilo.api.baseline import baseline
+from merilo.api.reading import read_responses
+from merilo.baselines.pipeline import Settings
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
+from merilo.cli.study import reading, votes_option
 from merilo.cli.study_options import (
     INPUT,
     OUTPUT,
@@ -39,18 +37,12 @@ from merilo.cli.study_options import (
     SubmittedOption,
 )
 from merilo.datasets import dataset
-from merilo.errors import UsageError
-from merilo.people import platforms, pseudonyms
+from merilo.errors import for_command_line
 from merilo.people.agreement import Level
-from merilo.people.controls import read_skills
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
-from merilo.people.platforms import Columns
-from merilo.people.recoding import read_recoding, recoding_files
-from merilo.people.recoding import recode as recode_answers
+from merilo.people.recoding import recoding_files
 from merilo.reports.comparison import sentences
-from merilo.reports.summary import summary
-from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)
 
@@ -111,110 +103,53 @@ def make(
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
     declared = dataset(dataset_name) if dataset_name else None
-    settings = Settings(
-        dataset=declared.name if declared else None,
-        metric=metric,
-        alternatives=alternatives,
-        labels=declared.answer.labels if declared else (),
-        min_control_accuracy=min_control_accuracy,
-        min_controls=min_controls,
-        min_votes=votes_option(min_votes),
-        max_low_agreement=max_low_agreement,
-        aggregator=aggregator,
-        resolve=resolve,
-        anchor_controls=anchor_controls,
-        normalise=tuple(normalise or ()),
-        by=tuple(by or ()),
-        level=level,
-        repeats=repeats,
-        currency=currency,
-        open_answers=not declared.answer.labels if declared else None,
-    )
-    columns = Columns(
-        answer=answer,
-        item=tuple(item or ()),
-        annotator=annotator,
-        control=control,
-        page=page,
-        started=started,
-        submitted=submitted,
-        seconds=seconds,
-        reward=reward,
-    )
+    votes = votes_option(min_votes)
+    # Wrong settings are told before a long file is read.
+    Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes, max_low_agreement=max_low_agreement, normalise=tuple(normalise or ()))  # fmt: skip
     with reading(files) as progress:
-        responses = platforms.read(
-            files,
-            platform=platform,
-            columns=columns,
-            labels=settings.labels,
-            encoding=encoding,
-            progress=progress,
-            as_typed=typed_freely(declared),
-        )
-    responses = recode_answers(responses, read_recoding(recode or (), encoding))
-    with working("Reading gold answers"):
-        found = gold_of(responses, declared, gold, gold_column, encoding, alternatives=alternatives)
-    skilled = read_skills(skills, encoding) if skills else None
-    if anonymise:
-        responses, skilled = pseudonyms.anonymise(responses, skilled, pseudonyms.key_of(files))
-        found = pseudonyms.gold_without_folders(found) if found else None
-    if model and not found:
-        raise UsageError("--model is compared on right answers, and none are known: give --gold")
+        responses = read_responses(
+            files, platform=platform, dataset=declared, item=item, annotator=annotator, answer=answer, control=control,
+            page=page, started=started, submitted=submitted, seconds=seconds, reward=reward, encoding=encoding,
+            recode=recode or (), progress=progress,
+        )  # fmt: skip
     with working(f"Making a baseline of {responses.table.height:,} answers"):
-        result = baseline(responses, settings, dataset=declared, gold=found, skills=skilled)
-    options: dict[str, Json] = {
-        "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
-        "answer": answer, "recode": list(recode or []), "anonymise": anonymise, "skills": named(skills), "model": [named(path) for path in model or []], "common_items": common_items, "encoding": encoding, "currency": currency, "metric": metric, "alternatives": alternatives,
-        "min_control_accuracy": min_control_accuracy, "min_controls": min_controls, "min_votes": settings.min_votes,
-        "max_low_agreement": max_low_agreement, "aggregator": aggregator, "resolve": resolve,
-        "anchor_controls": anchor_controls, "normalise": list(normalise or []), "by": list(by or []), "level": level, "repeats": repeats, "item": list(item or []),
-        "annotator": annotator, "control": control, "page": page, "started": started, "submitted": submitted,
-        "seconds": seconds, "reward": reward,
-    }  # fmt: skip
-    made = provenance(command_line("baseline", files, options, _DEFAULTS), inputs, options)
-    if anonymise:
-        made = made.without_folders()
-    with working("Checking annotators and other procedures"):
-        quality = study_quality(result)
-    content = summary(result, made, quality)
-    comparisons: list[ModelComparison] = []
-    if folder or model:
-        from merilo.reports.folder import write_folder  # noqa: PLC0415 - only who asks for files pays for them
-
-        with working("Writing the report"), folder.filled() if folder else TemporaryDirectory() as place:
-            content, comparisons = write_folder(
-                Path(place), result, content, quality, models=model or (), common_items=common_items
-            )
+        made = baseline(
+            responses, dataset=dataset_name, gold=gold, gold_column=gold_column, skills=skills, models=model or (),
+            common_items=common_items, metric=metric, alternatives=alternatives,
+            min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes,
+            max_low_agreement=max_low_agreement, aggregator=aggregator, resolve=resolve, anchor_controls=anchor_controls,
+            normalise=normalise or (), by=by or (), level=level, repeats=repeats, currency=currency, anonymise=anonymise,
+        )  # fmt: skip
+    # A folder that was checked may be replaced; to_dict compares the models where no folder is asked for.
+    with working("Checking annotators and writing results"):
+        content = (
+            made.save(folder.path, force=folder.force)
+            if folder
+            else made.to_dict()
+            if json_to or model
+            else {}
+        )
+    result = made.details
     for warning in (*result.warnings, *result.reasons):
         say(warning.en)
     if json_to:
         emit_json(content, json_to)
     if json_to != "-":
-        from merilo.cli.baseline_table import show  # noqa: PLC0415 - the JSON needs no tables
+        from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
 
-        show(result, out)
-        if comparisons:
+        from merilo.reports.baseline_table import table  # noqa: PLC0415
+
+        console = Console(highlight=False)
+        console.print(table(result, for_command_line))
+        if out:
+            console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
+        if made.comparisons:
             from merilo.cli.compare_table import show as show_models  # noqa: PLC0415 - the same
 
-            show_models(comparisons, result.declaration.metrics[0])
-    if comparisons and result.status == "rejected":
+            show_models(made.comparisons, result.declaration.metrics[0])
+    if made.comparisons and result.status == "rejected":
         say("the baseline is rejected, so the comparison with models is not valid")
-    for comparison in comparisons:
+    for comparison in made.comparisons:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")
     return 0 if result.status == "accepted" else 1
-
-
-_DEFAULTS: dict[str, Json] = {
-    "min_control_accuracy": 0.5,
-    "min_controls": 1,
-    "min_votes": "majority",
-    "max_low_agreement": 0.3,
-    "aggregator": "majority",
-    "resolve": "cascade",
-    "anchor_controls": False,
-    "level": "nominal",
-    "repeats": "refuse",
-    "common_items": False,
-    "anonymise": False,
-}

@@ -8,25 +8,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from merilo.api.planning import power as plan_study
 from merilo.cli.output import emit_json
-from merilo.errors import DataError, UsageError
-from merilo.statistics.power import (
-    ControlPlan,
-    Crowd,
-    controls,
-    independent_discordance,
-    items_for_difference,
-    items_for_half_width,
-    people_for_half_width,
-    people_needed,
-    precision,
-)
 from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)
-
-#: Metrics that are shares of right answers.
-_EXACT = ("acc", "em")
 
 _FIGURE = "The figure"
 _PEOPLE = "The people"
@@ -60,93 +46,30 @@ def plan(
 
     Exit status 1: what is wanted cannot be had, on any number of items or control items.
     """
-    if metric not in _EXACT:
-        raise UsageError(f"--metric takes one of {', '.join(_EXACT)}, not '{metric}': others have no formula")
-    for name, share in (("--level", level), ("--power", power)):
-        if not 0 < share < 1:
-            raise UsageError(f"{name} takes a share between 0 and 1, not {share:g}")
-    crowd = Crowd(expected, overlap, people, spread)
-    content: dict[str, Json] = {
-        "metric": metric,
-        "assumed": {
-            "expected": expected,
-            "overlap": overlap,
-            "people": people,
-            "spread": spread,
-            "single_person": round(crowd.person, 6),
-            "level": level,
-            "power": power,
-        },
-    }
-    if items is not None:
-        content["precision"] = _precision(crowd, items, level)
-    if half_width is not None:
-        content["interval"] = _interval(crowd, half_width, level, each)
-    if difference is not None:
-        shared = independent_discordance(expected, difference) if discordant is None else discordant
-        content["difference"] = {
-            "difference": difference,
-            "discordant": round(shared, 6),
-            "discordant_assumed_independent": discordant is None,
-            "items": items_for_difference(shared, difference, level=level, power=power),
-        }
-    content["controls"] = _controls(
-        controls(threshold=min_control_accuracy, chance=chance, skilled=skilled, exclude=exclude, keep=keep),
-        min_control_accuracy,
+    content = plan_study(
+        metric=metric,
+        expected=expected,
+        half_width=half_width,
+        difference=difference,
+        discordant=discordant,
+        items=items,
+        level=level,
+        power=power,
+        overlap=overlap,
+        people=people,
+        spread=spread,
+        each=each,
+        min_control_accuracy=min_control_accuracy,
+        chance=chance,
+        skilled=skilled,
+        exclude=exclude,
+        keep=keep,
     )
     if json_to:
         emit_json(content, json_to)
     if json_to != "-":
         _show(content)
     return 0
-
-
-def _precision(crowd: Crowd, items: int, level: float) -> dict[str, Json]:
-    found = precision(crowd, items, level=level)
-    return {
-        "items": items,
-        "half_width": round(found.half_width, 6),
-        "design_effect": round(found.design_effect, 6),
-    }
-
-
-def _interval(crowd: Crowd, half_width: float, level: float, each: int) -> dict[str, Json]:
-    alone = items_for_half_width(
-        Crowd(crowd.expected, crowd.overlap, None, crowd.spread), half_width, level=level
-    )
-    content: dict[str, Json] = {
-        "half_width": half_width,
-        "items_if_people_do_not_matter": alone.items,
-        "items_each": each,
-    }
-    if crowd.people is not None:
-        needed = items_for_half_width(crowd, half_width, level=level)
-        content["items"] = needed.items
-        content["people_at_so_many_items_each"] = people_needed(needed.items, crowd.overlap, each)
-        content["design_effect"] = round(needed.design_effect, 6)
-        return content
-    # Half as many items again leave room for what sharing people adds.
-    several = round(alone.items * 1.5)
-    fewest = people_for_half_width(crowd, several, half_width, level=level)
-    if fewest is None:
-        raise DataError(
-            f"{several} items do not give a half-width of {half_width:g} with any number of people"
-        )
-    content["items"] = several
-    content["people_at_so_many_items_each"] = people_needed(several, crowd.overlap, each)
-    content["people_at_least"] = fewest
-    return content
-
-
-def _controls(plan: ControlPlan, threshold: float) -> dict[str, Json]:
-    return {
-        "a_person": plan.controls,
-        "always_from": plan.always_from,
-        "right_to_be_kept": plan.pass_mark,
-        "threshold": threshold,
-        "excluded_at_chance": round(plan.excluded, 6),
-        "kept_if_skilled": round(plan.kept, 6),
-    }
 
 
 _SAYS = {

@@ -27,6 +27,7 @@ __all__ = [
     "SeveralAnswersError",
     "field_names",
     "read",
+    "read_tables",
     "recognise",
 ]
 
@@ -115,6 +116,53 @@ def read(
         _read_one(path, platform or recognise(path, encoding), columns or Columns(), encoding, progress)
         for path in paths
     ]
+    return _joined(exports, labels, as_typed=as_typed)
+
+
+def read_tables(
+    tables: Sequence[Table],
+    *,
+    platform: Platform | None = None,
+    columns: Columns | None = None,
+    labels: Sequence[str] | None = None,
+    as_typed: bool = False,
+) -> Responses:
+    """Read tables that are in memory as `read` reads the files of one study.
+
+    Args:
+        tables: text columns, as a file's.
+        platform: where they come from; told by the column names when not given.
+        columns: what the user says of the columns.
+        labels: the labels that the dataset declares, to which other spellings are brought.
+        as_typed: keep answers as they were typed; see `read`.
+
+    Raises:
+        InputError: a table cannot be read as what it should be.
+        UsageError: a column is missing or was not chosen.
+        DataError: the tables are of different projects, or hold no answer.
+    """
+    exports = []
+    for table in tables:
+        header = list(table.data.columns)
+        known: Platform = next((name for name, recognises in _BY_HEADER if recognises(header)), "csv")
+        exports.append(_export_of(table, platform or known, columns or Columns()))
+    return _joined(exports, labels, as_typed=as_typed)
+
+
+def _export_of(table: Table, platform: Platform, columns: Columns) -> Export:
+    if platform == "csv":
+        return plain.read(table, columns)
+    _refuse_named_columns(platform, columns, table.file)
+    if platform == "label-studio":
+        export = label_studio_flat.read(table, columns)
+    else:
+        wanted, reader = _TABLES[platform]
+        data = table.data.select(name for name in table.data.columns if wanted(name))
+        export = reader(replace(table, data=data), columns)
+    return _with_item(export, columns.item) if columns.item else export
+
+
+def _joined(exports: Sequence[Export], labels: Sequence[str] | None, *, as_typed: bool) -> Responses:
     _refuse_different_projects(exports)
     frames = [
         pl.concat([_set_apart(export.inputs), export.rows], how="horizontal").with_columns(
@@ -163,7 +211,7 @@ _NAMED_IN_PLAIN_TABLES: Final = (
 )
 
 
-def _refuse_named_columns(platform: Platform, columns: Columns, path: Path) -> None:
+def _refuse_named_columns(platform: Platform, columns: Columns, path: Path | str) -> None:
     given = [argument(name) for name in _NAMED_IN_PLAIN_TABLES if getattr(columns, name) is not None]
     if given:
         raise UsageError(

@@ -120,11 +120,20 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed
 
 
 def _parquet(path: Path) -> Table:
-    texts = [_text_column(column, path) for column in read_parquet(path).get_columns()]
-    return Table(shown(path), pl.DataFrame(texts).with_columns(pl.all().replace("", None)))
+    return Table(shown(path), as_texts(read_parquet(path), path))
 
 
-def _text_column(column: pl.Series, path: Path) -> pl.Series:
+def as_texts(data: pl.DataFrame, file: Path | str) -> pl.DataFrame:
+    """A table with every column as text, and an empty text as null.
+
+    Raises:
+        InputError: a column holds what has no text.
+    """
+    texts = [_text_column(column, file) for column in data.get_columns()]
+    return pl.DataFrame(texts).with_columns(pl.all().replace("", None))
+
+
+def _text_column(column: pl.Series, path: Path | str) -> pl.Series:
     """Any column as text: structures and lists as JSON, times in UTC, durations in seconds."""
     kind = column.dtype
     if kind.is_nested():

@@ -1,16 +1,17 @@
-"""A baseline on the terminal."""
+"""A baseline as a table for the terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isnan
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.warnings import majority_rule
+from merilo.errors import argument
 from merilo.files import shortened
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
@@ -38,28 +39,35 @@ _COEFFICIENTS = {
 }
 
 
-def show(baseline: Baseline, out: Path | None) -> None:
-    """Print the baseline as a table on standard output."""
-    console = Console(highlight=False)
+def table(baseline: Baseline, spoken: Callable[[str], str]) -> Table:
+    """The baseline as a table of names and values.
+
+    Args:
+        baseline: the baseline.
+        spoken: names the arguments in a text as the reader writes them: `errors.for_library` or `for_command_line`.
+    """
     title = f"Human baseline{f' of {baseline.settings.dataset}' if baseline.settings.dataset else ''}"
     if baseline.simulated:
         title += " (simulated annotators)"
-    table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
-    table.add_column(style="bold")
-    table.add_column()
-    for name, value in (
+    found = Table(title=title, show_header=False, title_justify="left", title_style="bold")
+    found.add_column(style="bold")
+    found.add_column()
+    for name, value in rows(baseline):
+        found.add_row(name, spoken(value))
+    colour = "green" if baseline.status == "accepted" else "red"
+    found.add_row("status", f"[{colour}]{baseline.status}[/{colour}]")
+    return found
+
+
+def rows(baseline: Baseline) -> list[tuple[str, str]]:
+    """The names and values of the table, as markup of Rich, without the status."""
+    return [
         *_estimates(baseline),
         *_gold(baseline),
         *_people(baseline),
         *_items(baseline),
         *_money(baseline),
-    ):
-        table.add_row(name, value)
-    colour = "green" if baseline.status == "accepted" else "red"
-    table.add_row("status", f"[{colour}]{baseline.status}[/{colour}]")
-    console.print(table)
-    if out:
-        console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
+    ]
 
 
 def _estimates(baseline: Baseline) -> list[tuple[str, str]]:
@@ -70,7 +78,7 @@ def _gold(baseline: Baseline) -> list[tuple[str, str]]:
     """Where the right answers come from."""
     gold = baseline.gold
     if gold is None:
-        return [("gold", "no gold answers, so no accuracy: add --gold FILE")]
+        return [("gold", f"no gold answers, so no accuracy: add {argument('gold', 'FILE')}")]
     total = gold.answers.height + len(gold.without_gold) + len(gold.unsolved)
     source = f"column '{gold.column}' of {Path(gold.source).name}" if gold.column else gold.source
     return [("gold", escape(f"{gold.answers.height} of {counted(total, 'item')}, from {source}"))]
@@ -167,7 +175,7 @@ def _money(baseline: Baseline) -> list[tuple[str, str]]:
     cost = baseline.cost
     rows = []
     published = f" {cost.currency}" if cost.currency else ""
-    unit = f" {cost.currency}" if cost.currency else ", currency unknown (--currency),"
+    unit = f" {cost.currency}" if cost.currency else f", currency unknown ({argument('currency')}),"
     if cost.total is not None:
         hourly = f", {cost.hourly:.3f} an hour" if cost.hourly is not None else ""
         rows.append(("cost", f"{cost.total:.3f}{unit} for {counted(cost.pages, 'page')}{hourly}"))

@@ -1,0 +1,45 @@
+"""`merilo.agreement`: how far annotators agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from merilo.api.aggregation import encoded
+from merilo.api.frames import Frame
+from merilo.people.agreement import Agreement, Level, measure
+from merilo.people.scales import on_scale
+
+
+def agreement(
+    data: Frame,
+    *,
+    level: Level = "nominal",
+    order: Sequence[str] = (),
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Agreement:
+    """Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with their 95 % intervals.
+
+    Args:
+        data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
+        level: "nominal", "ordinal" or "interval", for Krippendorff's alpha.
+        order: the labels from the lowest to the highest, for the ordinal level; by value or alphabet when not given.
+        resamples: resamples of the bootstrap over items; 0 for no intervals.
+        seed: of the bootstrap.
+
+    Returns:
+        The coefficients, and `intervals` by their names.
+
+    Raises:
+        UsageError: a column is missing, or a label is no number on the interval level.
+
+    Example:
+        >>> frame = pl.DataFrame({"task": [1, 1, 2, 2], "worker": [*"abab"], "label": [*"xxyy"]})
+        >>> agreement(frame).krippendorff_alpha
+        1.0
+    """
+    encoding = encoded(data)
+    votes, values = on_scale(encoding.votes, encoding.labels.cast(pl.String).to_list(), level, order)
+    return measure(votes, level=level, values=values, resamples=resamples, seed=seed)

@@ -1,0 +1,136 @@
+"""`merilo.compare`: people against models on the same items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from merilo.api.frames import Frame, is_frame, polars_of, records_of
+from merilo.api.result import BaselineResult
+from merilo.baselines.baseline_reader import Crowd, crowd_of, read_crowd
+from merilo.baselines.model_answers import Samples, read_samples
+from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.model_comparison import compare as compare_models
+from merilo.errors import UsageError, argument
+from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
+from merilo.reports.comparison import comparison_summary, sentences
+from merilo.strict_json import Json
+
+Answers = str | Path | Frame | Mapping[str, str | Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonResult:
+    """People against models.
+
+    Attributes:
+        comparisons: model -> its comparison with the people.
+        crowd: the people.
+        metric: the metric's name.
+        seed: of all draws.
+        force: whether items that one side did not answer were left out.
+    """
+
+    comparisons: Mapping[str, ModelComparison]
+    crowd: Crowd
+    metric: str
+    seed: int
+    force: bool
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader should know besides the differences."""
+        return tuple(
+            f"{name}: {sentence}" for name, one in self.comparisons.items() for sentence in sentences(one)
+        )
+
+    def to_dict(self) -> dict[str, Json]:
+        """The comparison as JSON: what `merilo compare --json` prints."""
+        return comparison_summary(
+            self.crowd, list(self.comparisons.values()), metric=self.metric, seed=self.seed, forced=self.force
+        )
+
+    def __repr__(self) -> str:
+        lines = []
+        for name, one in self.comparisons.items():
+            for match in one.matches:
+                found = match.difference
+                lines.append(
+                    f"{name}, {match.kind}: people {found.first:.3f}, model {found.second:.3f}, difference {found.value:+.3f} "
+                    f"[{found.interval.low:+.3f}, {found.interval.high:+.3f}], p {match.corrected:.3g} on {found.n} items"
+                )
+        return "\n".join(lines)
+
+
+def compare(
+    baseline: BaselineResult | str | Path,
+    models: Mapping[str, Answers] | Sequence[str | Path],
+    *,
+    data: str | Path | None = None,
+    metric: str | None = None,
+    force: bool = False,
+    min_answers: int = MIN_ANSWERS,
+    seed: int = 0,
+) -> ComparisonResult:
+    """Compare the people of a baseline with models on the same items.
+
+    Args:
+        baseline: what `baseline` made, or the folder of a baseline.
+        models: model -> its answers: a file, a table of `id`, `answer` and, for several answers to an item, `sample`; or
+            item id -> an answer or the list of its samples. Or files, each named after its model.
+        data: the items with ids and right answers, where the baseline was made without.
+        metric: a metric that fits the answers; the baseline's own when not given.
+        force: where the items differ, compare on those that both answered.
+        min_answers: with fewer answers an annotator is left out of the model's standing among people.
+        seed: of the permutations and resamples.
+
+    Raises:
+        UsageError: no model is given, or the metric does not fit the answers.
+        InputError: answers cannot be read.
+        DataError: the items differ and `force` is not given, or no item has a right answer.
+    """
+    if isinstance(models, str | Path) or not models:
+        raise UsageError("takes models by name, or several files", field=argument("models"))
+    named: Mapping[str, Answers] = (
+        models if isinstance(models, Mapping) else {str(path): path for path in models}
+    )
+    if data is not None and isinstance(baseline, BaselineResult):
+        raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
+    items = None if data is None else Path(data)
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        crowd = (
+            crowd_of(baseline.details)
+            if isinstance(baseline, BaselineResult)
+            else read_crowd(Path(baseline), data=items)
+        )
+        samples = [
+            _samples(name, given, crowd, folder, keep=not isinstance(models, Mapping))
+            for name, given in named.items()
+        ]
+    found = compare_models(crowd, samples, metric=metric, force=force, seed=seed, min_answers=min_answers)
+    return ComparisonResult({one.model: one for one in found}, crowd, metric or crowd.metric, seed, force)
+
+
+def _samples(name: str, given: Answers, crowd: Crowd, folder: Path, *, keep: bool) -> Samples:
+    """A model's answers; answers in memory are read as a file of JSON Lines is."""
+    if isinstance(given, str | Path):
+        found = read_samples(Path(given), crowd)
+        return found if keep else replace(found, model=name)
+    if isinstance(given, Mapping):
+        rows: Sequence[Mapping[str, object]] = [
+            {"id": str(item), "answer": answer if isinstance(answer, str) else list(answer)}
+            for item, answer in given.items()
+        ]
+    elif is_frame(given):
+        rows = records_of(polars_of(given))
+    else:
+        raise UsageError(
+            f"the answers of '{name}' are no file, no table and no mapping", field=argument("models")
+        )
+    path = folder / "answers.jsonl"
+    path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
+    return replace(read_samples(path, crowd), model=name, file=name)

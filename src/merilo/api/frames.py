@@ -1,0 +1,82 @@
+"""Tables of pandas and Polars as arguments and results. pandas is used only where it is given."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import polars as pl
+
+from merilo.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Frame: TypeAlias = pl.DataFrame | pd.DataFrame
+    Column: TypeAlias = pl.Series | pd.Series[Any]
+else:
+    Frame: TypeAlias = Any
+
+#: The columns of a table of responses, as crowd-kit names them.
+COLUMNS = ("task", "worker", "label")
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a table of Polars or of pandas."""
+    return isinstance(value, pl.DataFrame) or is_pandas(value)
+
+
+def is_pandas(value: object) -> bool:
+    """Whether a value is a table of pandas; pandas is not imported for it."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, pandas.DataFrame)
+
+
+def polars_of(frame: Frame) -> pl.DataFrame:
+    """A table as one of Polars; missing values of pandas become null.
+
+    Raises:
+        UsageError: it is no table.
+    """
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if not is_pandas(frame):
+        raise UsageError(f"takes a table of pandas or Polars, not {type(frame).__name__}")
+    columns: Any = frame
+    return pl.DataFrame(
+        [
+            pl.Series(
+                str(name),
+                [
+                    None if missing else value
+                    for value, missing in zip(
+                        columns[name].tolist(), columns[name].isna().tolist(), strict=True
+                    )
+                ],
+                strict=False,
+            )
+            for name in columns.columns
+        ]
+    )
+
+
+def pandas_of(table: pl.DataFrame, index: str | None = None) -> Any:  # noqa: ANN401 - pandas may be missing
+    """A table of Polars as one of pandas, with one column as index if it is named."""
+    import pandas as pd  # noqa: PLC0415 - only who gave a table of pandas gets one
+
+    frame = pd.DataFrame({name: table[name].to_list() for name in table.columns})
+    return frame if index is None else frame.set_index(index)
+
+
+def records_of(table: pl.DataFrame) -> list[dict[str, str | None]]:
+    """The rows of a table as dictionaries of texts."""
+    from merilo.people.platforms.plain import as_texts  # noqa: PLC0415 - only tables as files need it
+
+    return as_texts(table, "table").to_dicts()
+
+
+def as_json_lines(rows: Sequence[dict[str, object]]) -> str:
+    """Rows as JSON Lines."""
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)

@@ -1,0 +1,163 @@
+"""`merilo.power`: before the study, how many items, people and control items."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from merilo.errors import DataError, UsageError, argument
+from merilo.statistics.power import (
+    ControlPlan,
+    Crowd,
+    controls,
+    independent_discordance,
+    items_for_difference,
+    items_for_half_width,
+    people_for_half_width,
+    people_needed,
+    precision,
+)
+from merilo.strict_json import Json
+
+#: Metrics that are shares of right answers.
+EXACT: Final = ("acc", "em")
+
+
+def power(
+    *,
+    metric: Literal["acc", "em"] | str = "acc",
+    expected: float = 0.9,
+    half_width: float | None = None,
+    difference: float | None = None,
+    discordant: float | None = None,
+    items: int | None = None,
+    level: float = 0.95,
+    power: float = 0.8,
+    overlap: int = 5,
+    people: int | None = None,
+    spread: float = 0.1,
+    each: int = 50,
+    min_control_accuracy: float = 0.5,
+    chance: float = 0.25,
+    skilled: float = 0.85,
+    exclude: float = 0.95,
+    keep: float = 0.95,
+) -> dict[str, Json]:
+    """Plan a study: items for a wanted interval or difference, people, and control items for each person.
+
+    Args:
+        metric: "acc" or "em": shares of right answers.
+        expected: the accuracy that the consensus is expected to reach.
+        half_width: half the width that the interval may have.
+        difference: the difference between people and a model that must be found.
+        discordant: the share of items that only one of the two has right; as if errors were independent when not given.
+        items: how precise this many items would be.
+        level: the intervals' nominal coverage.
+        power: the probability of finding the difference.
+        overlap: how many people answer an item.
+        people: how many people there are; by default, enough to make their share of the variance negligible.
+        spread: the standard deviation of single people's accuracy.
+        each: how many items one person answers.
+        min_control_accuracy: people below it on control items are excluded.
+        chance: the accuracy of random guessing.
+        skilled: the accuracy on control items of people who should be kept.
+        exclude: the probability of excluding a person who guesses.
+        keep: the probability of keeping a skilled person.
+
+    Returns:
+        The plan, as `merilo power --json` prints it: `assumed`, `controls`, and `precision`, `interval`, `difference` where
+        they were asked for.
+
+    Raises:
+        UsageError: a number is out of its range.
+        DataError: no number of items or control items is enough.
+
+    Example:
+        >>> plan = power(difference=0.05)
+        >>> plan["difference"]["items"] > 100
+        True
+    """
+    if metric not in EXACT:
+        raise UsageError(
+            f"{argument('metric')} takes one of {', '.join(EXACT)}, not '{metric}': others have no formula"
+        )
+    for name, share in (("level", level), ("power", power)):
+        if not 0 < share < 1:
+            raise UsageError(f"{argument(name)} takes a share between 0 and 1, not {share:g}")
+    crowd = Crowd(expected, overlap, people, spread)
+    content: dict[str, Json] = {
+        "metric": metric,
+        "assumed": {
+            "expected": expected,
+            "overlap": overlap,
+            "people": people,
+            "spread": spread,
+            "single_person": round(crowd.person, 6),
+            "level": level,
+            "power": power,
+        },
+    }
+    if items is not None:
+        content["precision"] = _precision(crowd, items, level)
+    if half_width is not None:
+        content["interval"] = _interval(crowd, half_width, level, each)
+    if difference is not None:
+        shared = independent_discordance(expected, difference) if discordant is None else discordant
+        content["difference"] = {
+            "difference": difference,
+            "discordant": round(shared, 6),
+            "discordant_assumed_independent": discordant is None,
+            "items": items_for_difference(shared, difference, level=level, power=power),
+        }
+    content["controls"] = _controls(
+        controls(threshold=min_control_accuracy, chance=chance, skilled=skilled, exclude=exclude, keep=keep),
+        min_control_accuracy,
+    )
+    return content
+
+
+def _precision(crowd: Crowd, items: int, level: float) -> dict[str, Json]:
+    found = precision(crowd, items, level=level)
+    return {
+        "items": items,
+        "half_width": round(found.half_width, 6),
+        "design_effect": round(found.design_effect, 6),
+    }
+
+
+def _interval(crowd: Crowd, half_width: float, level: float, each: int) -> dict[str, Json]:
+    alone = items_for_half_width(
+        Crowd(crowd.expected, crowd.overlap, None, crowd.spread), half_width, level=level
+    )
+    content: dict[str, Json] = {
+        "half_width": half_width,
+        "items_if_people_do_not_matter": alone.items,
+        "items_each": each,
+    }
+    if crowd.people is not None:
+        needed = items_for_half_width(crowd, half_width, level=level)
+        content["items"] = needed.items
+        content["people_at_so_many_items_each"] = people_needed(needed.items, crowd.overlap, each)
+        content["design_effect"] = round(needed.design_effect, 6)
+        return content
+    # Half as many items again leave room for what sharing people adds.
+    several = round(alone.items * 1.5)
+    fewest = people_for_half_width(crowd, several, half_width, level=level)
+    if fewest is None:
+        raise DataError(
+            f"{several} items do not give a half-width of {half_width:g} with any number of people"
+        )
+    content["items"] = several
+    content["people_at_so_many_items_each"] = people_needed(several, crowd.overlap, each)
+    content["people_at_least"] = fewest
+    return content
+
+
+def _controls(plan: ControlPlan, threshold: float) -> dict[str, Json]:
+    return {
+        "a_person": plan.controls,
+        "always_from": plan.always_from,
+        "right_to_be_kept": plan.pass_mark,
+        "threshold": threshold,
+        "excluded_at_chance": round(plan.excluded, 6),
+        "kept_if_skilled": round(plan.kept, 6),
+    }

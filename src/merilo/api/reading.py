@@ -1,0 +1,207 @@
+"""Reading responses: exports of platforms, tables, and tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from hashlib import blake2b, sha256
+from pathlib import Path
+
+from merilo.api.frames import Frame, is_frame, polars_of
+from merilo.datasets import Dataset
+from merilo.datasets import dataset as find_dataset
+from merilo.errors import UsageError, argument
+from merilo.files import Progress, Table
+from merilo.people import platforms
+from merilo.people.platforms import Columns, Platform
+from merilo.people.platforms.plain import as_texts
+from merilo.people.pseudonyms import key_of
+from merilo.people.recoding import read_recoding, recode
+from merilo.responses import Responses
+from merilo.strict_json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where responses come from and how they were read.
+
+    Attributes:
+        files: the files, as named; none where the responses were given as tables.
+        tables: the tables.
+        platform: the platform, where it was named.
+        columns: what was said of the columns.
+        encoding: the files' encoding, where it was named.
+        recode: `FROM=TO` or a file, for answers that are replaced.
+        labels: the dataset's labels, to which answers were brought.
+        as_typed: whether answers were kept as they were typed.
+    """
+
+    files: tuple[Path, ...]
+    tables: tuple[Table, ...]
+    platform: Platform | None
+    columns: Columns
+    encoding: str | None
+    recode: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    as_typed: bool = False
+
+    def read(self, progress: Progress | None = None) -> StudyResponses:
+        """Read the responses."""
+        found = (
+            platforms.read_tables(
+                self.tables,
+                platform=self.platform,
+                columns=self.columns,
+                labels=self.labels,
+                as_typed=self.as_typed,
+            )
+            if self.tables
+            else platforms.read(
+                self.files,
+                platform=self.platform,
+                columns=self.columns,
+                labels=self.labels,
+                encoding=self.encoding,
+                progress=progress,
+                as_typed=self.as_typed,
+            )
+        )
+        found = recode(found, read_recoding(self.recode, self.encoding))
+        return StudyResponses(**{one.name: getattr(found, one.name) for one in fields(found)}, origin=self)
+
+    @property
+    def key(self) -> bytes:
+        """The key of pseudonyms: a digest of the content."""
+        if self.files:
+            return key_of(self.files)
+        digests = sorted(blake2b(_csv(table)).digest() for table in self.tables)
+        return blake2b(b"".join(digests), person=b"merilo key").digest()
+
+    def inputs(self) -> tuple[dict[str, Json], ...]:
+        """The tables as inputs of a result: size and SHA-256 of each as CSV."""
+        return tuple(
+            {"file": table.file, "bytes": len(text), "sha256": sha256(text).hexdigest()}
+            for table in self.tables
+            for text in [_csv(table)]
+        )
+
+
+def _csv(table: Table) -> bytes:
+    return table.data.write_csv().encode("utf-8")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StudyResponses(Responses):
+    """Responses that know how they were read.
+
+    Attributes:
+        origin: the files or tables, and how they were read.
+    """
+
+    origin: Origin | None = None
+
+    def __repr__(self) -> str:
+        people = self.table["respondent"].n_unique()
+        return (
+            f"<{self.table.height} responses of {people} annotators to {self.items.height} items, "
+            f"{self.rows_read} rows read>"
+        )
+
+    def of_dataset(self, declared: Dataset | None) -> Responses:
+        """The same responses with answers in the spelling of a dataset; they are read again if needed."""
+        if self.origin is None or declared is None:
+            return self
+        wanted = replace(self.origin, labels=declared.answer.labels, as_typed=declared.answers_as_typed)
+        return self if wanted == self.origin else wanted.read()
+
+
+Source = str | Path | Frame | Sequence[str | Path] | Sequence[Frame]
+
+
+def read_responses(
+    source: Source,
+    *,
+    platform: Platform | None = None,
+    dataset: str | Dataset | None = None,
+    item: str | Sequence[str] | None = None,
+    annotator: str | None = None,
+    answer: str | None = None,
+    control: str | None = None,
+    page: str | None = None,
+    started: str | None = None,
+    submitted: str | None = None,
+    seconds: str | None = None,
+    reward: str | None = None,
+    encoding: str | None = None,
+    recode: Mapping[str, str | None] | Sequence[str] = (),
+    progress: Progress | None = None,
+) -> StudyResponses:
+    """Read the responses of one study, with the reader of the command line.
+
+    Args:
+        source: a file, several files of one study, or a table of pandas or Polars, one row a response. The columns of a
+            table are found by their names (`task`, `worker`, `label` and others) or named below.
+        platform: "toloka", "abc", "label-studio", "mturk" or "csv"; told by the column names when not given.
+        dataset: the dataset whose labels answers are brought to. `baseline` does it too, and then reads the source again.
+        item: the column or columns that make an item.
+        annotator: the column of the annotator's id.
+        answer: the column of the answer.
+        control: the column of control items' known answers.
+        page: the column of what was answered and paid together.
+        started: the column of the time when the page was opened.
+        submitted: the column of the time when the page was sent.
+        seconds: the column of the seconds that the page took.
+        reward: the column of what the page paid.
+        encoding: the files' encoding, where it is not UTF-8 and not marked.
+        recode: answer -> its replacement; `None` leaves the answer out. Or `FROM=TO` texts and files, as on the command line.
+        progress: called with the number of bytes read since the last call.
+
+    Raises:
+        InputError: the source cannot be read as what it should be.
+        UsageError: a column is missing or was not chosen.
+        DataError: the sources are of different projects, or hold no answer.
+
+    Example:
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"task": [1, 1], "worker": ["a", "b"], "label": ["yes", "no"]})
+        >>> read_responses(frame)
+        <2 responses of 2 annotators to 1 items, 2 rows read>
+    """
+    sources = [source] if isinstance(source, str | Path) or is_frame(source) else list(source)
+    tables = [one for one in sources if is_frame(one)]
+    if not sources or (tables and len(tables) < len(sources)):
+        raise UsageError("takes files or tables, not both and not nothing", field=argument("source"))
+    declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
+    words = (
+        [f"{written}={kept or ''}" for written, kept in recode.items()]
+        if isinstance(recode, Mapping)
+        else recode
+    )
+    columns = Columns(
+        answer=answer,
+        item=(item,) if isinstance(item, str) else tuple(item or ()),
+        annotator=annotator,
+        control=control,
+        page=page,
+        started=started,
+        submitted=submitted,
+        seconds=seconds,
+        reward=reward,
+    )
+    return Origin(
+        files=() if tables else tuple(Path(str(one)) for one in sources),
+        tables=tuple(
+            Table(_name(number, len(tables)), as_texts(polars_of(one), _name(number, len(tables))), 1)
+            for number, one in enumerate(tables, start=1)
+        ),
+        platform=platform,
+        columns=columns,
+        encoding=encoding,
+        recode=tuple(words),
+        labels=declared.answer.labels if declared else (),
+        as_typed=declared is not None and declared.answers_as_typed,
+    ).read(progress)
+
+
+def _name(number: int, of: int) -> str:
+    return "table" if of == 1 else f"table {number}"

@@ -1,0 +1,203 @@
+"""A human baseline as the library's user sees it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from merilo.atomic_write import new_folder, refuse_existing
+from merilo.baselines.estimates import Bounds, Estimate
+from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.pipeline import Baseline, Settings, test_items
+from merilo.errors import for_library
+from merilo.metrics.score import Score
+from merilo.people.agreement import Agreement
+from merilo.people.uncertainty.annotator_accuracy import Individuals
+from merilo.statistics.intervals import Interval
+from merilo.strict_json import Json
+
+if TYPE_CHECKING:
+    from merilo.baselines.provenance import Provenance
+    from merilo.baselines.quality import StudyQuality
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric of a baseline.
+
+    Attributes:
+        name: the metric's name.
+        value: the metric of the consensus.
+        n: how many items it was computed on.
+        interval: its 95 % interval over items.
+        interval_items_and_annotators: its 95 % interval over items and annotators together; `None` where it is not defined.
+        single_person: what single annotators reach; `None` where it is not defined.
+        published: the metric by majorities alone, other items left out; `None` where `value` is that already.
+        bounds: what the metric would be had no item been left out; `None` where none was.
+    """
+
+    name: str
+    value: float
+    n: int
+    interval: Interval | None
+    interval_items_and_annotators: Interval | None
+    single_person: Individuals | None
+    published: Score | None
+    bounds: Bounds | None
+
+    @classmethod
+    def of(cls, name: str, estimate: Estimate) -> Metric:
+        """The metric of an estimate."""
+        return cls(
+            name=name,
+            value=estimate.score.value,
+            n=estimate.score.n,
+            interval=estimate.score.interval,
+            interval_items_and_annotators=estimate.crowd.interval if estimate.crowd else None,
+            single_person=estimate.single,
+            published=estimate.published,
+            bounds=estimate.bounds,
+        )
+
+
+class BaselineResult:
+    """A human baseline with everything behind it. `merilo.baseline` makes it; printing it shows the table.
+
+    Attributes:
+        details: the baseline as the program computes with it.
+        provenance: how it was made.
+        comparisons: the models beside the people; filled by `to_dict` and `save`.
+    """
+
+    def __init__(
+        self,
+        details: Baseline,
+        provenance: Provenance,
+        *,
+        models: tuple[Path, ...] = (),
+        common_items: bool = False,
+        inputs: tuple[Path, ...] = (),
+    ) -> None:
+        self.details = details
+        self.provenance = provenance
+        self.comparisons: list[ModelComparison] = []
+        self._models, self._common_items, self._inputs = models, common_items, inputs
+
+    @property
+    def status(self) -> Literal["accepted", "rejected"]:
+        """Whether the baseline may be used: "rejected" when too many items have no majority."""
+        return self.details.status
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the baseline is rejected; empty when it is accepted."""
+        return tuple(for_library(one.en) for one in self.details.reasons)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader of the baseline should know."""
+        return tuple(for_library(one.en) for one in self.details.warnings)
+
+    @property
+    def settings(self) -> Settings:
+        """What was decided beforehand."""
+        return self.details.settings
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics by name, the main one first; empty without right answers."""
+        return {name: Metric.of(name, one) for name, one in self.details.estimates.all().items()}
+
+    @property
+    def agreement(self) -> Agreement:
+        """Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with their intervals."""
+        return self.details.agreement
+
+    @property
+    def consensus(self) -> pl.DataFrame:
+        """A row an item: `item`, `id`, its fields, `answers`, `votes`, `label`, `resolved_by`, `confidence`, `difficulty`, `gold`, `correct`, `points`."""
+        return self.details.consensus
+
+    @property
+    def annotators(self) -> pl.DataFrame:
+        """A row an annotator: answers, control items, accuracy, skill, exclusion."""
+        return self.details.annotators
+
+    @property
+    def items(self) -> pl.DataFrame:
+        """A row an item that is not a control item: its number `item` and its fields."""
+        return test_items(self.details.responses)
+
+    @cached_property
+    def quality(self) -> StudyQuality:
+        """The quality of the annotators and the sensitivity of the metric; computed when first asked for."""
+        from merilo.baselines.quality import study_quality  # noqa: PLC0415 - fits models
+
+        return study_quality(self.details)
+
+    @cached_property
+    def _content(self) -> dict[str, Json]:
+        from merilo.reports.summary import summary  # noqa: PLC0415 - only the JSON needs it
+
+        return summary(self.details, self.provenance, self.quality)
+
+    def to_dict(self) -> dict[str, Json]:
+        """The baseline as JSON: what `merilo baseline --json` prints and `baseline.json` holds."""
+        if not self._models:
+            return dict(self._content)
+        with TemporaryDirectory() as folder:
+            return self._write(Path(folder))
+
+    def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
+        """Write the folder that `merilo baseline --out` writes: report, JSON and tables.
+
+        Args:
+            folder: a new folder.
+            force: replace an existing one.
+
+        Returns:
+            The baseline as JSON, with the models beside it if there are any.
+
+        Raises:
+            OutputError: the folder exists and `force` is not given, or it holds a file that the baseline was made of.
+        """
+        path = Path(folder)
+        refuse_existing(path, force=force, needed=self._inputs)
+        with new_folder(path, force=force) as place:
+            return self._write(place)
+
+    def _write(self, folder: Path) -> dict[str, Json]:
+        from merilo.reports.folder import write_folder  # noqa: PLC0415 - only who asks for files pays for them
+
+        content, self.comparisons = write_folder(
+            folder,
+            self.details,
+            self._content,
+            self.quality,
+            models=self._models,
+            common_items=self._common_items,
+        )
+        return content
+
+    def __repr__(self) -> str:
+        from rich.console import Console  # noqa: PLC0415 - only who prints pays for it
+
+        from merilo.reports.baseline_table import table  # noqa: PLC0415
+
+        text = io.StringIO()
+        Console(file=text, width=100, highlight=False, color_system=None).print(
+            table(self.details, for_library)
+        )
+        return text.getvalue().rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        from merilo.reports.notebook import baseline_html  # noqa: PLC0415 - only notebooks need it
+
+        return baseline_html(self.details)

@@ -1,0 +1,89 @@
+"""The right answers of a study: from a file, a table or a mapping, or from the dataset's solver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from merilo.api.frames import Frame, polars_of, records_of
+from merilo.baselines.pipeline import test_items
+from merilo.datasets import Dataset
+from merilo.datasets.solvers import SOLVERS, solver
+from merilo.errors import UsageError, argument
+from merilo.people.gold import Gold, read_gold, solved_gold
+from merilo.people.pseudonyms import gold_without_folders
+from merilo.responses import Responses
+
+
+def gold_of(
+    responses: Responses,
+    declared: Dataset | None,
+    gold: Path | None,
+    column: str | None,
+    encoding: str | None,
+    *,
+    alternatives: str | None = None,
+) -> Gold | None:
+    """The right answers: from the user's file, else from the dataset's solver, if there is either.
+
+    Raises:
+        UsageError: a column is named and no file.
+    """
+    items = test_items(responses)
+    if gold is not None:
+        labels = sorted(set(responses.table["answer"].unique()))
+        return read_gold(
+            gold,
+            items,
+            answer=responses.answer_field or "",
+            column=column,
+            labels=labels,
+            encoding=encoding,
+            form=declared.answer if declared else None,
+            alternatives=alternatives,
+        )
+    if column is not None:
+        raise UsageError(f"{argument('gold_column')} needs {argument('gold')}")
+    if declared and declared.name in SOLVERS:
+        return solved_gold(items, solver(declared.name), declared.name)
+    return None
+
+
+def gold_in_memory(
+    responses: Responses, declared: Dataset | None, given: Frame | Mapping[str, str], column: str | None
+) -> Gold:
+    """The right answers from a table or from a mapping, read as a file is.
+
+    Args:
+        responses: the responses.
+        declared: the dataset.
+        given: a table with the fields of the items and the right answers, or item -> right answer, where items have one
+            field.
+        column: the column of the right answers, where its name does not tell.
+
+    Raises:
+        UsageError: a mapping is given, and items have several fields.
+    """
+    if isinstance(given, Mapping):
+        fields = responses.fields
+        if len(fields) != 1:
+            raise UsageError(
+                f"takes a table, because items have {len(fields)} fields ({', '.join(fields)})",
+                field=argument("gold"),
+            )
+        rows = [{fields[0]: item, "gold": answer} for item, answer in given.items()]
+    else:
+        rows = records_of(polars_of(given))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "table"
+        path = path.with_suffix(".jsonl")
+        path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
+        found = gold_without_folders(gold_of(responses, declared, path, column, None) or _none())
+    return replace(found, source="gold in memory")
+
+
+def _none() -> Gold:
+    raise UsageError("holds no right answers", field=argument("gold"))

@@ -1,0 +1,51 @@
+"""A baseline in a cell of a notebook: a summary and the plot of its main metric."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from markupsafe import Markup
+
+from merilo.baselines.estimates import Estimate
+from merilo.baselines.pipeline import Baseline
+from merilo.errors import for_library
+from merilo.reports import charts
+from merilo.reports.baseline_table import rows
+
+_STYLE: Final = Markup(
+    """<style>
+.merilo-baseline { max-width: 720px; }
+.merilo-baseline [lang=ru] { display: none; }
+.merilo-baseline table { border-collapse: collapse; margin: .5em 0; }
+.merilo-baseline td { padding: .15em .8em .15em 0; text-align: left; vertical-align: top; }
+.merilo-baseline svg { display: block; width: 100%; }
+.merilo-baseline svg text { fill: #5d6b7c; font-size: 13px; }
+.merilo-baseline .axis { stroke: #5d6b7c; }
+.merilo-baseline .band { fill: #2563c9; opacity: .3; }
+.merilo-baseline .mark { fill: #2563c9; stroke: #fff; stroke-width: 2; }
+</style>"""
+)
+
+
+def baseline_html(baseline: Baseline) -> str:
+    """The baseline as HTML without scripts: status, plot of the main metric with its interval, and the table."""
+    name = baseline.settings.dataset
+    title = Markup("<b>Human baseline{}: {}</b>").format(f" of {name}" if name else "", baseline.status)
+    if baseline.simulated:
+        title += Markup(" (simulated annotators)")
+    body = Markup("").join(
+        Markup("<tr><td>{}</td><td>{}</td></tr>").format(one, for_library(value).replace("\\[", "["))
+        for one, value in rows(baseline)
+    )
+    return str(
+        Markup('<div class="merilo-baseline">{}{}{}<table>{}</table></div>').format(
+            _STYLE, title, _plot(baseline.estimates.headline), body
+        )
+    )
+
+
+def _plot(headline: Estimate | None) -> Markup:
+    if headline is None or headline.score.interval is None:
+        return Markup("")
+    interval = headline.score.interval
+    return charts.interval_bar(headline.score.value, interval.low, interval.high)

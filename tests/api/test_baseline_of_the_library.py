@@ -1,0 +1,171 @@
+"""The library makes what the command line makes."""
+
+import inspect
+import json
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pytest
+from command import merilo as run
+
+import merilo
+from merilo.baselines.settings import Settings
+from merilo.cli.demo import demonstrate
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "demo"
+    demonstrate(folder, items=40, open_report=False)
+    return folder / "lcs"
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_baseline_of_files_is_saved_as_the_command_saves_it_to_the_byte(
+    study: Path, tmp_path: Path
+) -> None:
+    export, gold, model = study / "export.tsv", study / "test.json", next(study.glob("rule-*.jsonl"))
+    words = [
+        "--dataset",
+        "lcs",
+        "--gold",
+        gold,
+        "--model",
+        model,
+        "--min-votes",
+        "3",
+        "--by",
+        "string1",
+        "--anonymise",
+    ]
+    assert run("baseline", export, *words[:-3], "--out", tmp_path / "command").status in {0, 1}
+    responses = merilo.read_responses(str(export))
+    made = merilo.baseline(responses, dataset="lcs", gold=str(gold), models=[model], min_votes=3)
+    made.save(tmp_path / "library")
+    assert content(tmp_path / "library") == content(tmp_path / "command")
+    assert made.provenance.command.startswith("merilo baseline ")
+
+
+def test_the_dictionary_is_the_json_of_the_command(study: Path) -> None:
+    export = study / "export.tsv"
+    told = run("baseline", export, "--dataset", "lcs", "--json", "-").json
+    assert json.loads(json.dumps(merilo.baseline(export, dataset="lcs").to_dict())) == told
+
+
+def test_a_real_pool_gives_the_published_accuracy(pools: Path) -> None:
+    (export,) = (pools / "lcs").glob("*.tsv")
+    if not export.exists():
+        pytest.skip("the published pools are not here")
+    made = merilo.baseline(merilo.read_responses(export), dataset="lcs", min_votes=3, resolve="none")
+    acc = made.metrics["acc"]
+    assert round(acc.value, 3) == 0.704
+    assert acc.interval.low < acc.value < acc.interval.high
+    assert made.status == "rejected"
+    assert made.reasons
+
+
+@pytest.fixture
+def frame() -> pl.DataFrame:
+    rows = [
+        (task, worker, "yes" if (task + (worker == "c")) % 2 else "no")
+        for task in range(1, 9)
+        for worker in "abc"
+    ]
+    return pl.DataFrame(rows, schema=["task", "worker", "label"], orient="row")
+
+
+GOLD = {str(task): "yes" if task % 2 else "no" for task in range(1, 9)}
+
+
+def test_tables_of_pandas_and_polars_give_one_baseline(frame: pl.DataFrame) -> None:
+    one = merilo.baseline(frame, gold=GOLD)
+    other = merilo.baseline(pd.DataFrame(frame.to_dict(as_series=False)), gold=GOLD)
+    assert one.to_dict() == other.to_dict()
+    assert one.metrics["acc"].value == 1.0
+    assert one.metrics["acc"].single_person is not None
+    assert one.consensus.to_pandas()["label"].tolist() == list(GOLD.values())
+    assert (one.annotators.height, one.items.height) == (3, 8)
+
+
+def test_a_baseline_of_tables_names_the_call_and_the_digest_of_the_table(frame: pl.DataFrame) -> None:
+    made = merilo.baseline(frame, gold=GOLD, min_votes=2).to_dict()["provenance"]
+    assert made["command"] == "merilo.baseline(responses, gold='in memory', min_votes=2)"
+    (table,) = made["inputs"]
+    assert table["file"] == "table"
+    assert len(table["sha256"]) == 64
+
+
+def test_columns_of_other_names_are_named(frame: pl.DataFrame) -> None:
+    renamed = frame.rename({"task": "sentence", "worker": "who", "label": "said"})
+    read = merilo.read_responses(renamed, item="sentence", annotator="who", answer="said")
+    assert read.items["sentence"].to_list() == [str(task) for task in range(1, 9)]
+    with pytest.raises(merilo.UsageError, match=r"name it with annotator \(there are: sentence, who, said\)"):
+        merilo.read_responses(renamed, item="sentence")
+
+
+def test_missing_values_of_pandas_are_no_answers() -> None:
+    table = pd.DataFrame({"task": [1, 1, 2], "worker": ["a", "b", "a"], "label": ["x", None, float("nan")]})
+    read = merilo.read_responses(table)
+    assert (read.table.height, read.dropped) == (1, {"empty_answer": 2})
+
+
+def test_labels_of_the_dataset_are_used_though_responses_were_read_before(tmp_path: Path) -> None:
+    table = pl.DataFrame({"task": [1, 1, 1], "worker": [*"abc"], "label": ["true", "true", "false"]})
+    made = merilo.baseline(merilo.read_responses(table), dataset="rwsd", min_votes=2)
+    assert made.consensus["label"].to_list() == ["Да"]
+
+
+def test_answers_are_replaced_by_a_mapping(frame: pl.DataFrame) -> None:
+    read = merilo.read_responses(frame, recode={"yes": "YES"})
+    assert set(read.table["answer"]) == {"YES", "no"}
+
+
+def test_the_table_and_the_page_of_a_notebook_show_the_metric(frame: pl.DataFrame, capsys) -> None:
+    made = merilo.baseline(frame, gold=GOLD)
+    assert "acc" in repr(made)
+    assert "1.000" in repr(made)
+    html = made._repr_html_()
+    assert html.startswith("<div")
+    assert "<svg" in html
+    assert "<script" not in html
+    assert capsys.readouterr().out == ""
+
+
+def test_without_gold_the_library_is_told_of_an_argument_and_not_of_a_flag(frame: pl.DataFrame) -> None:
+    shown = repr(merilo.baseline(frame))
+    assert "add gold" in shown
+    assert "--" not in shown
+
+
+def test_the_defaults_are_those_of_the_settings() -> None:
+    given = {name: one.default for name, one in inspect.signature(merilo.baseline).parameters.items()}
+    for one in fields(Settings):
+        if one.name not in {"dataset", "labels", "open_answers"}:
+            default = one.default if one.default is not MISSING else one.default_factory()
+            assert given[one.name] == default, one.name
+
+
+def test_an_existing_folder_is_not_replaced_unasked(frame: pl.DataFrame, tmp_path: Path) -> None:
+    made = merilo.baseline(frame, gold=GOLD)
+    made.save(tmp_path / "out")
+    with pytest.raises(merilo.OutputError, match="give force=True"):
+        made.save(tmp_path / "out")
+    made.save(tmp_path / "out", force=True)
+
+
+def test_models_are_compared_from_memory_as_from_a_file(frame: pl.DataFrame, tmp_path: Path) -> None:
+    made = merilo.baseline(frame, gold=GOLD)
+    answers = {**GOLD, "1": "no"}
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps({"id": k, "answer": v}) + "\n" for k, v in answers.items()))
+    table = pd.DataFrame({"id": list(answers), "answer": list(answers.values())})
+    found = [merilo.compare(made, {"m": given}).to_dict() for given in (answers, str(file), table)]
+    assert found[0] == found[1] == found[2]
+    assert found[0]["models"][0]["comparisons"]["consensus"]["model"] == 0.875
+    with pytest.raises(merilo.DataError, match="force=True"):
+        merilo.compare(made, {"m": {"1": "yes"}})

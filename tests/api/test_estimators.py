@@ -1,0 +1,91 @@
+"""Aggregators in crowd-kit's manner, and agreement."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from crowdkit import aggregation as crowdkit
+from every import every
+
+import merilo
+
+ESTIMATORS = [merilo.MajorityVote, merilo.DawidSkene, merilo.OneCoin, merilo.GLAD, merilo.Cascade]
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    """Seven workers of different accuracy on 60 tasks of two labels; no ties."""
+    draw = np.random.default_rng(3)
+    truth = draw.integers(0, 2, 60)
+    rows = [
+        (f"t{task:02}", f"w{worker}", "ab"[truth[task] ^ int(draw.random() > 0.6 + 0.05 * worker)])
+        for task in range(60)
+        for worker in range(7)
+    ]
+    return pd.DataFrame(rows, columns=["task", "worker", "label"])
+
+
+@every("name", ["MajorityVote", "DawidSkene", "GLAD"])
+def test_a_notebook_moves_from_crowd_kit_by_one_import(name: str, data: pd.DataFrame) -> None:
+    theirs, ours = (getattr(library, name)().fit(data) for library in (crowdkit, merilo))
+    assert ours.labels_.name == theirs.labels_.name
+    assert ours.labels_.index.name == theirs.labels_.index.name == "task"
+    assert (ours.labels_ == theirs.labels_.loc[ours.labels_.index]).mean() > 0.9
+    assert list(ours.probas_.columns) == list(theirs.probas_.columns)
+    assert ours.fit_predict(data).equals(ours.labels_)
+
+
+def test_majorities_and_their_shares_are_those_of_crowd_kit(data: pd.DataFrame) -> None:
+    theirs, ours = crowdkit.MajorityVote().fit(data), merilo.MajorityVote().fit(data)
+    assert ours.labels_.to_dict() == theirs.labels_.to_dict()
+    np.testing.assert_allclose(ours.probas_, theirs.probas_.loc[ours.probas_.index])
+    np.testing.assert_allclose(ours.skills_, theirs.skills_.loc[ours.skills_.index])
+
+
+@every("kind", ESTIMATORS)
+def test_polars_in_gives_polars_out_with_the_same_values(kind, data: pd.DataFrame) -> None:
+    one, other = kind().fit(data), kind().fit(pl.DataFrame(data.to_dict("list")))
+    assert isinstance(other.labels_, pl.DataFrame)
+    assert other.labels_["label"].to_list() == one.labels_.tolist()
+    np.testing.assert_array_equal(other.probas_.drop("task").to_numpy(), one.probas_.to_numpy())
+    np.testing.assert_array_equal(other.skills_["skill"].to_numpy(), one.skills_.to_numpy())
+    np.testing.assert_allclose(one.probas_.sum(axis=1), 1)
+
+
+def test_a_tie_has_no_label() -> None:
+    tie = pd.DataFrame({"task": [1, 1], "worker": ["a", "b"], "label": [7, 8]})
+    assert merilo.MajorityVote().fit_predict(tie).isna().tolist() == [True]
+    assert merilo.aggregate(pl.DataFrame(tie.to_dict("list")))["resolved_by"].to_list() == ["unresolved"]
+
+
+@every("method", ["majority", "dawid-skene", "one-coin", "glad", "cascade"])
+def test_every_method_gives_a_table_of_the_kind_it_got(method: str, data: pd.DataFrame) -> None:
+    found = merilo.aggregate(data, method)
+    assert isinstance(found, pd.DataFrame)
+    assert list(found.columns) == ["task", "label", "confidence", "resolved_by"]
+    assert found["task"].nunique() == 60
+
+
+def test_wrong_tables_and_methods_are_named(data: pd.DataFrame) -> None:
+    with pytest.raises(merilo.UsageError, match="needs the columns task, worker, label; it has task"):
+        merilo.aggregate(data[["task"]])
+    with pytest.raises(merilo.UsageError, match="there is no method 'mace'"):
+        merilo.aggregate(data, "mace")
+    with pytest.raises(merilo.UsageError, match="no row"):
+        merilo.agreement(data.iloc[:0])
+
+
+def test_agreement_is_that_of_the_reference(data: pd.DataFrame) -> None:
+    import krippendorff
+
+    found = merilo.agreement(data)
+    table = (
+        data.pivot(index="worker", columns="task", values="label")
+        .replace({"a": 0.0, "b": 1.0})
+        .to_numpy(float)
+    )
+    assert found.krippendorff_alpha == pytest.approx(
+        krippendorff.alpha(table, level_of_measurement="nominal")
+    )
+    assert set(found.intervals) == {"krippendorff_alpha", "fleiss_kappa", "gwet_ac1"}
+    assert merilo.agreement(data).intervals == found.intervals
