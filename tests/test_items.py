@@ -163,9 +163,9 @@ def test_a_split_is_found_in_a_folder_in_any_letter_case(tmp_path: Path, name: s
     [
         ("", "is not JSON: expecting value at line 1, column 1"),
         ('{"data": {"test": [', "is not JSON"),
-        ("[]", "holds no items"),
-        ("{}", "holds no items"),
-        ('{"data": 5}', "holds no items"),
+        ("[]", "has no items"),
+        ("{}", "has no items"),
+        ('{"data": 5}', "has no items"),
         ('{"data": {"test": {}}}', r"data\.test: must be a list"),
         ('{"data": [], "access": "secret"}', "access: must be 'public' or 'private'"),
         ('{"data": [], "access": []}', "access: must be 'public' or 'private'"),
@@ -227,7 +227,7 @@ def test_what_a_file_cannot_take_is_refused(tmp_path: Path) -> None:
     split = Split("test", (Item(1, "", "a"),))
     with pytest.raises(UsageError, match="layout v1"):
         write_splits(tmp_path / "two.jsonl", [split, replace(split, name="shots")])
-    with pytest.raises(UsageError, match="ends in"):
+    with pytest.raises(UsageError, match="must end in"):
         write_splits(tmp_path / "items.csv", [split])
     mixed = Split("test", (Item(1, "", "a"), Item(2, "", {"a": "b"})))
     with pytest.raises(OutputError, match="write JSON instead"):

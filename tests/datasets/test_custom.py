@@ -49,8 +49,8 @@ def test_a_declaration_is_read_from_the_file_or_its_folder(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "holds no declaration"),
-        ("- a\n- b", "holds no declaration"),
+        ("", "is not a declaration"),
+        ("- a\n- b", "is not a declaration"),
         ("a: [", "is not YAML"),
         ("a: &a [1]\nb: *a", "aliases"),
         ("!!python/object/apply:os.getcwd []", "is not YAML"),

@@ -164,7 +164,7 @@ def test_an_id_is_the_same_as_a_number_and_as_a_text(tmp_path):
 @pytest.mark.parametrize(("name", "data", "message"), [
     ("a.json", b"", "the file is empty"),
     ("a.jsonl", b" \n", "the file is empty"),
-    ("a.json", b"[]", "holds no items"),
+    ("a.json", b"[]", "has no items"),
     ("a.json", b'{"data": {"test": []}}', "holds no problems"),
     ("a.json", b"{", "is not JSON"),
     ("a.csv", b"id,prompt\n1,x\n", "is not a file of items"),

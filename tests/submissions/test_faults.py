@@ -177,7 +177,7 @@ def test_one_error_hides_no_other() -> None:
         (b"{", "not JSON"),
         (b'{"data": NaN}', "NaN"),
         (b'{"data": -Infinity}', "Infinity"),
-        (b'{"data": 1, "data": 2}', "stands twice"),
+        (b'{"data": 1, "data": 2}', "occurs twice"),
         (b"[" * 200_000, "too deep"),
         (b'{"a":' * 200_000, "too deep"),
         (b'"\xff\xfe"', "not UTF-8"),

@@ -139,7 +139,7 @@ def test_rare_compression(method: int, gold: Path, perfect: bytes, tmp_path: Pat
 )
 def test_what_is_no_archive(content: bytes, gold: Path, tmp_path: Path) -> None:
     (tmp_path / "s.zip").write_bytes(content)
-    assert "no ZIP file" in refusal(tmp_path / "s.zip", gold)
+    assert "not a ZIP file" in refusal(tmp_path / "s.zip", gold)
 
 
 def test_every_truncation_of_an_archive(gold: Path, perfect: bytes, tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("meta.data_field_descriptions.image", {"en": "image"}), META, "data_field_descriptions.image.ru", "must"),
         (spoil("meta.metrics.acc", {"en": "", "ru": "Доля"}), META, "metrics.acc.en", "must be a text"),
         (spoil("meta.metrics.ACC ", {"en": "A", "ru": "Д"}), META, "metrics.ACC ", "named twice: also as 'acc'"),
-        (spoil("meta.human_benchmark.f1", 0.5), META, "human_benchmark.f1", "none of the metrics acc, em"),
+        (spoil("meta.human_benchmark.f1", 0.5), META, "human_benchmark.f1", "not one of the metrics acc, em"),
         (spoil("meta.human_benchmark.acc", "0.91"), META, "human_benchmark.acc", "must be a number"),
         (spoil("meta.human_benchmark", [0.91]), META, "human_benchmark", "must be an object"),
         # The prompts.
@@ -166,27 +166,27 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("test.data.1.meta.id", None), "test.json", "data[1].meta.id", "must be a number"),
         (spoil("test.data.1.outputs", None), "test.json", "data[1].outputs", "is missing"),
         (spoil("test.data.1.inputs.option_b", None), "test.json", "data[1].inputs", "must be an object with"),
-        (spoil("test.data.1.inputs", "текст"), "test.json", "data[1].inputs", "and is a text"),
+        (spoil("test.data.1.inputs", "текст"), "test.json", "data[1].inputs", "but is a text"),
         (spoil("test.data.1.meta.id", 36), "test.json", "data[1].meta.id", "36 is also the id of shots.json, data[11]"),
         (spoil("test.data.1.meta.id", 99), "test.json", "data[1].meta.id", "2 is missing, 99 is there instead"),
         (spoil("test.data.0.meta.id", 0), "test.json", "data[0].meta.id", "must run from 1 to 36"),
         (spoil("test.data.0.meta.id", "1"), "test.json", "data[0].meta.id", "must be a whole number"),
         (spoil("test.access", "secret"), "test.json", "access", "must be 'public' or 'private'"),
-        (spoil("test.data", {}), "test.json", "data", "holds no items"),
-        (spoil("test.data", []), "test.json", "data", "holds no items"),
-        (spoil("test", [1]), "test.json", "", "holds no items"),
+        (spoil("test.data", {}), "test.json", "data", "has no items"),
+        (spoil("test.data", []), "test.json", "data", "has no items"),
+        (spoil("test", [1]), "test.json", "", "has no items"),
         # Shots that give the test away.
         (spoil("shots.data.0.inputs.image", "samples/image003.png"), "shots.json", "data[0].inputs.image",
          "repeats a medium of test.json, data[2]"),
         # Media.
-        (spoil("test.data.4.inputs.image", "samples/none.png"), "test.json", "data[4].inputs.image", "not there"),
+        (spoil("test.data.4.inputs.image", "samples/none.png"), "test.json", "data[4].inputs.image", "does not exist"),
         (spoil("test.data.4.inputs.image", "image005.png"), "test.json", "data[4].inputs.image", "below samples/"),
         (spoil("test.data.4.inputs.image", "/etc/passwd"), "test.json", "data[4].inputs.image", "below samples/"),
         (spoil("test.data.4.inputs.image", "samples/../test.json"), "test.json", "data[4].inputs.image", "below samples/"),
         (spoil("test.data.4.inputs.image", "samples\\x.png"), "test.json", "data[4].inputs.image", "below samples/"),
         (spoil("test.data.4.inputs.image", "samples/a\0.png"), "test.json", "data[4].inputs.image", "below samples/"),
         (spoil("test.data.4.inputs.image", "samples/" + "x" * 5000), "test.json", "data[4].inputs.image", "names a file"),
-        (spoil("test.data.4.inputs.image", "samples"), "test.json", "data[4].inputs.image", "not there"),
+        (spoil("test.data.4.inputs.image", "samples"), "test.json", "data[4].inputs.image", "does not exist"),
         # The card.
         (spoil("en", None), "raw_readme_en.json", "", "is missing: a card must be written in both languages"),
         (spoil("ru.Human baseline", None), "raw_readme_ru.json", "Human baseline", "is missing"),
@@ -255,7 +255,7 @@ def test_another_json_file_beside_the_data_is_noted(folder: Folder) -> None:
     (root / "package.json").write_text("{}", encoding="utf-8")
     report = validate(root)
     assert report.valid
-    assert [(note.file, note.message[:28]) for note in report.notes] == [
+    assert [(note.file, note.message[:29]) for note in report.notes] == [
         ("package.json", "is not read as a file of item")
     ]
 
@@ -417,7 +417,7 @@ def test_what_may_be_a_mistake_is_noted(folder: Folder) -> None:
 
 
 def test_a_folder_without_items_is_invalid_and_no_folder_is_no_input(tmp_path: Path) -> None:
-    assert found(validate(tmp_path)) == [("", "", "holds no items: test.json was expected")]
+    assert found(validate(tmp_path)) == [("", "", "has no items: expected test.json")]
     with pytest.raises(InputError, match="no such file or folder"):
         validate(tmp_path / "nowhere")
 
@@ -591,7 +591,7 @@ def test_variants_of_the_train_split_may_be_incomplete(tmp_path: Path) -> None:
         ("26", "outputs", "1,2,3", "outputs", "must be four numbers"),
         ("16", "outputs", "3", "outputs", "must be at least two numbers"),
         ("16", "outputs", "3,3", "outputs", "must be at least two numbers"),
-        ("2", "outputs", "Слово", "outputs", "lower case"),
+        ("2", "outputs", "Слово", "outputs", "lower-case"),
     ],
 )
 def test_the_rules_of_the_exam(

@@ -74,7 +74,7 @@ def read_contents(path: Path, report: Report) -> Contents:
         contents = Contents(path, whole=True)
         files = [file for file in sorted(path.iterdir()) if _holds_items(file)]
         if not files:
-            report.wrong("", "", "holds no items: test.json was expected")
+            report.wrong("", "", "has no items: expected test.json")
     elif path.exists():
         contents = Contents(path.parent, whole=False)
         files = [path]
@@ -85,7 +85,7 @@ def read_contents(path: Path, report: Report) -> Contents:
     for file in files:
         contents.places += _places(file, contents, report)
     if files and not report.items and not report.problems:
-        report.wrong("", "", "holds no items: test.json was expected")
+        report.wrong("", "", "has no items: expected test.json")
     return contents
 
 
@@ -120,7 +120,7 @@ def _places(file: Path, contents: Contents, report: Report) -> Iterator[Place]:
             report.unreadable(file.name, error)
         return
     if not splits:
-        report.wrong(file.name, "data", "holds no items")
+        report.wrong(file.name, "data", "has no items")
     for raw in splits:
         contents.second_form |= raw.where == "data"
         if not isinstance(raw.entries, list):
@@ -136,7 +136,7 @@ def _places(file: Path, contents: Contents, report: Report) -> Iterator[Place]:
             count += 1
         report.items[raw.name] = report.items.get(raw.name, 0) + count
         if not count and raw.name == "test":
-            report.wrong(file.name, raw.where, "holds no items")
+            report.wrong(file.name, raw.where, "has no items")
         if 0 < sum(isinstance(entry, list) for entry in raw.entries) < len(raw.entries):
             report.wrong(file.name, raw.where, "mixes dialogues (lists of items) with single items")
 
