@@ -375,7 +375,7 @@ def test_media_that_lead_out_of_the_folder_through_links_are_found(folder: Folde
     (root / "samples" / "image008.png").symlink_to("image008.png")
     (root / "samples" / "image009.png").write_bytes(b"")
     problems = {problem.path: problem.message for problem in validate(root).problems}
-    assert "leads out of the folder" in problems["data[6].inputs.image"]
+    assert "points outside the folder" in problems["data[6].inputs.image"]
     assert "names a file" in problems["data[7].inputs.image"]
     assert "names an empty file" in problems["data[8].inputs.image"]
 
@@ -384,7 +384,7 @@ def test_a_samples_folder_that_is_a_link_outward_is_found(folder: Folder, tmp_pa
     root = folder.write()
     (root / "samples").rename(tmp_path / "elsewhere")
     (root / "samples").symlink_to(tmp_path / "elsewhere")
-    assert all("leads out" in problem.message for problem in validate(root).problems)
+    assert all("points outside" in problem.message for problem in validate(root).problems)
 
 
 def test_a_pipe_in_place_of_a_file_does_not_hang(folder: Folder) -> None:
