@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Final, Literal
 
@@ -28,17 +29,9 @@ from merilo.people.recoding import recoding_files
 from merilo.responses import Responses
 from merilo.strict_json import Json
 
-#: What the command line leaves out of a command.
+#: Options that a recorded command leaves out, because they have the default of the settings.
 DEFAULTS: Final[dict[str, Json]] = {
-    "min_control_accuracy": 0.5,
-    "min_controls": 1,
-    "min_votes": "majority",
-    "max_low_agreement": 0.3,
-    "aggregator": "majority",
-    "resolve": "cascade",
-    "anchor_controls": False,
-    "level": "nominal",
-    "repeats": "refuse",
+    **{one.name: one.default for one in fields(Settings) if isinstance(one.default, str | int | float)},
     "common_items": False,
     "anonymise": False,
 }
