@@ -204,7 +204,7 @@ def baseline(
     declaration = declared(dataset, settings)
     cleaned = clean(responses, gold, declaration, settings)
     screened = screen(cleaned, settings, skills)
-    decided = decide_items(cleaned, screened, settings)
+    decided = decide_items(cleaned, screened, declaration, settings)
     screened = with_quality(screened, decided)
     scorer = consensus_scorer(declaration, screened.pool, cleaned.gold)
     check = check_controls(cleaned, screened, declaration, settings, skills)

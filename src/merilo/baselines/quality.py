@@ -26,7 +26,7 @@ from merilo.people.aggregation import (
     one_coin,
 )
 from merilo.people.audit.study import StudyAudit, audit_study
-from merilo.people.decision import PoolVotes, decide
+from merilo.people.decision import PoolVotes, decide, with_medoids
 from merilo.people.quality.annotators import PeopleQuality, people_quality
 from merilo.people.quality.exclusion import Rule
 from merilo.people.quality.reading import study_work
@@ -81,7 +81,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     rows = sensitivity(
         pool,
         [controls[str(name)] for name in pool.everyone.annotators],
-        _procedures(settings, fits),
+        _procedures(settings, fits, free_text=baseline.declaration.answer.kind == "text"),
         scorer.headline if scorer else _no_gold,
         min_controls=settings.min_controls,
     )
@@ -91,7 +91,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     return StudyQuality(people, rows, left_out, dataset)
 
 
-def _procedures(settings: Settings, fits: Mapping[str, Fit]) -> dict[str, Procedure]:
+def _procedures(settings: Settings, fits: Mapping[str, Fit], *, free_text: bool) -> dict[str, Procedure]:
     """The ways of deciding that can be afforded: the published one, the cascade, and the models."""
     min_votes = settings.min_votes
 
@@ -101,9 +101,10 @@ def _procedures(settings: Settings, fits: Mapping[str, Fit]) -> dict[str, Proced
     def by_cascade(pool: PoolVotes) -> Consensus:
         skill = None if np.isnan(pool.skill).all() else pool.skill
         everyone = pool.everyone.votes
-        return cascade(
+        decided = cascade(
             pool.votes, everyone=everyone, skill=skill, min_votes=pool.needed(min_votes), fit=fits["glad"]
         )
+        return with_medoids(decided, pool) if free_text else decided
 
     procedures: dict[str, Procedure] = {"majority": by_majority}
     if "glad" in fits:

@@ -161,7 +161,9 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
     return Screened(annotators, used, pool_votes(cleaned.responses, annotators))
 
 
-def decide_items(cleaned: Cleaned, screened: Screened, settings: Settings) -> Decided:
+def decide_items(
+    cleaned: Cleaned, screened: Screened, declaration: PlainDataset, settings: Settings
+) -> Decided:
     """Decide every item by the settings, and by majority alone as the published procedure does."""
     pool = screened.pool
     consensus = decide(
@@ -171,6 +173,7 @@ def decide_items(cleaned: Cleaned, screened: Screened, settings: Settings) -> De
         anchor_controls=settings.anchor_controls,
         min_votes=settings.min_votes,
         open_answers=settings.open_answers,
+        free_text=declaration.answer.kind == "text",
     )
     majority = aggregation.majority(pool.votes, pool.needed(settings.min_votes))
     return Decided(

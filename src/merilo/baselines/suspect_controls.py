@@ -56,5 +56,5 @@ def check_controls(
         # The other controls exclude everybody.
         return ControlCheck(health, None)
     scorer = consensus_scorer(declaration, others.pool, cleaned.gold)
-    decided = decide_items(without, others, settings)
+    decided = decide_items(without, others, declaration, settings)
     return ControlCheck(health, scorer.headline(decided.consensus) if scorer else None)

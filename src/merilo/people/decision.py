@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from merilo.metrics.squad import token_f1
 from merilo.people import aggregation
 from merilo.people.aggregation import NO_LABEL, Consensus, MinVotes, is_open
 from merilo.people.votes import Encoding, IntArray, Votes, encode
@@ -132,6 +133,7 @@ def decide(
     anchor_controls: bool = False,
     min_votes: int | Literal["majority"] = 3,
     open_answers: bool | None = None,
+    free_text: bool = False,
 ) -> Consensus:
     """The consensus on the items of a pool.
 
@@ -148,6 +150,8 @@ def decide(
         min_votes: how many equal votes make a majority; see `PoolVotes.needed`.
         open_answers: whether the answers are typed freely; None: told by the number of labels in the pool (see
             `aggregation.is_open`).
+        free_text: whether answers are free texts: a tie of votes is then broken by the answer with the largest token F1 to
+            the item's answers, before skill and abilities are asked. Not with `resolve="none"`.
 
     Returns:
         The consensus, in the codes of `pool.everyone`; items that nobody was asked but as a control are unresolved or
@@ -160,11 +164,11 @@ def decide(
     needed = pool.needed(min_votes)
     opened = is_open(pool.everyone.votes, open_answers)
     if aggregator == "majority":
-        return _by_votes(pool, resolve, anchors, needed, opened)
+        return _by_votes(pool, resolve, anchors, needed, opened, free_text=free_text)
     decided = _MODELS[aggregator](pool.everyone.votes.where(pool.kept), anchors=anchors, open_answers=opened)
     if resolve == "none" or not _left_open(decided, pool).any():
         return decided
-    breaking = _by_votes(pool, resolve, anchors, needed, opened)
+    breaking = _by_votes(pool, resolve, anchors, needed, opened, free_text=free_text)
     left = decided.label == NO_LABEL
     return replace(
         decided,
@@ -190,9 +194,28 @@ _MODELS: Final[Mapping[Aggregator, _Model]] = {
 
 
 def _by_votes(
-    pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_votes: MinVotes, opened: bool
+    pool: PoolVotes,
+    resolve: Resolve,
+    anchors: IntArray | None,
+    min_votes: MinVotes,
+    opened: bool,
+    *,
+    free_text: bool,
 ) -> Consensus:
     """By counting votes, and by what the resolution adds."""
+    decided = _by_counting(pool, resolve, anchors, min_votes, opened)
+    return with_medoids(decided, pool) if free_text and resolve != "none" else decided
+
+
+def with_medoids(decided: Consensus, pool: PoolVotes) -> Consensus:
+    """The consensus on free texts, in which ties of votes go to the answer with the largest token F1 to the others."""
+    texts = pool.everyone.labels.cast(pl.String).to_list()
+    return aggregation.break_ties_by_medoid(decided, pool.votes, texts, token_f1)
+
+
+def _by_counting(
+    pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_votes: MinVotes, opened: bool
+) -> Consensus:
     votes = pool.votes
     skill = None if np.isnan(pool.skill).all() else pool.skill
     if resolve == "none":

@@ -27,6 +27,7 @@ _WAYS = {
     Resolution.TOP_SKILL: "the most skilled",
     Resolution.GLAD: "GLAD",
     Resolution.DAWID_SKENE: "Dawid-Skene",
+    Resolution.MEDOID: "closest to the others",
     Resolution.ONE_COIN: "one-coin",
     Resolution.UNRESOLVED: "unresolved",
 }

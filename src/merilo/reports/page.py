@@ -45,6 +45,12 @@ _WAYS: Final = (
     ),
     (Resolution.GLAD, "way-6", "Tie, GLAD abilities", "Равенство голосов: по способностям из модели GLAD"),
     (Resolution.DAWID_SKENE, "way-5", "Dawid–Skene", "Модель Дэвида — Скина"),
+    (
+        Resolution.MEDOID,
+        "way-4",
+        "Tie, closest to the others",
+        "Равенство голосов: ответ, ближайший к остальным",
+    ),
     (Resolution.ONE_COIN, "way-4", "One-coin model", "Модель с одной точностью на разметчика"),
     (Resolution.UNRESOLVED, "way-0", "Without an answer", "Без согласованного ответа"),
 )

@@ -110,6 +110,8 @@ def resolved_by(ways: dict[Resolution, int]) -> dict[str, Json]:
         counts["dawid_skene"] = count(Resolution.DAWID_SKENE)
     if count(Resolution.ONE_COIN):
         counts["one_coin"] = count(Resolution.ONE_COIN)
+    if count(Resolution.MEDOID):
+        counts["medoid"] = count(Resolution.MEDOID)
     return counts
 
 

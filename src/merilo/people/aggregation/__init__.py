@@ -7,6 +7,7 @@ from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolu
 from merilo.people.aggregation.dawid_skene import dawid_skene
 from merilo.people.aggregation.glad import fit_glad, glad
 from merilo.people.aggregation.majority import MinVotes, majority, plurality, resolve_by_skill
+from merilo.people.aggregation.medoid import break_ties_by_medoid
 from merilo.people.aggregation.one_coin import one_coin, wrong_answers
 from merilo.people.aggregation.open_answers import MOST_CLOSED_LABELS, is_open
 
@@ -17,6 +18,7 @@ __all__ = [
     "Fit",
     "MinVotes",
     "Resolution",
+    "break_ties_by_medoid",
     "cascade",
     "dawid_skene",
     "fit_glad",

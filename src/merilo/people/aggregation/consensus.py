@@ -41,6 +41,8 @@ class Resolution(IntEnum):
     """The label was known beforehand (a control item)."""
     ONE_COIN = 9
     """The most probable label under the one-coin model."""
+    MEDOID = 10
+    """A tie of free answers, broken by the answer most similar to the others."""
 
 
 @dataclass(frozen=True, slots=True)
