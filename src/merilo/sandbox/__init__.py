@@ -1,21 +1,23 @@
-"""Running programs that nobody trusts, and scoring them.
+"""Running and scoring untrusted programs.
 
-The jail, from the outside in:
+The jail, from the outermost layer to the innermost:
 
-    program                     what a program is asked, and what can become of it
-    pool, lane, reading         workers, one queue; a worker as the pool sees it; what its reports mean
-    backends, docker            ways to jail: bubblewrap, Docker, none
-    launch                      what each of them needs to start a worker
-    interpreter, seccomp,       what a backend needs: the Python inside, the filter of system calls,
-      usernamespace               ids that nobody has
+    program                     the types for a program, its tests and its execution
+    pool, worker_process,       workers with one queue; the pool's handle of a worker process; parsing of
+      worker_report               worker reports
+    backends, docker            kinds of jail: bubblewrap, Docker, none
+    launch                      what every backend needs to start a worker
+    interpreter, seccomp,       the Python inside the jail, the filter of system calls, user ids that
+      usernamespace               no account has
     inside                      what runs in the jail: the worker, the program's process, the judge
-    doctor, probes              does it hold here? found out by trying to break it
+    doctor, probes              tests of the jail on this machine: attempts to break out of it
 
 Scoring:
 
-    completions, extraction,    what a model wrote, and the program cut out of it
-      fences, layout
-    problems, verdicts, tally   what is asked, whether the answers are right, pass@k
-    job, ledger, packed,        a file of completions judged to the end, whatever happens
+    completions, response_text, the rows that a model wrote, and the program extracted from each
+      extraction, fences,
+      layout, definitions
+    problems, verdicts, results the problems, the verdict on each program, pass@k
+    job, ledger, gzip_files,    scoring a whole file of completions, resumable after an interruption
       executors, cluster, export
 """

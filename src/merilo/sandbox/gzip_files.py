@@ -1,4 +1,4 @@
-"""Files that may be packed by gzip, as HumanEval's are."""
+"""Reading files that may be compressed with gzip, as HumanEval's file is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from merilo.files import opened
 
 MARK: Final = b"\x1f\x8b"
 
-#: How files begin that people send in place of text, and what each is.
+#: The first bytes of unsupported file formats, and the message for each.
 _OTHERS: Final = (
     (b"\x28\xb5\x2f\xfd", "is packed by Zstandard, and only gzip is read: unpack it first"),
     (b"\xfd7zXZ\x00", "is packed by xz, and only gzip is read: unpack it first"),
@@ -27,10 +27,10 @@ _OTHERS: Final = (
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file begins as a gzip archive does.
+    """Return whether a file begins with the gzip signature.
 
     Raises:
-        InputError: the file cannot be read, or is packed otherwise.
+        InputError: the file cannot be read, or has an unsupported compression or encoding.
     """
     with opened(path) as stream:
         head = stream.read(8)
@@ -40,10 +40,12 @@ def is_packed(path: Path) -> bool:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[BufferedReader | gzip.GzipFile]:
-    """Open a file, or what is packed in it; what cannot be read, now or in the block, is said in one sentence.
+    """Open a file for reading and decompress it if it is a gzip archive.
+
+    Errors of decompression inside the `with` block are raised as `InputError` too.
 
     Raises:
-        InputError: the file cannot be read, or is no whole archive.
+        InputError: the file cannot be read, is compressed twice, or is an incomplete archive.
     """
     with opened(path) as stream:
         head = stream.read(8)

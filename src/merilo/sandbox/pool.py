@@ -1,7 +1,7 @@
 """A pool of jailed workers that run programs from one queue.
 
-The pool is the only place that sees both sides. It gives every worker one program and one more to go on with, takes
-reports as they come, replaces workers that are lost, and gives their programs to others.
+The pool sends every worker one program to run and one more to run next. It collects reports as they arrive, replaces
+lost workers, and gives their programs to other workers.
 """
 
 from __future__ import annotations
@@ -24,52 +24,52 @@ from merilo.sandbox.program import Answer, Check, Execution, Limits, Outcome, Pr
 from merilo.sandbox.worker_process import Job, Lane, message_of
 from merilo.sandbox.worker_report import execution_of, lost_its_judge, report_of
 
-#: How often a program is tried when workers are lost under it; then it is to blame.
+#: How often a program is started if its worker is lost each time; after that, the program counts as the cause.
 ATTEMPTS: Final = 3
 
-#: Seconds that a worker gets beyond a program's wall time: it should have ended the program itself.
+#: Seconds beyond a program's wall time after which its worker counts as stuck: it should have killed the program.
 GRACE: Final = 10.0
 
-#: Seconds that a worker gets to greet; a container may have to fetch its image first.
+#: Seconds that a worker may take to send its greeting; Docker may have to download the image first.
 _START: Final = {"bubblewrap": 60.0, "docker": 600.0}
 
-#: What helps where an installed backend does not work.
+#: Advice for the case that an installed backend does not work.
 _REMEDIES: Final = {
     "bubblewrap": ": let users make namespaces (the sysctls user.max_user_namespaces, kernel.unprivileged_userns_clone and "
     "kernel.apparmor_restrict_unprivileged_userns), or install Docker and ask for "
     + argument("backend", "docker", given="docker")
 }
 
-#: Workers in a row that may be lost before they greet; then the jail does not work here.
+#: Consecutive workers lost before their greeting after which the jail counts as not working on this machine.
 _FALSE_STARTS: Final = 3
 
-#: One program to be at and one to go on with: a worker never waits for the pool.
+#: Programs sent to a worker at a time: one to run and one to run next, so that a worker never waits for the pool.
 _AHEAD: Final = 2
 
 
 class Pool:
     """Jailed workers, started when first needed and ended by `close` or at the end of a `with` block.
 
-    One pool runs one job at a time, in the thread that iterates over it. Whatever happens to the process that holds
-    the pool, even SIGKILL, its workers and all programs in them end with it.
+    One pool runs one job at a time, in the thread that iterates over it. When the process that holds the pool ends, even
+    by SIGKILL, its workers and all their programs end too.
 
     Args:
-        workers: how many; as many as there are processors for this process when not given.
-        backend: how to jail; see `merilo.sandbox.backends.backend`.
+        workers: how many; by default, one for each processor that this process may use.
+        backend: the kind of jail; see `merilo.sandbox.backends.backend`.
         limits: what one program may use.
 
     Attributes:
-        python: the version of the Python that programs run on; empty until a worker has greeted.
+        python: the version of the Python that programs run on; empty until a worker has sent its greeting.
 
     Raises:
-        MissingPartError: no jail works here; at the first `run`, if that shows only in trying.
+        MissingPartError: no jail works on this machine; raised by the first `run` if only starting a worker shows it.
         UsageError: fewer than one worker.
 
     Example:
         >>> from merilo.sandbox.backends import NoJail
         >>> from merilo.sandbox.interpreter import interpreter
         >>> program = Program("1", "double = lambda x: 2 * x", "double", ({"x": 2}, {"x": "ab"}))
-        >>> with Pool(1, backend=NoJail(interpreter())) as pool:  # no jail: only for a program of one's own
+        >>> with Pool(1, backend=NoJail(interpreter())) as pool:  # no jail: only for programs that you trust
         ...     [execution.texts for execution in pool.run([program])]
         [('4', 'abab')]
     """
@@ -96,7 +96,7 @@ class Pool:
         packages: Path | None = None,
         unsafe_no_sandbox: bool = False,
     ) -> Self:
-        """A pool on a backend that is chosen by name; the arguments of `merilo.sandbox.backends.backend`."""
+        """Open a pool on a backend chosen by name; takes the arguments of `merilo.sandbox.backends.backend`."""
         chosen = backend(name, python=python, packages=packages, unsafe_no_sandbox=unsafe_no_sandbox)
         return cls(workers, backend=chosen, limits=limits)
 
@@ -109,7 +109,7 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """End every worker; nothing of them is left afterwards."""
+        """End every worker and all its processes."""
         for lane in self._lanes.values():
             lane.kill() if lane.jobs else lane.end()
         self._lanes.clear()
@@ -117,21 +117,21 @@ class Pool:
 
     @property
     def pids(self) -> list[int]:
-        """The processes on this machine that hold the jails."""
+        """The process ids, on this machine, of the workers' outermost processes."""
         return [lane.pid for lane in self._lanes.values()]
 
     def run(self, programs: Iterable[Program]) -> Iterator[Execution]:
         """Run programs; each gets exactly one execution.
 
         Args:
-            programs: taken from the iterable only as fast as workers take them.
+            programs: the iterable is consumed only as fast as workers take programs.
 
         Yields:
-            Executions, as they come.
+            Executions, in the order in which programs end.
 
         Raises:
-            MissingPartError: no jail works here.
-            UsageError: the pool is running already, or a test's arguments are no plain values.
+            MissingPartError: no jail works on this machine.
+            UsageError: the pool is already running, or a test's arguments are not plain values.
         """
         if self._running:
             raise UsageError("this pool is running programs already")
@@ -144,20 +144,21 @@ class Pool:
                 self.discard(lane)
 
     def has(self, number: int) -> bool:
-        """Whether the worker of this number is up or starting."""
+        """Return whether the worker with this number is running or starting."""
         return number in self._lanes
 
     def lane(self, number: int) -> Lane:
-        """The worker of this number, started if need be."""
+        """Return the worker with this number, and start it if it is not running."""
         if number not in self._lanes:
             self._lanes[number] = Lane(self.backend, number, self.limits, self._processor(number))
         return self._lanes[number]
 
     def _processor(self, number: int) -> int | None:
-        """The processor that a worker keeps to, where each is to have one.
+        """Return the processor that a worker is pinned to, or `None` if it may run on any.
 
-        A worker is several processes that take turns; on one processor, they hand over at a fraction of the cost. Where
-        there are fewer workers than processors, the kernel finds the idle ones better; Docker's may be another machine's.
+        A worker consists of several processes that run in turn; switching between them is much cheaper on one processor.
+        If there are fewer workers than processors, the kernel schedules better without pinning. Docker's workers are not
+        pinned because its engine may run on another machine.
         """
         processors = sorted(os.sched_getaffinity(0))
         if self.workers != len(processors) or self.backend.name == "docker":
@@ -165,7 +166,11 @@ class Pool:
         return processors[number]
 
     def discard(self, lane: Lane) -> None:
-        """Kill a worker, or bury one that is dead."""
+        """Kill a worker if it still runs, and remove it from the pool.
+
+        Raises:
+            MissingPartError: too many workers in a row were lost before their greeting.
+        """
         del self._lanes[lane.number]
         complaint = lane.complaint() if lane.greeting is None else ""
         lane.kill()
@@ -178,13 +183,13 @@ class Pool:
                 )
 
     def greeted(self, lane: Lane) -> None:
-        """A worker is up."""
+        """Record that a worker has sent its greeting."""
         self._false_starts = 0
         self.python = str((lane.greeting or {}).get("python", ""))
 
 
 class _Run:
-    """One job of a pool: a queue, the workers at it, and what has come back."""
+    """One job of a pool: its queue, its workers and the executions not yet yielded."""
 
     def __init__(self, pool: Pool, programs: Iterable[Program]) -> None:
         self._pool = pool
@@ -195,7 +200,7 @@ class _Run:
         self._selector = selectors.DefaultSelector()
 
     def executions(self) -> Iterator[Execution]:
-        """Feed workers and take their reports until nothing is left."""
+        """Send programs to workers and yield executions until all programs have ended."""
         with contextlib.closing(self._selector):
             while True:
                 self._feed()
@@ -207,7 +212,7 @@ class _Run:
                 self._watch()
 
     def _feed(self) -> None:
-        """Give every worker one program, then every worker one to go on with."""
+        """Give every worker one program, then every worker one more to run next."""
         for depth in range(_AHEAD):
             for number in range(self._pool.workers):
                 known = self._pool.has(number)
@@ -240,7 +245,7 @@ class _Run:
             self._selector.register(lane.output, selectors.EVENT_READ, lane)
 
     def _await_room(self, lane: Lane) -> None:
-        """Listen for the worker's readiness to take more exactly while there is more."""
+        """Watch the worker's input for writability only while there is data to send."""
         waits = lane.input in self._selector.get_map()
         if lane.has_to_send and not waits:
             self._selector.register(lane.input, selectors.EVENT_WRITE, lane)
@@ -281,7 +286,7 @@ class _Run:
             self._done.append(execution_of(report, job.program, self._pool.limits, job.attempts))
 
     def _watch(self) -> None:
-        """Kill workers that are stuck, whatever the reason: the worker itself should have ended its program long ago."""
+        """Kill workers that are stuck: a worker should have killed its program long before this deadline."""
         now = time.monotonic()
         start = _START.get(self._pool.backend.name, _START["bubblewrap"])
         for lane in list(self._lanes):
@@ -293,7 +298,7 @@ class _Run:
                 )
 
     def _lose(self, lane: Lane, verdict: Answer) -> None:
-        """A worker is gone: its program is run again, the ones behind it as if nothing had happened."""
+        """Remove a lost worker: the program that it was running counts as tried once more, the ones queued behind it do not."""
         self._lanes.discard(lane)
         for descriptor in (lane.input, lane.output):
             if descriptor in self._selector.get_map():

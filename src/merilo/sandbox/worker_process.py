@@ -1,4 +1,4 @@
-"""One worker as the pool sees it: a process, jobs that go in, reports that come out. Nothing here blocks."""
+"""The pool's handle of one worker process: sends jobs and receives reports without blocking."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from merilo.sandbox.program import Check, Limits, Program, new_judge_seed
 
 _LENGTH = struct.Struct("<I")
 
-#: How Docker's client goes on when it has said what is wrong.
+#: How the lines of advice begin that Docker's client prints after an error.
 _ADVICE = ("See 'docker", "Run 'docker")
 
-#: Seconds that a worker gets to end by itself when the pool hangs up.
+#: Seconds that a worker may take to end by itself after the pool has closed its input.
 _PATIENCE = 5.0
 
 
 @dataclass(slots=True)
 class Job:
-    """A program on its way, and how often it was sent."""
+    """A program to run, its encoded message, and how often it was sent to a worker."""
 
     program: Program
     message: bytes
@@ -39,18 +39,18 @@ class Job:
 
 
 class Lane:
-    """A worker.
+    """A worker process and the jobs that were sent to it.
 
     Args:
-        backend: what makes its jail.
-        number: its own, among the workers that run at the same time.
+        backend: the backend that jails it.
+        number: its number, unique among the workers that run at the same time.
         limits: what one program may use.
-        processor: the only processor that it runs on; any when not given.
+        processor: the only processor that it runs on; any if not given.
 
     Attributes:
-        jobs: what was sent and not yet reported, oldest first; the worker is at the first.
-        since: when the worker came to the first job, on the monotonic clock.
-        greeting: what the worker said of itself; `None` until it did.
+        jobs: jobs sent and not yet reported, oldest first; the worker runs the first one.
+        since: when the worker began the first job, in seconds of the monotonic clock.
+        greeting: the facts in the worker's greeting; `None` until the greeting arrives.
     """
 
     def __init__(self, backend: Backend, number: int, limits: Limits, processor: int | None = None) -> None:
@@ -73,16 +73,16 @@ class Lane:
 
     @property
     def pid(self) -> int:
-        """The process on this machine that holds the jail."""
+        """The process id, on this machine, of the worker's outermost process."""
         return self._process.pid
 
     @property
     def has_to_send(self) -> bool:
-        """Whether something waits for the worker to take it."""
+        """Whether there is data that the worker has not taken yet."""
         return bool(self._outgoing)
 
     def send(self, job: Job) -> None:
-        """Give the worker one more job."""
+        """Queue one more job for the worker."""
         if not self.jobs:
             self.since = time.monotonic()
         job.attempts += 1
@@ -91,16 +91,19 @@ class Lane:
         self.flush()
 
     def flush(self) -> None:
-        """Pass on as much as the worker takes now."""
+        """Write as much data as the worker takes without blocking."""
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
             while self._outgoing:
                 del self._outgoing[: os.write(self.input, memoryview(self._outgoing)[: 2**20])]
 
     def receive(self) -> tuple[list[bytes], bool]:
-        """Read what has come.
+        """Read the data that has arrived.
 
         Returns:
-            Whole messages, and whether the worker is still there.
+            The complete messages, and whether the worker is still alive.
+
+        Raises:
+            MissingPartError: the greeting says that the jail does not hold.
         """
         alive = True
         try:
@@ -121,13 +124,13 @@ class Lane:
         return messages, alive
 
     def finished(self) -> Job:
-        """Take off the first job, which was reported."""
+        """Remove and return the first job, after its report."""
         job = self.jobs.popleft()
         self.since = time.monotonic()
         return job
 
     def complaint(self) -> str:
-        """What a worker that is gone left on its standard error: the last line, but for advice."""
+        """Return the last line of a lost worker's standard error that is not Docker's advice; empty if there is none."""
         assert self._process.stderr is not None  # noqa: S101 - a pipe
         os.set_blocking(self._process.stderr.fileno(), False)
         with contextlib.suppress(BlockingIOError, OSError):
@@ -138,7 +141,7 @@ class Lane:
         return ""
 
     def end(self) -> None:
-        """Let the worker go: hang up, and if it is busy or does not go by itself, kill it."""
+        """Close the worker's input and wait for it to end; kill it if it does not end in time."""
         assert self._process.stdin is not None  # noqa: S101 - as above
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -150,18 +153,18 @@ class Lane:
         self._close()
 
     def kill(self) -> None:
-        """Kill the worker, and wait until nothing of its jail is left."""
+        """Kill the worker, and wait until all processes of its jail have ended."""
         self._process.kill()
         self._process.wait()
         os.set_blocking(self.output, True)
         with contextlib.suppress(OSError):
-            # The worker inside holds the other end: at its end the jail is gone.
+            # The worker inside the jail holds the other end: end of file means that the jail is gone.
             while os.read(self.output, 2**16):
                 pass
         self._close()
 
     def _close(self) -> None:
-        """Give back what is left; a worker without a jail that was killed could not remove its folder."""
+        """Close the pipes and remove the folder that a killed worker without a jail leaves behind."""
         if self._left is not None:
             shutil.rmtree(str(self._left), ignore_errors=True)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -186,7 +189,7 @@ def _spawned(start: Start) -> subprocess.Popen[bytes]:
             stderr=subprocess.PIPE,
             env=start.environment,
             pass_fds=start.descriptors,
-            start_new_session=True,  # the terminal's interrupt is for the pool to answer
+            start_new_session=True,  # the pool, not the worker, handles Ctrl+C
             bufsize=0,
         )
     except OSError as error:
@@ -194,21 +197,21 @@ def _spawned(start: Start) -> subprocess.Popen[bytes]:
 
 
 def answers_limit(limits: Limits) -> int:
-    """The most that a program's process may write: its answers, and a little for what frames them."""
+    """Return how many bytes a program's process may write: its answers and the frames around them."""
     return limits.output_bytes + 64 * 1024
 
 
 def _judge_seed(program: Program) -> str:
-    """The seed of the judge's `random`: any text that was given, as one that every Python can encode."""
+    """Return the seed of the judge's `random`, hashed so that every Python can encode it."""
     seed = new_judge_seed() if program.judge_seed is None else program.judge_seed
     return sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def message_of(program: Program) -> bytes:
-    """The job's message for the worker.
+    """Encode a job for the worker.
 
     Raises:
-        codec.NotPlainError: an argument that is no plain value.
+        codec.NotPlainError: an argument is not a plain value.
     """
     calls: list[bytes] = []
     judges_part = b""
@@ -222,6 +225,6 @@ def message_of(program: Program) -> bytes:
         judges_part = json.dumps(test).encode("ascii")
     else:
         calls = [codec.packed(dict(call)) for call in program.tests]
-    # Version 2 of the format is read and written alike by every Python.
+    # All supported versions of Python read and write version 2 of the format identically.
     programs_part = marshal.dumps((program.source, program.entry_point, program.seed, calls), 2)
     return JOB.pack(len(programs_part), len(judges_part)) + programs_part + judges_part

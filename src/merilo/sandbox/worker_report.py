@@ -1,7 +1,7 @@
-"""What a worker's report means.
+"""Parsing of a worker's reports.
 
-The head of a report is the worker's own word. The answers in it are the program's: any bytes at all, to be believed only
-as far as what the program answers. The verdict is the judge's.
+The worker writes the head of a report, which can be trusted. The program writes the answers, which may be any bytes and
+show only what the program answered. The judge writes the verdict of a check.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from merilo.sandbox.program import Answer, Check, Execution, Limits, Outcome, Pr
 
 _LENGTH: Final = struct.Struct("<I")
 
-#: The words with which a record tells of a failure, in a program's mouth.
+#: The first words of a record that reports a failure, in the answers of a program.
 _FAILURES: Final = {
     "exception": Outcome.EXCEPTION,
     "memory": Outcome.MEMORY,
@@ -28,13 +28,13 @@ _FAILURES: Final = {
     "no_such_function": Outcome.NO_SUCH_FUNCTION,
 }
 
-#: And in a judge's.
+#: The first words of a record that reports a failure, in the verdict of a judge.
 _REFUSALS: Final = {**_FAILURES, "refused": Outcome.REFUSED, "broken": Outcome.REFUSED}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A worker's report, taken apart; `said` is the program's answers, or the judge's verdict."""
+    """A worker's report, parsed; `said` holds the program's answers or the judge's verdict."""
 
     cause: int
     status: int
@@ -45,18 +45,18 @@ class Report:
 
 
 def report_of(message: bytes) -> Report:
-    """Take apart one report."""
+    """Parse one report."""
     cause, status, seconds, cpu_seconds, peak_bytes = REPORT.unpack_from(message)
     return Report(cause, status, seconds, cpu_seconds, peak_bytes, message[REPORT.size :])
 
 
 def lost_its_judge(report: Report, program: Program) -> bool:
-    """Whether a check has no verdict although nothing went wrong with the program: it must be run again."""
+    """Return whether a check has no verdict although the program did not fail, so that the program must be run again."""
     return isinstance(program.tests, Check) and report.cause == ENDED and not report.said
 
 
 def execution_of(report: Report, program: Program, limits: Limits, attempts: int) -> Execution:
-    """What became of a program, from its worker's report."""
+    """Build the execution of a program from its worker's report."""
     ending = _ending(report, limits)
     if isinstance(program.tests, Check):
         answers: tuple[Answer, ...] = ()
@@ -81,7 +81,7 @@ def execution_of(report: Report, program: Program, limits: Limits, attempts: int
 
 
 def _ending(report: Report, limits: Limits) -> Answer:
-    """How the process ended, for the calls that it did not answer."""
+    """Return how the process ended, as the answer to the calls that it did not answer."""
     if report.cause == TIMED_OUT:
         return Answer(Outcome.TIMEOUT, message=f"more than {limits.wall_seconds:g} s")
     if report.cause == OVERFLOWED:
@@ -125,7 +125,10 @@ def _answers(said: bytes, calls: int, ending: Answer) -> tuple[Answer, ...]:
 
 
 def _failure(record: list[str], words: dict[str, Outcome]) -> Answer | None:
-    """The answer of a record that tells of a failure, if it does; its words are the program's, hence shortened."""
+    """Return the answer for a record of a failure, or `None` for any other record.
+
+    The program wrote the texts of the record, so they are shortened.
+    """
     if record[0] not in words:
         return None
     error, message = [*record[1:], "", ""][:2]
@@ -137,7 +140,7 @@ def _printable(text: str, longest: int) -> str:
 
 
 def _records(said: bytes, most: int) -> list[list[str]]:
-    """The records in a row of frames, up to the first that is none; no more than are asked for are even looked at."""
+    """Return the records in a sequence of frames, up to the first malformed one; reads at most `most` of them."""
     records: list[list[str]] = []
     position = 0
     while len(records) < most and len(said) - position >= _LENGTH.size:
@@ -152,7 +155,7 @@ def _records(said: bytes, most: int) -> list[list[str]]:
 
 
 def _record(said: bytes) -> list[str] | None:
-    """A list of texts, at least one, whoever wrote it."""
+    """Parse one record, a non-empty list of texts; `None` if the bytes are malformed."""
     try:
         text = said.decode("utf-8", "surrogatepass")
         if text[:1] == "+":
