@@ -1,8 +1,8 @@
-"""The same jails on many machines: one-worker pools, spread over a Ray cluster.
+"""Running programs on a Ray cluster, in pools of one worker each.
 
-Every machine of the cluster has Merilo and a jail. The process that scores keeps the queue: it gives a worker a few
-programs at a time, and what a worker had not answered when it was lost goes to another. A program's execution is
-taken once, from the one worker that returned it.
+Every machine of the cluster needs Merilo and a jail. The scoring process keeps the queue and sends a worker a few
+programs at a time. If a worker is lost, its unfinished programs go to another worker. Each program yields exactly one
+execution.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from merilo.errors import MissingPartError, UsageError, argument
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Execution, Program
 
-#: Makes a pool of so many workers on the machine where it is called; it is sent to the machines of the cluster.
+#: Makes a pool with the given number of workers; it is pickled and called on the machines of the cluster.
 MakePool = Callable[[int], Pool]
 
-#: Programs that travel together: a few milliseconds of work against one of travel.
+#: Programs sent in one message: they take a few milliseconds to run, and the message about one to send.
 BATCH: Final = 8
 
-#: Batches that a worker has: one to be at and one to go on with.
+#: Batches sent to a worker at a time: one to run and one to run next.
 AHEAD: Final = 2
 
-#: How often programs go to another worker when theirs is lost.
+#: How often programs are sent to another worker after theirs was lost.
 LOSSES: Final = 8
 
-#: Seconds without a single worker after which the cluster counts as gone.
+#: Seconds without any running worker after which the cluster counts as unavailable.
 PATIENCE: Final = 120.0
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A one-worker pool somewhere on the cluster.
+    """A pool of one worker on a machine of the cluster.
 
     Attributes:
-        actor: Ray's handle; Ray publishes no types.
-        greeted: whether it is up.
-        batches: how many it has.
+        actor: Ray's handle of the actor; Ray publishes no types.
+        greeted: whether the actor is running.
+        batches: how many batches it has been sent and has not returned.
     """
 
     actor: Any
@@ -54,7 +54,7 @@ class _Worker:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Programs on their way, and how often their worker was lost; a worker's greeting has none."""
+    """Programs sent to a worker, and how often they were lost; a batch without programs stands for the greeting."""
 
     worker: _Worker
     programs: list[Program] = field(default_factory=list)
@@ -62,7 +62,7 @@ class _Batch:
 
 
 class _Queue:
-    """The programs that no worker has: first those whose worker was lost, then new ones as they are wanted."""
+    """The programs to be sent: first those whose worker was lost, then new ones, read when needed."""
 
     def __init__(self, programs: Iterable[Program]) -> None:
         self._source = iter(programs)
@@ -73,7 +73,7 @@ class _Queue:
         return bool(self._lost) or not self._exhausted
 
     def take(self, worker: _Worker) -> _Batch:
-        """A batch for a worker; one without programs when there are none left."""
+        """Return the next batch for a worker; it has no programs if none are left."""
         if self._lost:
             lost = self._lost.popleft()
             return _Batch(worker, lost.programs, lost.losses)
@@ -82,7 +82,7 @@ class _Queue:
         return _Batch(worker, programs)
 
     def give_back(self, batch: _Batch) -> None:
-        """Take what a lost worker had.
+        """Put the programs of a lost worker back into the queue.
 
         Raises:
             MissingPartError: these programs have been lost too often.
@@ -96,13 +96,13 @@ class _Queue:
 
 
 class Node:
-    """What runs on the cluster: a pool of one jailed worker. Ray makes an actor of it."""
+    """The Ray actor: a pool of one jailed worker on a machine of the cluster."""
 
     def __init__(self, make_pool: MakePool) -> None:
         self._pool = make_pool(1)
 
     def greet(self) -> None:
-        """Answer, once the actor is up."""
+        """Return nothing; the call completes when the actor is running."""
 
     def run(self, programs: list[Program]) -> list[Execution]:
         """Run programs one after another."""
@@ -110,13 +110,13 @@ class Node:
 
 
 class Cluster:
-    """Jailed workers on all machines of a Ray cluster, for the length of a `with` block.
+    """Jailed workers on all machines of a Ray cluster, within a `with` block.
 
     Args:
         address: the cluster's address, "auto", or "local" for one that is started on this machine.
         make_pool: makes the pool of a worker.
-        workers: how many on each machine; one a processor when not given.
-        quiet: half as many.
+        workers: how many on each machine; by default, one for each processor.
+        quiet: use half as many workers.
 
     Raises:
         MissingPartError: Ray is not installed.
@@ -152,23 +152,24 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for worker in self._pool:
-            with contextlib.suppress(Exception):  # a worker that is gone already
+            with contextlib.suppress(Exception):  # the worker may have ended already
                 self._ray.kill(worker.actor)
         self._pool.clear()
         if self._made_here:
             self._ray.shutdown()
 
     def run(self, programs: Iterable[Program]) -> Iterator[Execution]:
-        """Run programs; each gets exactly one execution, whatever machines are lost on the way.
+        """Run programs; each gets exactly one execution, even if machines are lost.
 
         Args:
-            programs: taken from the iterable only as fast as workers take them.
+            programs: the iterable is consumed only as fast as workers take programs.
 
         Yields:
-            Executions, as they come.
+            Executions, in the order in which batches end.
 
         Raises:
-            MissingPartError: no jail works on a machine of the cluster, or the cluster is gone.
+            MissingPartError: no jail works on a machine of the cluster, the cluster is unavailable, or it lost the same
+                programs too often.
         """
         queue = _Queue(programs)
         under_way: dict[Any, _Batch] = {worker.actor.greet.remote(): _Batch(worker) for worker in self._pool}
@@ -188,7 +189,7 @@ class Cluster:
                     yield from executions
 
     def _feed(self, queue: _Queue, under_way: dict[Any, _Batch]) -> None:
-        """Give every worker that is up what it can take."""
+        """Send every running worker as many batches as it may have."""
         for worker in self._pool:
             while queue and worker.greeted and worker.batches < AHEAD:
                 batch = queue.take(worker)
@@ -197,7 +198,7 @@ class Cluster:
                     worker.batches += 1
 
     def _answer(self, reference: object, batch: _Batch) -> list[Execution] | None:
-        """What a worker returned; `None` where it was lost. What its pool raised is raised."""
+        """Return a worker's executions, or `None` if the worker was lost; re-raises the errors of its pool."""
         try:
             executions = self._ray.get(reference)
         except (
@@ -213,7 +214,7 @@ class Cluster:
         return executions or []
 
     def _lose(self, batch: _Batch, queue: _Queue, under_way: dict[Any, _Batch]) -> None:
-        """A worker is lost: its programs go to another, and a new one is asked for wherever there is room."""
+        """Requeue the programs of a lost worker, and start a replacement on any machine."""
         if batch.programs:
             queue.give_back(batch)
         if batch.worker in self._pool:
@@ -223,7 +224,7 @@ class Cluster:
             under_way[replacement.actor.greet.remote()] = _Batch(replacement)
 
     def _count(self, node: dict[str, Any]) -> int:
-        """How many workers a machine gets."""
+        """Return how many workers a machine gets."""
         if not node["Alive"]:
             return 0
         processors = int(node["Resources"].get("CPU", 0))
@@ -231,10 +232,10 @@ class Cluster:
         return max(1, count // 2) if self._quiet and count else count
 
     def _start(self, node: str | None) -> _Worker:
-        """Ask for a worker, on one machine or on any."""
+        """Start a worker on the given machine, or on any machine if none is given."""
         if node is None:
             return _Worker(self._actors.options(scheduling_strategy="SPREAD").remote(self._make_pool))
-        from ray.util.scheduling_strategies import (  # noqa: PLC0415 - Ray is an extra
+        from ray.util.scheduling_strategies import (  # noqa: PLC0415 - Ray is an optional dependency
             NodeAffinitySchedulingStrategy,
         )
 
@@ -244,7 +245,7 @@ class Cluster:
 
 def _ray() -> ModuleType:
     try:
-        import ray  # noqa: PLC0415 - an extra, and seconds of importing
+        import ray  # noqa: PLC0415 - an optional dependency that takes seconds to import
     except ImportError:
         raise MissingPartError(
             "spreading work over a cluster needs Ray: pip install 'merilo[ray]'", field=argument("ray")
@@ -267,7 +268,7 @@ def _connect(ray: ModuleType, address: str) -> None:
 
 
 def _knock(address: str) -> None:
-    """Ask whether anybody listens there: Ray itself would wait for minutes."""
+    """Check that a server listens at the address; Ray itself would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()

@@ -1,4 +1,4 @@
-"""What a model or people wrote for the problems: JSON Lines, many rows a problem, read one row at a time."""
+"""Completions written by a model or by people: JSON Lines with many rows a problem, read one row at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from merilo.sandbox.problems import Problem
 #: The longest completion that is run, in characters; a longer one counts as a program that failed.
 LONGEST_COMPLETION: Final = 1_000_000
 
-#: The fields that name the person who wrote a row; the first of them that is there counts.
+#: The fields that name the person who wrote a row; the first one present counts.
 PERSON_FIELDS: Final = ("annotator", "respondent")
 
 #: The longest row that is read, in bytes.
@@ -33,10 +33,10 @@ class Generation:
 
     Attributes:
         row: its line in the file.
-        problem: what it should solve.
-        completion: what the model wrote; `None` where that is longer than `LONGEST_COMPLETION`.
-        length: how long it is, in characters.
-        annotator: the person who wrote it; `None` where the file names nobody.
+        problem: the problem that it should solve.
+        completion: the completion's text; `None` if it is longer than `LONGEST_COMPLETION`.
+        length: the completion's length in characters.
+        annotator: the person who wrote it; `None` if the file names nobody.
     """
 
     row: int
@@ -46,16 +46,16 @@ class Generation:
     annotator: str | None = None
 
     def extraction(self) -> Extraction | None:
-        """The program that stands in it; `None` where it is too long to be run."""
+        """Extract the program from the completion; `None` if the completion is too long to be run."""
         return None if self.completion is None else extract(self.completion, self.problem.stub)
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """A file of completions, read through once before anything is run.
+    """Counts from a first pass over a file of completions, before any program is run.
 
     Attributes:
-        sha256: of the file's bytes.
+        sha256: the SHA-256 of the file's bytes, in hexadecimal.
         counts: how many generations each problem has, zeros included, in the problems' order.
         too_long: the rows whose completion is too long to be run.
     """
@@ -66,7 +66,7 @@ class Census:
 
     @property
     def generations(self) -> int:
-        """How many there are altogether."""
+        """The total number of generations."""
         return sum(self.counts.values())
 
 
@@ -74,9 +74,9 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
     """Check every row of a file and count the generations of every problem.
 
     Raises:
-        InputError: the file cannot be read, is empty, ends in the middle of a row, or is no JSON Lines.
-        DataError: a row has no completion, or names a problem that is not there; some rows name a person and others do
-            not; a person has two programs for one problem.
+        InputError: the file cannot be read, is empty, ends in the middle of a row, or is not JSON Lines.
+        DataError: a row has no completion, or names an unknown problem; some rows name a person and others do not; a
+            person has two programs for one problem.
     """
     counts = dict.fromkeys(problems, 0)
     too_long = []
@@ -94,12 +94,12 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
 def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Generation]:
     """Read the rows of a file of completions, one at a time.
 
-    A row is an object with `task_id` or else `id` (a problem's), and `completion`; with `annotator` or else `respondent`
-    where a person wrote it.
+    A row is an object with the problem's id as `task_id` (or `id`), and `completion`. If a person wrote it, the row also has
+    `annotator` (or `respondent`).
 
     Raises:
         InputError: as for `count_completions`.
-        DataError: a row has no completion, names a problem that is not there, or a person that is no name.
+        DataError: a row has no completion, names an unknown problem, or holds an invalid name of a person.
     """
     with unpacked(path) as lines:
         row = 0
@@ -150,7 +150,7 @@ def _generation(line: bytes, row: int, path: Path, problems: Mapping[str, Proble
 
 
 def _annotator(value: Mapping[str, object], row: int, path: Path) -> str | None:
-    """The person who wrote a row; a number is a name too."""
+    """Return the person who wrote a row, if it names one; a number is accepted as a name."""
     field = next((name for name in PERSON_FIELDS if name in value), None)
     if field is None:
         return None
@@ -162,7 +162,7 @@ def _annotator(value: Mapping[str, object], row: int, path: Path) -> str | None:
 
 
 class _People:
-    """The people of a file: every row names one or none does, and each answers a problem once."""
+    """Check of the people in a file: all rows name a person or none does, and nobody answers a problem twice."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -170,10 +170,10 @@ class _People:
         self._rows: dict[tuple[str, str], int] = {}
 
     def meet(self, generation: Generation) -> None:
-        """Take in one row.
+        """Check one row against the rows before it.
 
         Raises:
-            DataError: it does not fit those before.
+            DataError: only some rows name a person, or this person already has a program for the problem.
         """
         first = self._first = self._first or generation
         if (first.annotator is None) != (generation.annotator is None):
@@ -199,7 +199,7 @@ class _People:
 
 
 class _TwiceError(Exception):
-    """An object that answers twice to one name."""
+    """A JSON object contains a field twice."""
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Docker's containers as jails."""
+"""The backend that runs workers in Docker containers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from merilo.sandbox.launch import (
 )
 from merilo.sandbox.program import Limits
 
-#: What Docker puts into a container, and what of it a program may see.
+#: Folders of a container that the worker hides from programs, each with the paths in it that stay visible.
 _COVERS: Final[dict[str, list[str]]] = {
     **{
         path: []
@@ -44,8 +44,8 @@ class Docker:
         packages: a folder with packages for the programs.
 
     Raises:
-        MissingPartError: there is no `docker`, or its engine does not answer.
-        UsageError: programs could not read the folder of packages.
+        MissingPartError: `docker` is not installed, or its engine does not answer.
+        UsageError: the folder of packages is not readable by everybody.
     """
 
     name = "docker"
@@ -73,13 +73,13 @@ class Docker:
 
     def start(self, number: int, limits: Limits) -> Start:
         """See `Backend`."""
-        del number  # every container is a world of its own
+        del number  # every container is separate: the number is not needed
         return Start(
             [
                 self._docker,
                 *container_arguments(self._image, limits, f"/proc/self/fd/{self._profile}", self._packages),
             ],
-            dict(os.environ),  # the client's own: the container gets what its arguments name
+            dict(os.environ),  # for Docker's client; the container gets only the variables in its arguments
             (self._profile,),
             settings_for(limits, user=None, packages=PACKAGES if self._packages else None)
             | {"seal": list(DEVICES), "covers": _COVERS},
@@ -93,11 +93,11 @@ class Docker:
 
 
 def container_arguments(image: str, limits: Limits, profile: str, packages: Path | None) -> list[str]:
-    """The words after `docker` that start one worker.
+    """Return the arguments of `docker` that start one worker.
 
     Args:
         image: the image.
-        limits: what one program may use; the container gets that much for one program, and room for the worker.
+        limits: what one program may use; the container gets as much for one program, and additional memory for the worker.
         profile: a file with the seccomp profile, readable by the client.
         packages: a folder to mount.
     """
@@ -134,10 +134,10 @@ _WORKERS_MEMORY: Final = 128 * 2**20
 
 
 def image_of(python: str | None) -> str:
-    """The official image of a version of Python.
+    """Return the name of the official image for a version of Python.
 
     Raises:
-        UsageError: it is a path.
+        UsageError: `python` is a path.
     """
     if python is not None and "/" in python:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Where a job's programs run: in a pool on this machine, or spread over a cluster."""
+"""Executors for a job's programs: a pool on this machine, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from merilo.strict_json import Json
 
 @dataclass(frozen=True, slots=True)
 class Jails:
-    """How programs are run, whatever number of workers runs them.
+    """Settings for running programs, independent of the number of workers.
 
     Attributes:
         limits: what one program may use.
@@ -30,10 +30,10 @@ class Jails:
         python: the Python for the programs: a version, a path, or Merilo's own.
         packages: a folder of packages that programs may import.
         unsafe_no_sandbox: run without a jail.
-        ray: the address of a Ray cluster, "auto" or "local"; this machine alone when not given.
+        ray: the address of a Ray cluster, "auto" or "local"; if not given, only this machine runs programs.
 
     Raises:
-        UsageError: options that do not go together.
+        UsageError: two options contradict each other.
     """
 
     limits: Limits
@@ -53,14 +53,14 @@ class Jails:
             )
 
     def described(self) -> dict[str, Json]:
-        """All that may change a verdict.
+        """Return the settings that may change a verdict.
 
-        The jail and the Python are those that this machine has found for what was asked; of a cluster, whose machines
-        find their own, what was asked.
+        The jail and the Python are those found on this machine. The machines of a cluster each find their own, so for a
+        cluster they are the requested ones.
 
         Raises:
-            MissingPartError: no jail works here.
-            UsageError: options that do not go together.
+            MissingPartError: no jail works on this machine.
+            UsageError: two options contradict each other.
         """
         if self.ray is None:
             with closing(self._backend()) as found:
@@ -77,7 +77,7 @@ class Jails:
         }
 
     def pool(self, workers: int) -> Pool:
-        """A pool on this machine."""
+        """Return a pool on this machine."""
         return Pool(workers, backend=self._backend(), limits=self.limits)
 
     def _backend(self) -> Backend:
@@ -90,14 +90,14 @@ class Jails:
 
     @contextmanager
     def open(self, workers: int | None = None, *, quiet: bool = False) -> Iterator[Executor]:
-        """An executor, for the length of a block.
+        """Open an executor for a `with` block.
 
         Args:
-            workers: how many programs run at a time (on a cluster: on each node); one a processor when not given.
-            quiet: half as many, so that no program suffers from its neighbours.
+            workers: how many programs run at a time (on a cluster: on each node); by default, one for each processor.
+            quiet: use half as many workers, so that programs slow each other down less.
 
         Raises:
-            MissingPartError: no jail works here, or Ray is not installed.
+            MissingPartError: no jail works on this machine, or Ray is not installed.
             UsageError: no cluster answers at the address.
         """
         if self.ray is None:

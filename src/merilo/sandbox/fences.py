@@ -1,4 +1,4 @@
-"""Blocks of code in what a model wrote: fences of backticks and tildes, tags, closed or not."""
+"""Blocks of code in a completion: fences of backticks or tildes, and tags, closed or not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FENCE: Final = re.compile(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<i
 _TRAILING: Final = re.compile(r"(?<![`~])(?P<mark>```|~~~)[ \t]*(?P<info>[A-Za-z]+[0-9]?)$")
 _ONE_LINE: Final = re.compile(r"[ \t]*(?P<mark>`{3,})(?P<code>[^`\n]+)(?P=mark)[ \t]*$")
 _TAG: Final = re.compile(r"^[ \t]*\[(PYTHON|CODE)\]\n?(.*?)(\n?[ \t]*\[/\1\]|\Z)", re.DOTALL | re.MULTILINE)
-#: What holds an answer with fences of its own.
+#: Languages of a fence that may contain a whole answer with inner fences.
 _WRAPPERS: Final = frozenset({"", "markdown", "md"})
 _TRIPLE: Final = re.compile(r'"""|\'\'\'')
 
@@ -23,9 +23,9 @@ class Block:
     """One block of code.
 
     Attributes:
-        code: what stands in it.
-        language: the first word behind the fence, in lower case; empty without one.
-        closed: whether its end was there.
+        code: the text between the fences.
+        language: the first word after the opening fence, in lower case; empty if there is none.
+        closed: whether the closing fence is present.
     """
 
     code: str
@@ -34,18 +34,18 @@ class Block:
 
     @property
     def is_python(self) -> bool:
-        """Whether the model says that this is Python."""
+        """Whether the fence names Python as the language."""
         return self.language in PYTHON
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A text cut at its fences.
+    """A text split at its fences.
 
     Attributes:
-        before: what stands before the first fence.
-        outside: what stands in no fence, `before` included.
-        bare: whether the first fence names no language, so that it may as well be the end of a block.
+        before: the text before the first fence.
+        outside: the text outside all fences, `before` included.
+        bare: whether the first fence names no language, so that it may be the closing fence of a block.
         blocks: the blocks, in order.
     """
 
@@ -56,9 +56,9 @@ class Marked:
 
 
 def read_fences(text: str) -> Marked | None:
-    r"""Cut a text at its fences; `None` where it has none.
+    r"""Split a text at its fences; return `None` if it has none.
 
-    A fence inside a docstring is content, unless the docstring never ends.
+    A fence inside a docstring is content, unless the docstring is never closed.
 
     Example:
         >>> read_fences("So:\n~~~py\nreturn 1\n~~~\nDone.").blocks
@@ -81,7 +81,7 @@ def _cut(text: str) -> Marked | None:
 
 
 def _unwrapped(block: Block) -> list[Block]:
-    """The blocks of an answer that stands in a fence as a whole; one level deep, for no answer has more."""
+    """Return the inner blocks if a fence encloses a whole answer, otherwise the block itself; unwraps one level only."""
     if block.language not in _WRAPPERS or not ("```" in block.code or "~~~" in block.code):
         return [block]
     inner = _cut(block.code)
@@ -91,7 +91,7 @@ def _unwrapped(block: Block) -> list[Block]:
 
 
 def _read(lines: list[str], *, strings_matter: bool) -> Marked | None:
-    """Cut at the fences; `None` without one, or where a string swallows the rest."""
+    """Split lines at their fences; return `None` if there are none."""
     before: list[str] = []
     behind: list[str] = []
     bare = False
@@ -129,7 +129,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _apart(line: str) -> tuple[str, ...]:
-    """A line of code with the closing fence at its end, as two lines."""
+    """Split a line of code that ends with a closing fence into two lines."""
     code = line.rstrip()
     if code.endswith("```") and code.count("```") == 1 and code.strip(" \t>`#"):
         return code[:-3], "```"
@@ -137,7 +137,7 @@ def _apart(line: str) -> tuple[str, ...]:
 
 
 def _swallowed(lines: list[str]) -> bool:
-    """Whether a triple quote never closes, so that no fence below it could be told from a docstring's text."""
+    """Return whether a triple quote is never closed: every fence after it would then count as a docstring's text."""
     string = ""
     for line in lines:
         string = _string_after(line, string)
@@ -157,7 +157,7 @@ def _block(opened: re.Match[str], content: list[str], *, closed: bool) -> Block:
 
 
 def _typed(code: str) -> str:
-    """What was typed in an interactive session; other code as it is."""
+    """Return the input lines of an interactive session; other code is returned unchanged."""
     if not code.lstrip("\n").startswith(">>> "):
         return code
     lines = [re.match(r"(?:>>>|\.\.\.)(?: (.*)|$)", line) for line in code.split("\n")]
@@ -170,7 +170,7 @@ def _without_language(code: str) -> str:
 
 
 def _string_after(line: str, string: str) -> str:
-    """The triple quote that is open after this line, when `string` was open before it."""
+    """Return the triple quote that is open after this line, given the one open before it; empty if none is open."""
     for quote in _TRIPLE.findall(line):
         if not string:
             string = quote

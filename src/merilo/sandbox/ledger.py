@@ -1,7 +1,8 @@
-"""The ledger of a job: every verdict on disk before it counts, so that a killed job goes on where it was.
+"""The ledger of a job: a file of verdicts, from which an interrupted job resumes.
 
-A ledger is JSON Lines: a first line that says what was judged and how, then a line a verdict, appended and synced in
-batches. A last line that was cut off by the end of its writer is dropped; its program is judged again.
+A ledger is JSON Lines: a header that describes what was judged and how, then one line a verdict. Lines are appended and
+synced in batches. If the writer was killed in the middle of the last line, that line is dropped and its program is
+judged again.
 """
 
 from __future__ import annotations
@@ -23,36 +24,36 @@ from merilo.errors import InputError, OutputError, UsageError
 from merilo.sandbox.verdicts import Result, Verdict
 from merilo.strict_json import Json
 
-#: The first line's mark; the number grows when the lines change their meaning.
+#: The format's name in the header; the number increases when the meaning of the lines changes.
 FORMAT: Final = "merilo verdicts 2"
 
-#: The header's word for a ledger that holds long answers shortened; see `Ledger.append`.
+#: The value of the header's "answers" if long answers are shortened; see `Ledger.append`.
 SHORTENED: Final = "shortened"
 
-#: Characters of a program's answers that a ledger of shortened answers holds whole, all its tests together.
+#: Total characters of a program's answers, over all its tests, that are kept in full if answers are shortened.
 LONGEST_ANSWERS: Final = 4000
 
-#: Characters that are kept of an answer that goes beyond.
+#: Characters kept of each answer beyond that total.
 _KEPT: Final = 100
 
-#: A file's SHA-256, which tells a person only that the file is another.
+#: A SHA-256; messages say only that the file has changed and do not print it.
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
-#: Verdicts and seconds after which what was appended is synced.
+#: Appended verdicts, and seconds since the last sync, after which the ledger is synced.
 BATCH: Final = 256
 SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is held in memory of a program's verdict.
+    """The part of a program's verdicts that is kept in memory.
 
     Attributes:
-        result: its latest verdict's.
-        error: its latest verdict's.
-        attempts: how often it was judged.
-        position: where its latest line begins in the ledger.
-        first: the result of its first verdict.
+        result: the result of the latest verdict.
+        error: the error of the latest verdict.
+        attempts: how often the program was judged.
+        position: the byte offset of its latest line in the ledger.
+        first: the result of the first verdict.
     """
 
     result: Result
@@ -66,10 +67,15 @@ class Ledger:
     """The verdicts of one job.
 
     Args:
-        stream: the file, open for reading and appending, positioned behind its last whole line.
-        standings: what the file already says.
-        header: what the file's first line says.
-        path: the file's name, for messages; a nameless temporary file has none.
+        stream: the file, open for reading and appending, positioned after its last complete line.
+        standings: the verdicts already in the file, by program key.
+        header: the file's first line.
+        path: the file's path, for messages; `None` for a temporary file.
+
+    Attributes:
+        standings: the verdicts so far, by program key.
+        header: the file's first line.
+        resumed: how many programs already had a verdict when the ledger was opened.
     """
 
     def __init__(
@@ -89,13 +95,14 @@ class Ledger:
         self.resumed = len(standings)
 
     def append(self, key: str, problem: str, verdict: Verdict) -> None:
-        """Write down a verdict on the program known as `key`.
+        """Append a verdict on the program with the key `key`.
 
-        Where the header's "answers" are `SHORTENED`, the answers of a program are kept whole up to `LONGEST_ANSWERS`
-        characters; from there on, each is an object with its first characters, its length and its SHA-256.
+        If the header's "answers" is `SHORTENED`, the answers of a program are kept in full up to a total of
+        `LONGEST_ANSWERS` characters. Each answer beyond that is an object with its first characters, its length and its
+        SHA-256.
 
         Raises:
-            OutputError: the disk does not take it.
+            OutputError: the file cannot be written.
         """
         line: dict[str, Json] = {
             "program": key,
@@ -117,10 +124,10 @@ class Ledger:
             self.sync()
 
     def sync(self) -> None:
-        """Bring everything to the disk.
+        """Flush all appended verdicts to the disk.
 
         Raises:
-            OutputError: the disk does not take it.
+            OutputError: the file cannot be written.
         """
         try:
             self._stream.flush()
@@ -137,10 +144,10 @@ class Ledger:
         return OutputError(f"the verdicts cannot be written ({error.strerror})", file=self._path)
 
     def texts(self, key: str) -> list[str | None]:
-        """What the program answered to each call, read back from the disk.
+        """Return the program's answer to each call, read from the ledger's file.
 
         Raises:
-            UsageError: this ledger holds long answers shortened.
+            UsageError: this ledger shortens long answers.
         """
         if self._shortens:
             raise UsageError("holds long answers shortened, and they are needed whole", file=self._path)
@@ -161,10 +168,10 @@ class Ledger:
         )
 
     def replay(self, lines: Iterator[tuple[int, dict[str, Json]]], path: Path) -> None:
-        """Take in what an earlier process wrote.
+        """Load the verdicts that an earlier process wrote.
 
         Raises:
-            InputError: a line is no verdict.
+            InputError: a line is not a verdict.
         """
         for number, (position, line) in enumerate(lines, 2):
             try:
@@ -178,17 +185,17 @@ class Ledger:
 def open_ledger(
     path: Path | None, header: Mapping[str, Json], chosen: Mapping[str, Json] | None = None
 ) -> Iterator[Ledger]:
-    """Open the ledger of a job, a new one or one to go on with.
+    """Open the ledger of a job: create it, or resume an existing one.
 
     Args:
-        path: the file; a nameless temporary one when not given, of which nothing remains.
-        header: what is judged and how: all that must be the same for a verdict to stand.
-        chosen: what else stands in the header of a new ledger; one to go on with keeps its own (see `Ledger.header`).
+        path: the file; by default, a temporary file that is deleted afterwards.
+        header: what is judged and how; verdicts are reused only if all of it is unchanged.
+        chosen: further entries of a new ledger's header; an existing ledger keeps its own values (see `Ledger.header`).
 
     Raises:
         UsageError: the file holds the verdicts of another job.
-        InputError: the file is no ledger.
-        OutputError: the file cannot be written, or another process writes it.
+        InputError: the file is not a ledger.
+        OutputError: the file cannot be written, or another process is writing it.
     """
     chosen = chosen or {}
     header = {"format": FORMAT, **header, **chosen}
@@ -227,13 +234,13 @@ def _locked(path: Path) -> Iterator[IO[bytes]]:
             raise OutputError("another process is writing it; wait for its end", file=path) from None
         yield stream
     finally:
-        # Whoever wrote has synced, and said so where the disk did not take it: closing would say it without a name.
+        # `sync` has reported any write error with the file's name; `close` would repeat it without the name.
         with suppress(OSError):
             stream.close()
 
 
 def _shortened(texts: Sequence[str | None]) -> list[Json]:
-    """The answers of a program, those that go beyond `LONGEST_ANSWERS` characters altogether by their hash."""
+    """Return a program's answers; those beyond a total of `LONGEST_ANSWERS` characters are replaced by their hash."""
     kept: list[Json] = []
     room = LONGEST_ANSWERS
     for text in texts:
@@ -247,12 +254,12 @@ def _shortened(texts: Sequence[str | None]) -> list[Json]:
 
 
 def _encoded(line: Mapping[str, Json]) -> bytes:
-    # Lone surrogates in what a program said can only be written escaped.
+    # Lone surrogates in a program's answers can be written only as escapes.
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def _has_cut_header(stream: IO[bytes]) -> bool:
-    """Whether the first line is the beginning of ours, and not whole; what somebody else wrote is not ours to replace."""
+    """Return whether the file holds only an incomplete header of a ledger, which may be overwritten."""
     stream.seek(0)
     line = stream.readline(1 << 20)
     ours = _encoded({"format": FORMAT})[:-2] + b","
@@ -273,7 +280,7 @@ def _header(stream: IO[bytes], path: Path) -> dict[str, Json]:
 def _compare(
     old: Mapping[str, Json], new: Mapping[str, Json], chosen: Mapping[str, Json], path: Path
 ) -> None:
-    """Refuse to go on with the verdicts of another job."""
+    """Raise an error if the ledger holds the verdicts of another job."""
     differing = [
         name
         for name in {**old, **new}
@@ -296,7 +303,7 @@ def _change(name: str, old: Json, new: Json) -> str:
 
 
 def _whole_lines(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Json]]]:
-    """The lines behind the header with their positions; a cut last one is taken away."""
+    """Yield the lines after the header with their byte offsets, and truncate the file at an incomplete line."""
     while True:
         position = stream.tell()
         line = stream.readline()
@@ -305,7 +312,7 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Json]]]:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            # Only what was being written when its writer died can be broken: nothing behind it was synced.
+            # Only the line being written when the writer was killed can be broken, and no synced line follows it.
             stream.truncate(position)
             stream.seek(position)
             return

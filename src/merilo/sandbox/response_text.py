@@ -1,4 +1,4 @@
-"""What of a completion is the answer: not what the model thought aloud, nor the marks and labels around."""
+"""Removal of reasoning, end marks and labels from a completion."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Final
 
 from merilo.sandbox.layout import KEYWORDS, read_layout
 
-#: What ends a model's answer when its client has not taken it away.
+#: End-of-text tokens of models, which some clients leave in the completion.
 _END_MARK: Final = re.compile(
     r"<\|(?:endoftext|im_end|eot_id|eom_id|end|return|file_sep|fim_\w+|end_of_text)\|>|<end_of_turn>"
     r"|<｜end▁of▁sentence｜>"
 )
-#: The same, where programs may well hold it elsewhere.
+#: End-of-text tokens removed only at the end, because programs may contain them elsewhere.
 _LAST_MARKS: Final = ("</s>", "<eos>", "<pad>", "<EOT>")
-#: What begins the answer where a model thinks in a channel of its own.
+#: The mark before the answer of a model that writes its reasoning in a separate channel.
 _FINAL: Final = "<|channel|>final<|message|>"
-#: What stands around the part of an answer in which a model thinks aloud.
+#: The opening and closing marks of reasoning.
 _THOUGHTS: Final = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -25,12 +25,12 @@ _THOUGHTS: Final = (
 )
 #: "Answer: return x": a label on the line where the code begins.
 _LABELLED: Final = re.compile(r"\s*(?P<word>[^\W\d]\w*):[ \t]*(?=(?:async|def|from|import|return)\b)")
-#: The whole answer as code in a sentence.
+#: An answer that is a single span of inline code.
 _QUOTED: Final = re.compile(r"\s*(?P<mark>``?)(?!`)(?P<code>[^`]+)(?P=mark)\s*")
 
 
 def spoken(completion: str) -> str:
-    r"""The completion without what the model thought aloud, without its end mark, and without a label before code.
+    r"""Return the completion without the model's reasoning, its end mark, and a label before the code.
 
     Example:
         >>> spoken("<think>Double it?</think>Answer: return 2 * x<|im_end|>")
@@ -60,7 +60,7 @@ def _end_without_blanks(text: str, end: int) -> int:
 
 
 def _without_thoughts(text: str, opening: str, closing: str) -> str:
-    """What stands behind the last thought; where no code does, what stands around the thoughts."""
+    """Return the text after the last reasoning block; if it holds no code, the text outside all reasoning blocks."""
     before, mark, after = text.rpartition(closing)
     if not mark or opening not in before or read_layout(after).segments:
         return after
@@ -73,5 +73,5 @@ def _without_thoughts(text: str, opening: str, closing: str) -> str:
 
 
 def with_plain_line_ends(text: str) -> str:
-    """The text with the line ends that Python sees, and without a byte-order mark."""
+    """Return the text with newlines as its only line ends, and without a byte-order mark."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

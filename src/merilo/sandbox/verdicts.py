@@ -1,4 +1,4 @@
-"""The verdict on a program: what it answered, held against the gold, outside the jail."""
+"""Verdicts on programs: comparison of their answers with the gold answers, outside the jail."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ class Result(Enum):
     NO_SUCH_FUNCTION = "no_such_function"
     EXITED = "exited"
     TOO_LONG = "too_long"
-    """The completion is longer than any that is run."""
+    """The completion is longer than `LONGEST_COMPLETION` and was not run."""
     NOT_JUDGED = "not_judged"
-    """Every call returned, and the gold is closed."""
+    """Every call returned, but the gold answers are not public."""
 
     @property
     def words(self) -> str:
-        """Its name for people."""
+        """The name of the result for display."""
         return self.value.replace("_", " ").replace("timeout", "time-out")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one program of one problem.
+    """The verdict on one program for one problem.
 
     Attributes:
         result: how it ended.
-        error: the type of what it raised, or how its process ended.
-        message: the first of what it said.
-        texts: `str(result)` of every call, `None` where the call failed; empty for a check.
-        seconds: how long it ran.
+        error: the type of the exception that it raised, or how its process ended.
+        message: the shortened message of that error.
+        texts: `str(result)` of every call, `None` if the call failed; empty for a check.
+        seconds: wall time of its run.
     """
 
     result: Result
@@ -53,15 +53,15 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether every test was right."""
+        """Whether the program passed every test."""
         return self.result is Result.PASSED
 
 
 def judge_execution(problem: Problem, execution: Execution) -> Verdict:
-    """Hold what a program answered against the gold.
+    """Compare a program's answers with the gold answers.
 
-    A generation is right if `str(result)` equals the gold for every test, or if the check accepted it. Otherwise the
-    first test that was not right says how it ended.
+    A generation passes if `str(result)` equals the gold answer for every test, or if the check accepted it. Otherwise the
+    first failed test determines the result.
 
     Example:
         >>> from merilo.sandbox.extraction import Stub
@@ -91,7 +91,7 @@ def _result(problem: Problem, execution: Execution) -> tuple[Result, str, str]:
 
 
 def _plain(outcome: Outcome, *, closed: bool = False) -> Result:
-    """The result of an outcome that needs no comparison."""
+    """Return the result for an outcome that needs no comparison with the gold answers."""
     match outcome:
         case Outcome.COMPLETED:
             return Result.NOT_JUDGED if closed else Result.PASSED
