@@ -1,7 +1,7 @@
 """The values that may cross between two processes, as JSON text.
 
-Nothing but data crosses: no code, no class, no method. A value of a subclass crosses as its plain base, NumPy's numbers as
-Python's; what is no plain value at all crosses as an `Opaque`, which equals nothing but itself.
+Only data is encoded: no code, class or method. A value of a subclass is encoded as its built-in base, and a number of
+NumPy as a number of Python. Any other object can be encoded as an `Opaque`, which equals only itself.
 
     text in JSON              value
     null, true, 1, 1.5, "a"   None, bool, an integer of at most 64 bits, float (NaN and Infinity too), str
@@ -26,18 +26,18 @@ from itertools import islice
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
-#: An iterator or generator crosses as its values; one that does not end after so many does not cross.
+#: An iterator or generator is encoded as its values; one with more values than this is refused.
 LONGEST_ITERATOR = 100_000
 
 _SMALL = 2**63
 
 
 class NotPlainError(Exception):
-    """A value that cannot cross, or a text that is no encoded value."""
+    """A value cannot be encoded, or a text is not an encoded value."""
 
 
 class Opaque:
-    """Stands for an object that stayed in the other process.
+    """Placeholder for an object in the other process that is not a plain value.
 
     Attributes:
         kind: the name of its type.
@@ -56,10 +56,10 @@ class Opaque:
 
 
 class Collected(Opaque):
-    """Stands for a collection that stayed in the other process (a deque, a view of a dictionary, an array): its values came along.
+    """Placeholder for a collection in the other process (a deque, a dictionary view, an array), with its values.
 
     Attributes:
-        values: what it holds.
+        values: the values in the collection.
     """
 
     def __init__(self, kind: str, text: str, values: list[object]) -> None:
@@ -74,14 +74,14 @@ class Collected(Opaque):
 
 
 def dumps(value: object, *, opaque: bool = False) -> str:
-    """The text of a value.
+    """Encode a value as text.
 
     Args:
         value: the value.
-        opaque: whether an object that is no plain value crosses as an `Opaque`, instead of being refused.
+        opaque: whether an object that is not a plain value is encoded as an `Opaque`, instead of being refused.
 
     Raises:
-        NotPlainError: a value that cannot cross.
+        NotPlainError: the value cannot be encoded.
 
     Example:
         >>> dumps({"x": (1, 2.5)})
@@ -94,10 +94,10 @@ def dumps(value: object, *, opaque: bool = False) -> str:
 
 
 def loads(text: str | bytes) -> object:
-    """The value of a text.
+    """Decode a text, which may come from an untrusted program.
 
     Raises:
-        NotPlainError: a text that is no encoded value, whoever wrote it.
+        NotPlainError: the text is not an encoded value.
 
     Example:
         >>> loads('{"d": ["x", {"t": [1, 2.5]}]}')
@@ -118,19 +118,19 @@ def loads(text: str | bytes) -> object:
 
 
 def packed(value: object) -> bytes:
-    """A value for a process that trusts the sender: read without a parser.
+    """Encode a value for a process that trusts the sender, in a form that is fast to read.
 
     Raises:
-        NotPlainError: a value that cannot cross.
+        NotPlainError: the value cannot be encoded.
     """
     try:
-        return b"m" + marshal.dumps(value, 2)  # type: ignore[arg-type]  # what it cannot take it refuses
-    except ValueError:  # a subclass, a range, or nothing plain at all
+        return b"m" + marshal.dumps(value, 2)  # type: ignore[arg-type]  # `marshal` raises ValueError for other types
+    except ValueError:  # a subclass, a range, or an object that is not a plain value
         return b"j" + dumps(value).encode("ascii")
 
 
 def unpacked(packet: bytes) -> object:
-    """The value of a packet, which must come from `packed`: a hostile one could do anything.
+    """Decode a packet, which must come from `packed`: reading an untrusted packet is unsafe.
 
     Example:
         >>> unpacked(packed({"x": (1, 2.5)}))
@@ -140,10 +140,10 @@ def unpacked(packet: bytes) -> object:
 
 
 def _text(value: object, opaque: bool) -> str:
-    # Written out piece by piece: a program's process is freshly forked, and every page that it touches costs it.
+    # The commonest types come first, because every page that a freshly forked process writes costs a copy.
     kind = type(value)
     if kind is str:
-        return encode_basestring_ascii(value)  # type: ignore[arg-type]  # a text: asked in the line above
+        return encode_basestring_ascii(value)  # type: ignore[arg-type]  # a str, by the line above
     if value is None or kind is bool:
         return _CONSTANTS[value]  # type: ignore[index]  # one of the three
     if kind is int:
@@ -170,7 +170,7 @@ def _of_float(value: float) -> str:
 
 
 def _other(value: object, opaque: bool) -> str:
-    # Unbound methods of the base types: a subclass does not get to say what it holds.
+    # Calling the base types' own methods keeps a subclass from overriding what is read.
     if isinstance(value, dict):
         return f'{{"d": {_row([part for pair in dict.items(value) for part in pair], opaque)}}}'
     for tag, base, iterate in _CONTAINERS:
@@ -214,7 +214,7 @@ def _rare(value: object, opaque: bool) -> str:
 def _seen_from_outside(value: object) -> str:
     kind = type(value)
     if kind.__module__ == "numpy" and getattr(value, "shape", None) == ():
-        return _text(value.item(), opaque=True)  # type: ignore[attr-defined]  # a number of NumPy's
+        return _text(value.item(), opaque=True)  # type: ignore[attr-defined]  # a NumPy number
     if hasattr(kind, "__index__") and not hasattr(kind, "__iter__"):  # NumPy's arrays have both, and no index
         return _text(int(value.__index__()), opaque=True)  # type: ignore[attr-defined]  # as above
     if hasattr(kind, "__next__"):
@@ -232,10 +232,10 @@ def _values(value: object) -> list[object]:
     return values
 
 
-#: Where the types are at home whose values are taken along; a program's own type may be anything.
+#: Modules whose collections are encoded with their values; types of other modules may behave in any way.
 _COLLECTING = frozenset({"builtins", "collections", "array", "numpy"})
 
-#: Numbers that are plain but no built-in type, and the modules that they come from.
+#: Plain number types that are not built in, and their modules.
 _NUMBERS = {"Decimal": "decimal", "Fraction": "fractions"}
 
 

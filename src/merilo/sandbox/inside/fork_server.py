@@ -1,15 +1,15 @@
-"""The process that programs are forked from: warm, small, and without any knowledge of programs or answers.
+"""The fork server: a small process with modules preloaded, from which the processes of programs are forked.
 
-A fork marks every page of the process that forks, and each page that it writes on afterwards costs it a fault; and a
-forked program inherits all its memory, freed objects included, and may search it. So the worker, which reads jobs and
-takes answers, is not what is forked. The nursery is started by it once, before the first job, and does nothing else than
-this, for one program after another:
+After a fork, each page that the parent writes to costs it a page fault. A forked program also inherits all memory of its
+parent, freed objects included, and may search it. So programs are not forked from the worker, which reads jobs and
+answers, but from the fork server, which holds neither. The worker starts it once, before the first job. For each
+program, they exchange these messages:
 
-    worker -> nursery   one byte, `CALLS` or `REQUESTS`, and with it the descriptor of the program's link (`SCM_RIGHTS`)
-    worker -> nursery   one byte more: the program is over, whatever it does
-    nursery -> worker   `END`, when nothing of the program is left
+    worker -> fork server   one byte, `CALLS` or `REQUESTS`, with the descriptor of the program's link (`SCM_RIGHTS`)
+    worker -> fork server   one more byte: kill the program
+    fork server -> worker   `END`, when all processes of the program have ended
 
-The program's process reads what it is to run from its link, when it has given up all rights.
+The program's process gives up all privileges and then reads the program from its link.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import resource
 import signal
 import struct
 import time
-from _socket import socket, socketpair  # `socket` loads much, and every fork would pay for it
+from _socket import socket, socketpair  # `socket` imports many modules, which would slow down every fork
 from typing import TYPE_CHECKING, Any
 
 from merilo.sandbox.inside import frames, harness
@@ -30,20 +30,20 @@ from merilo.sandbox.inside import frames, harness
 if TYPE_CHECKING:
     from merilo.sandbox.inside.kernel import Kernel
 
-#: How the program's function is asked: all calls at once, or a judge's requests one by one.
+#: How the program's function is called: with all calls of the job, or with a judge's requests one by one.
 CALLS, REQUESTS = b"c", b"r"
 
-#: Wait status, wall seconds, processor seconds, peak bytes.
+#: The message at a program's end: wait status, wall seconds, processor seconds, peak bytes.
 END = struct.Struct("<iddQ")
 
 
 class ChildSetup:
-    """What a child goes through in the jail: its own PID namespace, limits, and the loss of all rights.
+    """Setup of a child process in the jail: its own PID namespace, limits, and no privileges.
 
     Args:
         kernel: the system calls for a jail; `None` without one.
-        user: the id that the child takes off root's for; `None` where it has no root's.
-        limits: the kernel's limits, by name; see `merilo.sandbox.launch`.
+        user: the user id that the child takes in place of root's; `None` if it does not run as root.
+        limits: the kernel's limits, by name; see `merilo.sandbox.launch.kernel_limits`.
     """
 
     def __init__(self, kernel: Kernel | None, user: int | None, limits: dict[str, int | None]) -> None:
@@ -53,7 +53,7 @@ class ChildSetup:
         self._own = _bounds(limits, ("memory", "files", "cpu"))
 
     def prepare(self) -> None:
-        """Take on what all children of this process inherit."""
+        """Set the limits and user ids that all children of this process inherit."""
         for limit, bounds in self._inherited:
             resource.setrlimit(limit, bounds)
         if self._user is not None:
@@ -61,27 +61,27 @@ class ChildSetup:
             os.setresgid(self._user, self._user, self._user)
 
     def fork(self) -> int:
-        """`os.fork`; in the jail the child is the first of its own PID namespace, and with it dies all that it starts."""
+        """Fork as `os.fork` does; in the jail, the child is process 1 of a new PID namespace, which ends with it."""
         return os.fork() if self._kernel is None else self._kernel.fork_into_new_pid_namespace()
 
     def settle(self, *, for_ever: bool = False) -> None:
-        """In the child of a prepared process: take the other limits, give up every right.
+        """Set the remaining limits and give up all privileges; call it in a child after `prepare`.
 
         Args:
-            for_ever: whether its processor time is without limit.
+            for_ever: whether the child has no limit on its processor time.
         """
         for limit, bounds in self._own:
             if not for_ever or limit != resource.RLIMIT_CPU:
                 resource.setrlimit(limit, bounds)
         if self._user is not None:
             os.setresuid(self._user, self._user, self._user)
-        os.setsid()  # a signal to one's group passes the borders of PID namespaces
+        os.setsid()  # a signal to the process group would cross PID namespaces
         if self._kernel is not None:
             self._kernel.drop_capabilities()
         gc.enable()
 
     def kill(self, pid: int) -> None:
-        """End a child, and everything that it started."""
+        """Kill a child and all processes that it started."""
         os.kill(pid, signal.SIGKILL)
         if self._kernel is None:
             with contextlib.suppress(ProcessLookupError):
@@ -100,7 +100,7 @@ _LIMITS = {
 
 
 def _bounds(limits: dict[str, int | None], names: tuple[str, ...]) -> list[tuple[int, tuple[int, int]]]:
-    """The kernel's limits of these names, as far as they are not lower already."""
+    """Return the kernel's limits with these names, lowered to the present hard limits if these are lower."""
     found = []
     for name in names:
         value = limits[name]
@@ -112,12 +112,12 @@ def _bounds(limits: dict[str, int | None], names: tuple[str, ...]) -> list[tuple
 
 
 class Nursery:
-    """The nursery as the worker sees it.
+    """The worker's handle of the fork server.
 
     Args:
-        birth: how it forks.
-        settings: the worker's; `output` and `scratch` are used.
-        not_to_keep: descriptors of the worker that nothing else may hold.
+        birth: the setup of child processes.
+        settings: the worker's settings; `output` and `scratch` are used.
+        not_to_keep: the worker's descriptors, which the fork server closes.
     """
 
     def __init__(self, birth: ChildSetup, settings: dict[str, Any], not_to_keep: tuple[int, ...]) -> None:
@@ -135,17 +135,17 @@ class Nursery:
         self._control = ours
 
     def start(self, asked: bytes) -> socket:
-        """Start a program's process; returns the worker's end of its link."""
+        """Start a program's process and return the worker's end of its link."""
         ours, theirs = socketpair()
         frames.hand_over(self._control, asked, theirs.fileno())
         theirs.close()
         return ours
 
     def end(self) -> bytes:
-        """Kill the program that was started last, with all that it left; returns its `END`.
+        """Kill the program that was started last, with all its processes, and return its `END` message.
 
         Raises:
-            BrokenFrameError: the nursery itself is lost.
+            BrokenFrameError: the fork server has ended.
         """
         self._control.send(b".")
         ended = frames.exactly(self._control.fileno(), END.size)
@@ -154,17 +154,17 @@ class Nursery:
         return ended
 
     def close(self) -> None:
-        """End the nursery, and the program in it."""
+        """End the fork server and its present program."""
         self._control.close()
         os.waitpid(self.pid, 0)
 
     def forget(self) -> None:
-        """In a child of the worker's: let go."""
+        """Close the control socket, in a child of the worker."""
         self._control.close()
 
 
 def _open_nothing() -> None:
-    """Give a program standard streams of its own: flags and locks on what it shared with others would outlive it."""
+    """Open new standard streams for a program: flags and locks set on shared ones would outlast the program."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
@@ -172,7 +172,7 @@ def _open_nothing() -> None:
 
 
 def _raise_for_ever(control: socket, birth: ChildSetup, settings: dict[str, Any]) -> None:
-    """The nursery's life: until the worker hangs up."""
+    """Fork a process for each program until the worker closes the control socket."""
     scratch: str = settings["scratch"][0]
     longest: int = settings["output"]
     to_worker = control.fileno()
@@ -188,7 +188,7 @@ def _raise_for_ever(control: socket, birth: ChildSetup, settings: dict[str, Any]
         started = time.monotonic()
         pid = birth.fork()
         if pid == 0:
-            # The child's life. It costs what it touches, hence no more than these few lines before the program's own.
+            # In the child, every page written costs a copy, so little runs before the program itself.
             try:
                 os.close(to_worker)
                 _open_nothing()

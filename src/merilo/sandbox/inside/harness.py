@@ -1,10 +1,10 @@
-"""The program's own process: run the program, answer with what its function returns.
+"""The program's own process: it runs the program and sends the results of its function.
 
-Everything here shares a process with code that nobody trusts, and therefore nothing here decides anything: what this
-process says is only what the program answers. It may say it in the harness's place, and gains nothing, since it does
-not know the right answer; whoever reads must take every byte as the program's.
+This module shares a process with untrusted code, so it makes no decisions. The program can write records itself, but
+gains nothing, because it does not know the gold answers. A reader must treat every byte from this process as the
+program's.
 
-A record is "+" and a text, if all went well, or else a JSON list whose first word says what happened:
+A record is "+" and a text if the call returned. Otherwise it is a JSON list whose first item says what happened:
 
     +TEXT   ["exception", TYPE, MESSAGE, BUILT-IN TYPE]   ["memory"]   ["forbidden", TYPE, MESSAGE, BUILT-IN TYPE]
     ["output"]   ["syntax_error", TYPE, MESSAGE, BUILT-IN TYPE]   ["no_such_function"]
@@ -29,15 +29,15 @@ Job = tuple[str, str, int, list[bytes]]
 
 _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENETUNREACH})
 
-#: Written where not even the harness has the memory that it needs.
+#: Sent if the harness itself runs out of memory.
 OUT_OF_MEMORY = frames.frame(b'["memory"]')
 
-#: How much of what a program says about its failure is kept.
+#: The longest message of an exception that is kept, in characters.
 LONGEST_MESSAGE = 500
 
 
 class FailedToLoadError(Exception):
-    """The program has no function to call; `record` says why."""
+    """The program has no function to call; `record` holds the reason."""
 
     def __init__(self, record: Record) -> None:
         super().__init__(record)
@@ -51,13 +51,13 @@ def load(job: Job) -> Callable[..., object]:
         job: the source, the name of the function, the seed of `random`, and the calls.
 
     Returns:
-        The function that is asked.
+        The function to call.
 
     Raises:
-        FailedToLoadError: it cannot be compiled, it raises, or it defines no such function.
+        FailedToLoadError: the program cannot be compiled, raises, or does not define the function.
     """
     source, entry_point, seed, _ = job
-    import random  # noqa: PLC0415 - how it is loaded, `start` decides
+    import random  # noqa: PLC0415 - `start` controls how it is loaded
 
     random.seed(seed)
     if hasattr(sys, "set_int_max_str_digits"):
@@ -66,25 +66,23 @@ def load(job: Job) -> Callable[..., object]:
         code = compile(source, "<program>", "exec", dont_inherit=True)
     except MemoryError:
         raise FailedToLoadError(["memory"]) from None
-    except (
-        BaseException
-    ) as error:  # the parser says no in many ways: SyntaxError, ValueError, RecursionError, ...
+    except BaseException as error:  # the parser also raises ValueError, RecursionError and others
         raise FailedToLoadError(["syntax_error", *_said(error)]) from None
-    # A real module: dataclasses, pickle and typing look the program up by its name.
+    # dataclasses, pickle and typing look up the program's module by its name.
     module = types.ModuleType("program")
     sys.modules["program"] = module
     try:
-        exec(code, module.__dict__)  # noqa: S102 - what the jail is for
+        exec(code, module.__dict__)  # noqa: S102 - runs in the jail
         function = module.__dict__.get(entry_point)
     except BaseException as error:
         raise FailedToLoadError(described(error)) from None
     if not callable(function):
         raise FailedToLoadError(["no_such_function"])
-    return function  # type: ignore[no-any-return]  # callable was asked above
+    return function  # type: ignore[no-any-return]  # checked by `callable` above
 
 
 def answer_calls(job: Job, link: frames.Stream, longest: int) -> None:
-    """Make every test call and write one record for each: the same for all, if the program does not load."""
+    """Make every test call and write one record for each; if the program does not load, write the same record for all."""
     arguments = [codec.unpacked(call) for call in job[3]]
     try:
         function = load(job)
@@ -98,7 +96,7 @@ def answer_calls(job: Job, link: frames.Stream, longest: int) -> None:
 
 
 def serve_calls(job: Job, link: frames.Stream, longest: int) -> None:
-    """Answer the calls of a judge, which sends arguments and reads records, until it hangs up."""
+    """Answer the calls of a judge, which sends arguments and reads records, until it closes the link."""
     try:
         function = load(job)
     except FailedToLoadError as error:
@@ -114,7 +112,7 @@ def serve_calls(job: Job, link: frames.Stream, longest: int) -> None:
 
 def _outcome_of_call(function: Callable[..., object], keywords: object, longest: int) -> Record:
     try:
-        text = str(function(**keywords))  # type: ignore[arg-type]  # a mapping: the pool has seen to it
+        text = str(function(**keywords))  # type: ignore[arg-type]  # the pool sends only mappings
         return ["completed", text] if len(text) <= longest else ["output"]
     except BaseException as error:
         return described(error)
@@ -127,7 +125,7 @@ def _outcome_of_request(function: Callable[..., object], request: bytes, longest
         positional, keywords = codec.unpacked(request)  # type: ignore[misc]  # the pair that the judge sends
         result = function(*positional, **keywords)
         if isinstance(result, (str, bytes)) and len(result) > longest:
-            return ["output"]  # before it takes time to write it out
+            return ["output"]  # encoding it would take time
         text = codec.dumps(result, opaque=True)
         return ["completed", text] if len(text) <= longest else ["output"]
     except BaseException as error:
@@ -135,7 +133,7 @@ def _outcome_of_request(function: Callable[..., object], request: bytes, longest
 
 
 def described(error: BaseException) -> Record:
-    """The record of what a program raised."""
+    """Return the record for an exception that a program raised."""
     if isinstance(error, MemoryError):
         return ["memory"]
     if isinstance(error, OSError) and error.errno in _REFUSALS:
@@ -144,7 +142,7 @@ def described(error: BaseException) -> Record:
 
 
 def _said(error: BaseException) -> list[str]:
-    """The type, the message and the built-in type; all may be the program's code, and may raise in their turn."""
+    """Return the type, message and built-in base of an exception; reading them may run the program's code, which may raise."""
     try:
         kind = type(error)
         built_in = next((base.__name__ for base in kind.__mro__ if base.__module__ == "builtins"), "")
@@ -160,7 +158,7 @@ def _packed(record: Record) -> bytes:
 
 
 def rehearse() -> None:
-    """Load and ask a program of our own: what Python prepares when first asked, each child would prepare for itself."""
+    """Load and call a sample program, so that Python fills its caches once and not in every child."""
     arguments = {"number": 3, "texts": ["a"], "table": {"b": (1.5, None)}}
     function = load((_REHEARSED, "rehearsed", 0, []))
     _packed(_outcome_of_call(function, arguments, 1000))
@@ -193,6 +191,6 @@ def rehearsed(number: int, texts: List[str], table: Dict[str, Any], *, last: Opt
 
 
 def provide_exit() -> None:
-    """`exit` and `quit`, which programs take for granted and only `site` provides."""
+    """Define `exit` and `quit`, which programs expect and only `site` provides."""
     for name in ("exit", "quit"):
         setattr(builtins, name, sys.exit)

@@ -1,4 +1,4 @@
-"""The folders that a program may write to: in memory, of bounded size, and empty before each program."""
+"""Scratch folders for programs: in memory, limited in size, and empty before each program."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Scratch:
     """The scratch folders of one worker.
 
     Args:
-        paths: where they are.
-        size: bytes that each may hold.
-        kernel: the system calls for a jail; `None` without one, where folders are swept file by file.
+        paths: the folders.
+        size: the capacity of each folder in bytes.
+        kernel: the system calls for a jail; `None` without a jail, where folders are emptied file by file.
 
     Attributes:
-        is_mounted: whether each is a mount of this worker's own. A container may forbid mounting: then what it provides
-            is swept.
+        is_mounted: whether this worker has mounted each folder. If a container forbids mounting, the container's own
+            folders are emptied file by file.
     """
 
     def __init__(self, paths: list[str], size: int, kernel: Kernel | None) -> None:
@@ -33,7 +33,7 @@ class Scratch:
         self.is_mounted = False
 
     def mount(self) -> None:
-        """Put an empty folder in memory on each path, where that is allowed."""
+        """Mount an empty tmpfs on each path, if that is allowed."""
         if self._kernel is None:
             return
         try:
@@ -44,14 +44,14 @@ class Scratch:
         self.is_mounted = True
 
     def sweep(self) -> None:
-        """Empty the folders, and leave nothing on the folders themselves, which a program may own.
+        """Empty the folders; a mounted folder that was changed is mounted anew, which also resets its mode and times.
 
         Raises:
-            OSError: something cannot be removed.
+            OSError: a folder cannot be emptied.
         """
         for path in self._paths:
             if self.is_mounted and self._kernel is not None:
-                # The state alone misses a file made within the same tick of the kernel's clock.
+                # The state alone misses a file created within the same tick of the kernel's clock.
                 if _state(path) != self._untouched[path] or os.listdir(path):
                     self._kernel.unmount(path)
                     self._mount(path, self._kernel)
@@ -67,16 +67,16 @@ class Scratch:
 
 
 def _state(path: str) -> tuple[int, ...]:
-    """What a folder's owner can change of it, and what any change leaves behind."""
+    """Return a folder's mode and times, which show whether it was changed."""
     found = os.stat(path)
     return found.st_mode, found.st_atime_ns, found.st_mtime_ns, found.st_ctime_ns
 
 
 def remove(path: str) -> None:
-    """Remove a file or a folder, as far as that goes."""
+    """Remove a file or a folder, ignoring errors."""
     with contextlib.suppress(OSError):
         if os.path.isdir(path) and not os.path.islink(path):
-            from shutil import rmtree  # noqa: PLC0415 - loads much, and is seldom needed
+            from shutil import rmtree  # noqa: PLC0415 - imports many modules and is rarely needed
 
             rmtree(path, ignore_errors=True)
         else:

@@ -1,7 +1,7 @@
-"""How a worker comes up: it takes its place in the jail, warms up what every program needs, and serves.
+"""Start of a worker: it sets up its part of the jail, loads what programs need, and runs jobs.
 
-Whatever is loaded or done here, every program's process inherits, for better and worse: what Python prepares once (its
-parser's types, the caches of its methods) is there already, and each page of memory more makes each fork slower.
+Every program's process inherits what is loaded here. This saves it one-time work of Python (the parser's types, method
+caches), but each additional page of memory makes each fork slower.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from merilo.sandbox.inside import fork_server, frames, harness, kernel
 from merilo.sandbox.inside.scratch import Scratch
 from merilo.sandbox.inside.server import Server
 
-#: What programs import most.
+#: The modules that programs import most often.
 COMMON_MODULES = (
     "bisect", "collections", "copy", "functools", "heapq", "itertools", "math", "operator", "random", "re", "string",
     "typing",
@@ -28,13 +28,13 @@ _REHEARSALS = 20
 
 
 def main() -> None:
-    """Read the settings from standard input, take place, greet, and serve."""
-    os.closerange(3, 64)  # what starts a worker may have left something open, for every program to find
+    """Read the settings from standard input, set up the jail, send the greeting, and run jobs."""
+    os.closerange(3, 64)  # descriptors left open by the parent would be open in every program
     jobs, reports = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     settings: dict[str, Any] = json.loads(frames.read(jobs) or b"{}")
     if settings["processor"] is not None:
-        with contextlib.suppress(OSError):  # it went away meanwhile
+        with contextlib.suppress(OSError):  # the processor has gone offline
             os.sched_setaffinity(0, {settings["processor"]})
     calls = kernel.Kernel() if settings["jailed"] else None
     scratch = Scratch(settings["scratch"], settings["scratch_bytes"], calls)
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def enter(settings: dict[str, Any], calls: kernel.Kernel | None, scratch: Scratch) -> dict[str, object]:
-    """Take the worker's place in the jail: namespaces of its own, an empty scratch, the filter.
+    """Set up the worker's part of the jail: its own namespaces, empty scratch folders, the filter.
 
     Args:
         settings: `covers`, `seal`, `filter` and `scratch` are used; see `merilo.sandbox.launch`.
@@ -64,10 +64,10 @@ def enter(settings: dict[str, Any], calls: kernel.Kernel | None, scratch: Scratc
         scratch: the folders that programs write to.
 
     Returns:
-        What holds, for the greeting.
+        Facts about the jail, for the greeting.
 
     Raises:
-        OSError: something does not hold.
+        OSError: a part of the jail cannot be set up.
     """
     facts: dict[str, object] = {"python": "{}.{}.{}".format(*sys.version_info), "jailed": calls is not None}
     if calls is not None:
@@ -85,7 +85,7 @@ def enter(settings: dict[str, Any], calls: kernel.Kernel | None, scratch: Scratc
 
 
 def _cover(covers: dict[str, list[str]], scratch: str, calls: kernel.Kernel) -> bool:
-    """Hide folders that whoever started the worker could not leave out; whether that was allowed."""
+    """Hide folders that the backend could not leave out of the jail; return whether mounting was allowed."""
     try:
         for path, kept in covers.items():
             if os.path.isdir(path):
@@ -99,7 +99,7 @@ def _cover(covers: dict[str, list[str]], scratch: str, calls: kernel.Kernel) -> 
 
 
 def warm_up(packages: str | None, *, forks: bool) -> None:
-    """Load what programs import, and do once what every program would have Python do for the first time.
+    """Import common modules, and run the harness until Python has filled its caches.
 
     Args:
         packages: the folder of packages that programs may import, if any.
@@ -111,14 +111,14 @@ def warm_up(packages: str | None, *, forks: bool) -> None:
     if packages:
         sys.path.append(packages)
     harness.provide_exit()
-    # Python adapts a function to what it is asked, and writes that down, only after some calls.
+    # Python specializes the bytecode of a function only after several calls.
     for _ in range(_REHEARSALS):
         harness.rehearse()
 
 
 @contextlib.contextmanager
 def _no_hooks_on_forks() -> Iterator[None]:
-    """Keep `random` from seeding itself at every fork: each program is given its seed."""
+    """Keep `random` from reseeding itself at every fork: the harness seeds it for each program."""
     register = os.register_at_fork
     os.register_at_fork = lambda **_: None
     try:
@@ -128,10 +128,10 @@ def _no_hooks_on_forks() -> Iterator[None]:
 
 
 def _enter_namespaces(calls: kernel.Kernel) -> str:
-    """Become the first process of a PID namespace that this worker owns, with mounts and shared memory of its own.
+    """Become process 1 of a new PID namespace, with new mount and IPC namespaces.
 
     Returns:
-        "given" if whoever started the worker gave it the right to, "made" if it made a user namespace for it.
+        "given" if the backend gave the worker the privilege, "made" if the worker had to create a user namespace.
     """
     wanted = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC
     user, group = os.getuid(), os.getgid()
@@ -145,12 +145,12 @@ def _enter_namespaces(calls: kernel.Kernel) -> str:
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
         how = "made"
-    with contextlib.suppress(PermissionError):  # a container may forbid all mounting, and then keeps its own
+    with contextlib.suppress(PermissionError):  # a container may forbid all mounting
         calls.keep_mounts_private()
     calls.hide()
     pid = os.fork()
     if pid:
-        # The keeper: its end is the end of all.
+        # The keeper process only waits: when it ends, the kernel kills the worker and its programs.
         os.closerange(0, 64)
         os.waitpid(pid, 0)
         os._exit(0)
