@@ -1,10 +1,10 @@
-"""Messages of known length on a descriptor: four bytes of length, then the message."""
+"""Length-prefixed messages on a descriptor: four bytes of length, then the message."""
 
 from __future__ import annotations
 
 import os
 import struct
-from _socket import (  # `socket` loads much, and every fork would pay for it
+from _socket import (  # `socket` imports many modules, which would slow down every fork
     CMSG_SPACE,
     SCM_RIGHTS,
     SOL_SOCKET,
@@ -16,11 +16,11 @@ _RIGHTS = struct.Struct("i")
 
 
 class BrokenFrameError(Exception):
-    """A frame that ends too early or is longer than it may be."""
+    """A frame is cut off or longer than allowed."""
 
 
 def frame(message: bytes) -> bytes:
-    r"""The bytes of one message.
+    r"""Return the bytes of one framed message.
 
     Example:
         >>> frame(b"ab")
@@ -30,7 +30,7 @@ def frame(message: bytes) -> bytes:
 
 
 def write(descriptor: int, *parts: bytes) -> None:
-    """Send one message, in parts or whole, however often the kernel takes only some of it."""
+    """Send the parts as one message, repeating partial writes until all of it is sent."""
     message = parts[0] if len(parts) == 1 else b"".join(parts)
     message = _LENGTH.pack(len(message)) + message
     taken = os.write(descriptor, message)
@@ -42,10 +42,10 @@ def read(descriptor: int, longest: int | None = None) -> bytes | None:
     """Wait for one message.
 
     Returns:
-        The message, or `None` when the other side has closed.
+        The message, or `None` if the other side has closed.
 
     Raises:
-        BrokenFrameError: a message longer than `longest`, or cut off in the middle.
+        BrokenFrameError: the message is longer than `longest` bytes, or cut off.
     """
     head = exactly(descriptor, _LENGTH.size)
     if head is None:
@@ -54,7 +54,7 @@ def read(descriptor: int, longest: int | None = None) -> bytes | None:
 
 
 def _body(descriptor: int, length: int, start: bytes, longest: int | None) -> bytes:
-    """A message that begins so."""
+    """Read what is missing of a message of `length` bytes that begins with `start`."""
     if longest is not None and length > longest:
         raise BrokenFrameError(f"a message of {length} bytes, where {longest} are allowed")
     rest = exactly(descriptor, length - len(start))
@@ -64,10 +64,10 @@ def _body(descriptor: int, length: int, start: bytes, longest: int | None) -> by
 
 
 class Stream:
-    """The messages of one descriptor, several in one call of the kernel where several are there.
+    """Buffered reader of the messages on one descriptor; one system call may read several messages.
 
     Args:
-        descriptor: nobody else may read from it.
+        descriptor: the descriptor; nothing else may read from it.
     """
 
     _AT_ONCE = 4096
@@ -77,7 +77,7 @@ class Stream:
         self._ahead = b""
 
     def read(self, longest: int | None = None) -> bytes | None:
-        """As the function `read`."""
+        """Wait for one message, as the function `read` does."""
         while len(self._ahead) < _LENGTH.size:
             more = os.read(self.descriptor, self._AT_ONCE)
             if not more:
@@ -93,24 +93,24 @@ class Stream:
 
 
 def hand_over(link: socket, byte: bytes, descriptor: int) -> None:
-    """Send one byte, and with it a descriptor."""
+    """Send one byte together with a descriptor."""
     link.sendmsg([byte], [(SOL_SOCKET, SCM_RIGHTS, _RIGHTS.pack(descriptor))])
 
 
 def take_over(link: socket) -> tuple[bytes, int] | None:
-    """The byte and the descriptor that `hand_over` sent; nothing if the other side has closed."""
+    """Receive the byte and the descriptor that `hand_over` sent; `None` if the other side has closed."""
     byte, ancillary, _, _ = link.recvmsg(1, CMSG_SPACE(_RIGHTS.size))
     return (byte, _RIGHTS.unpack(ancillary[0][2])[0]) if ancillary else None
 
 
 def exactly(descriptor: int, size: int) -> bytes | None:
-    """Wait for that many bytes.
+    """Wait for exactly `size` bytes.
 
     Returns:
-        The bytes, or `None` when the other side has closed.
+        The bytes, or `None` if the other side has closed.
 
     Raises:
-        BrokenFrameError: the other side closed in the middle.
+        BrokenFrameError: the other side closed before all bytes had arrived.
     """
     first = os.read(descriptor, min(size, 2**20)) if size else b""
     if len(first) == size:

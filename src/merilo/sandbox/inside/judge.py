@@ -1,11 +1,11 @@
 """The process that runs a check against the answers of the program's process.
 
-It never sees an object of the program's making, only plain values. It serves one check after another; each gets a fresh
-module. A verdict is a record as the harness writes them, with these words besides:
+It receives only plain values from the program, never its objects. It runs one check after another, each in a new module.
+A verdict is a record of the harness or one of these:
 
     ["accepted"]   ["refused", TYPE, MESSAGE]   ["gone"]   ["broken", TYPE, MESSAGE]
 
-`gone`: the program's process ended before it had answered. `broken`: the check itself cannot be executed.
+`gone`: the program's process ended without answering. `broken`: the source of the check cannot be executed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import builtins
 import gc
 import json
 import os
-from _socket import socket  # `socket` loads much, and every fork would pay
+from _socket import socket  # `socket` imports many modules, which would slow down every fork
 from _thread import allocate_lock
 from functools import lru_cache
 from types import CodeType
@@ -25,29 +25,29 @@ from merilo.sandbox.inside.harness import LONGEST_MESSAGE
 
 Record = list[str]
 
-#: What happened, the type, the message, the built-in type: more is none of the harness's making.
+#: Items of a record: what happened, type, message, built-in type. The harness writes no more.
 _PARTS = 4
 
 _FAILURES = {"exception", "memory", "forbidden", "output", "syntax_error", "no_such_function"}
 
 
 class GoneError(Exception):
-    """The program's process answers no more."""
+    """The program's process has ended or sent an invalid record."""
 
 
 class Candidate:
-    """The program's function, as a check sees it: passes arguments there and the result back.
+    """Proxy of the program's function for a check: it sends the arguments to the program and returns the result.
 
-    The program is told what it is asked one call at a time: a later call may give away what was right for an earlier one.
+    Calls are sent one at a time, because the arguments of a later call may reveal the expected result of an earlier one.
 
     Args:
-        link: the descriptor of the way to the program's process.
+        link: the descriptor of the link to the program's process.
         name: the function's name.
-        longest: the longest text that a result may be.
+        longest: the longest text of a result, in characters.
 
     Attributes:
-        failure: the last exception of the program's, and the record that it came from.
-        gone: whether the program's process answers no more.
+        failure: the program's last exception, and the record that it was made from.
+        gone: whether the program's process has ended or sent an invalid record.
     """
 
     def __init__(self, link: int, name: str, longest: int) -> None:
@@ -59,7 +59,12 @@ class Candidate:
         self.gone = False
 
     def __call__(self, *positional: object, **keywords: object) -> object:
-        """Ask the program."""
+        """Call the program's function.
+
+        Raises:
+            GoneError: the program's process has ended or sent an invalid record.
+            Exception: the program raised; see `_raised` for the type.
+        """
         record = self.receive(codec.packed((positional, keywords)))
         if record[0] == "completed":
             return codec.loads(record[1])
@@ -68,9 +73,13 @@ class Candidate:
         raise error
 
     def receive(self, request: bytes | None = None) -> Record:
-        """Send a request, if any, and read one record, whoever wrote it."""
+        """Send a request, if any, and read one record, which is untrusted.
+
+        Raises:
+            GoneError: the program's process has ended or sent an invalid record.
+        """
         try:
-            with self._turn:  # a check may ask from several threads
+            with self._turn:  # a check may call from several threads
                 if request is not None:
                     frames.write(self._link.descriptor, request)
                 answer = self._link.read(4 * self._longest + 8 * 1024)
@@ -84,7 +93,7 @@ class Candidate:
 
 
 def _record(answer: bytes) -> Record | None:
-    """The record in these bytes, which are the program's."""
+    """Parse a record from the program; `None` if it is malformed."""
     text = answer.decode("utf-8", "surrogatepass")
     if text[:1] == "+":
         return ["completed", text[1:]]
@@ -95,9 +104,9 @@ def _record(answer: bytes) -> Record | None:
 
 
 def _raised(record: Record) -> Exception:
-    """The program's exception as the check may expect it: of the same built-in type, or of one that is based on it.
+    """Return the program's exception for the check: of the same built-in type, or of a new subclass of it.
 
-    But for the exceptions that end loops: they would end the check's own, over `map(candidate, ...)`, as if all were well.
+    `StopIteration` becomes a `RuntimeError`, because it would silently end a loop of the check over `map(candidate, ...)`.
     """
     name, message, base = ([*record[1:], "", "", ""])[:3]
     kind = _built_in(name) or _built_in(base) or Exception
@@ -105,7 +114,7 @@ def _raised(record: Record) -> Exception:
         return RuntimeError(f"the program raised {name}")
     try:
         return kind(message) if kind.__name__ == name else type(name or record[0], (kind,), {})(message)
-    except Exception:  # UnicodeDecodeError and its like want more arguments; a name may hold a NUL
+    except Exception:  # UnicodeDecodeError and others need more arguments; a name may hold a NUL
         return Exception(f"{name}: {message}")
 
 
@@ -119,20 +128,20 @@ def judge(job: dict[str, Any], link: int, longest: int) -> Record:
 
     Args:
         job: `source`, `context`, `entry_point`, and the `seed` of `random`, which the program does not know.
-        link: the descriptor of the way to the program's process.
-        longest: the longest text that a result may be.
+        link: the descriptor of the link to the program's process.
+        longest: the longest text of a result, in characters.
 
     Returns:
-        The verdict's record.
+        The record of the verdict.
     """
     candidate = Candidate(link, job["entry_point"], longest)
-    import random  # noqa: PLC0415 - how it is loaded, `start` decides
+    import random  # noqa: PLC0415 - `start` controls how it is loaded
 
     random.seed(job["seed"])
     module: dict[str, Any] = {"__name__": "check"}
     try:
-        exec(_compiled(job["context"]), module)  # noqa: S102 - in the jail, and not the program's
-        # Some tests of HumanEval call the function by its name: they must reach the program's, not the prompt's stub.
+        exec(_compiled(job["context"]), module)  # noqa: S102 - runs in the jail, and is not the program's source
+        # Some HumanEval tests call the function by name; the call must reach the program, not the prompt's stub.
         module[job["entry_point"]] = candidate
         exec(_compiled(job["source"]), module)  # noqa: S102 - as above
         check = module["check"]
@@ -149,14 +158,14 @@ def judge(job: dict[str, Any], link: int, longest: int) -> Record:
 
 
 class Referee:
-    """A judge's process as the worker sees it: it takes one check after another.
+    """The worker's handle of a judge process, which runs one check after another.
 
     Args:
-        pid: the process.
-        link: the way to it.
+        pid: the process id.
+        link: the socket to the process.
 
     Attributes:
-        served: how many checks it was given.
+        served: how many checks it was sent.
     """
 
     def __init__(self, pid: int, link: socket) -> None:
@@ -165,19 +174,19 @@ class Referee:
         self.served = 0
 
     def start(self, job: bytes, program: socket) -> None:
-        """Hand over one check, and the socket to the program that answers it; the verdict comes as a frame."""
+        """Send one check with the socket to the program that it tests; the verdict arrives as a frame."""
         self.served += 1
         frames.hand_over(self.socket, b"j", program.fileno())
         frames.write(self.socket.fileno(), job)
 
     def dismissed(self) -> None:
-        """It was killed: let go of it."""
+        """Reap the process after it was killed, and close its socket."""
         os.waitpid(self.pid, 0)
         self.socket.close()
 
     @staticmethod
     def judge_for_ever(worker: socket, longest: int) -> None:
-        """The process's life: a check, a verdict, and again, until the worker hangs up."""
+        """Run checks and send their verdicts until the worker closes the socket."""
         gc.freeze()
         while True:
             handed = frames.take_over(worker)
@@ -188,8 +197,8 @@ class Referee:
             verdict = judge(json.loads(job), link, longest)
             os.close(link)
             frames.write(worker.fileno(), json.dumps(verdict).encode("ascii"))
-            # A check and its failure refer to themselves, and would keep what this program answered until the next has
-            # no memory left.
+            # A check and its exception form reference cycles. Without a collection, they would keep this program's answers
+            # in memory during the next checks.
             gc.collect()
 
 

@@ -1,4 +1,4 @@
-"""The system calls that the standard library lacks, bound once so that a forked child touches few pages."""
+"""System calls that the standard library lacks, bound once so that a forked child writes to few pages."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class _FilterProgram(ctypes.Structure):
 
 
 class Kernel:
-    """System calls, with `OSError` where they fail."""
+    """System calls, which raise `OSError` if they fail."""
 
     def __init__(self) -> None:
-        # PyDLL keeps the interpreter's lock during the call: `clone` must come back to the thread that holds it.
+        # PyDLL keeps the GIL during the call: `clone` must return in the thread that holds it.
         self._libc = ctypes.PyDLL(None, use_errno=True)
         self._syscall = self._libc.syscall
         self._syscall.restype = ctypes.c_long
@@ -58,10 +58,11 @@ class Kernel:
             function.restype = None
 
     def fork_into_new_pid_namespace(self) -> int:
-        """`os.fork`, with the child as the first process of a PID namespace: with it dies everything that it starts.
+        """Fork as `os.fork` does, with the child as process 1 of a new PID namespace, which ends with it.
 
-        `clone` itself and not `unshare` before `fork`: a process gets only one `unshare`, and a filter can allow
-        nobody to fork but this call, which the kernel refuses to whoever lacks the capability.
+        This calls `clone` and not `unshare` before `fork` for two reasons: a process can `unshare` its PID namespace only
+        once; and the filter can then forbid every fork except this call, which the kernel refuses to a process without
+        the capability.
         """
         if self._clone_number is None:
             raise OSError(f"no number is known for clone on {os.uname().machine}")
@@ -77,25 +78,25 @@ class Kernel:
         return pid
 
     def unshare(self, flags: int) -> None:
-        """Leave the namespaces that the flags name for new ones."""
+        """Move this process to new namespaces of the kinds in `flags`."""
         self._do("unshare", flags)
 
     def keep_mounts_private(self) -> None:
-        """What is mounted from here on is seen in this process's mount namespace alone."""
+        """Keep later mounts of this mount namespace from propagating to other namespaces."""
         self._do("mount", None, b"/", None, _MS_PRIVATE_ALL, None)
 
     def mount_scratch(self, path: str, size: int, files: int) -> None:
-        """An empty folder in memory on `path`, of bounded size and number of files."""
+        """Mount an empty tmpfs on `path`, limited to `size` bytes and `files` files."""
         options = f"size={size},nr_inodes={files},mode=1777".encode()
         self._do("mount", b"tmpfs", path.encode(), b"tmpfs", _MS_NOSUID_NODEV_NOATIME, options)
 
     def cover(self, path: str, kept: list[str], by_way_of: str) -> None:
-        """Put an empty read-only folder in the place of one, with some of what was in it.
+        """Mount a read-only folder over an existing one that shows only some of its entries.
 
         Args:
             path: the folder.
-            kept: paths below it; folders are kept as empty ones.
-            by_way_of: an empty folder that can be written to.
+            kept: paths below it that stay visible; a folder among them appears empty.
+            by_way_of: an empty writable folder, used as a temporary mount point.
         """
         self._do(
             "mount", b"tmpfs", by_way_of.encode(), b"tmpfs", _MS_NOSUID_NODEV_NOATIME, b"size=64k,mode=755"
@@ -111,37 +112,37 @@ class Kernel:
         self.seal(path)
 
     def seal(self, path: str) -> None:
-        """Make a mount read-only: a device still takes what is written, but nobody changes the file that stands for it.
+        """Make a mount read-only: a device can still be written to, but the mode and times of its file cannot be changed.
 
-        The flags that the mount has already are given again: without them the kernel refuses.
+        The present flags of the mount are passed again, because the kernel refuses to clear them.
         """
         has = os.statvfs(path).f_flag
         kept = has & (_MS_NOSUID_NODEV_NOATIME | _MS_NOEXEC) | (_MS_RELATIME if has & os.ST_RELATIME else 0)
         self._do("mount", None, path.encode(), None, _MS_REMOUNT_BIND_RDONLY | kept, None)
 
     def unmount(self, path: str) -> None:
-        """Take away what is mounted on `path`, whoever still holds it."""
+        """Unmount `path`, even if it is still in use."""
         self._do("umount2", path.encode(), _MNT_DETACH)
 
     def drop_capabilities(self) -> None:
-        """Give up every capability, for good."""
+        """Give up all capabilities permanently."""
         if self._capset(*self._no_capabilities):
             raise OSError(ctypes.get_errno(), "capset")
 
     def gain_no_privileges(self) -> None:
-        """No program that is executed from here on gets more rights than this process has."""
+        """Set `no_new_privs`: programs executed later get no more privileges than this process has."""
         self._do("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
     def hide(self) -> None:
-        """Close `/proc/PID` of this process and its children to all that share the user's name."""
+        """Make this process and its children undumpable, which hides their `/proc/PID` from other processes of the user."""
         self._do("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
 
     def die_with_parent(self) -> None:
-        """SIGKILL when the parent ends."""
+        """Have the kernel send SIGKILL to this process when its parent ends."""
         self._do("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
     def install_filter(self, instructions: bytes) -> None:
-        """Let the kernel ask this filter about every system call of this process and its children, for good."""
+        """Install a seccomp filter permanently for this process and its children."""
         buffer = ctypes.create_string_buffer(instructions, len(instructions))
         program = _FilterProgram(len(instructions) // 8, ctypes.cast(buffer, ctypes.c_void_p))
         self._do("prctl", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)

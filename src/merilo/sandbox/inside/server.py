@@ -1,14 +1,15 @@
-"""The worker: reads jobs, has a program started for each, watches it from outside its process, reports.
+"""The worker: for each job, it starts a program's process, watches it from outside, and reports.
 
-It runs inside the jail and speaks with the pool over its standard input and output:
+It runs inside the jail and exchanges these messages with the pool over its standard input and output:
 
     pool -> worker    a frame with the settings (JSON), then jobs: `JOB` with two lengths, the program's part (marshalled, for
                       the harness), and the judge's part (JSON; empty if there is no check)
-    worker -> pool    a frame with a greeting (JSON), then a frame for each job: `REPORT`, then what the program said or the
-                      judge's verdict
+    worker -> pool    a frame with a greeting (JSON), then a frame for each job: `REPORT`, then the program's answers or
+                      the judge's verdict
 
-Nothing that a program says is interpreted here. It gets a process that is the first of its own PID namespace, no
-capabilities, limits set by the kernel, and an empty scratch folder; at its end the whole namespace is killed.
+The worker does not interpret a program's answers. A program's process is process 1 of its own PID namespace. It has no
+capabilities, limits enforced by the kernel, and empty scratch folders. When the program ends, the whole namespace is
+killed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import os
 import select
 import struct
 import time
-from _socket import socket, socketpair  # `socket` loads much
+from _socket import socket, socketpair  # `socket` imports many modules
 from typing import Any, NoReturn
 
 from merilo.sandbox.inside import fork_server, frames
@@ -33,23 +34,23 @@ REPORT = struct.Struct("<BiddQ")
 
 ENDED, TIMED_OUT, OVERFLOWED = range(3)
 
-#: A judge is replaced after so many checks: whatever they have left behind goes with it.
+#: Checks after which a judge is replaced, which removes any state that they have left in it.
 CHECKS_PER_JUDGE = 5000
 
-#: Seconds after a program's last: for a judge to notice that it is gone, for a worker to take what it said in time.
+#: Seconds after a program's deadline in which a judge may report its end, or the worker may read answers sent in time.
 _GRACE = 0.5
 
 _LONGEST_VERDICT = 2**16
 
 
 class Server:
-    """One worker: runs jobs one after another, and reports.
+    """One worker, which runs jobs one after another and reports each.
 
     Args:
         settings: `wall`, `output`, `answers`, `scratch`, `remove`; see `merilo.sandbox.launch`.
         jobs: the descriptor that jobs come from.
         reports: the descriptor that reports go to.
-        birth: how children come into the world.
+        birth: the setup of child processes.
         scratch: the folders that programs write to.
     """
 
@@ -70,7 +71,7 @@ class Server:
         self._referee: Referee | None = None
 
     def serve(self) -> NoReturn:
-        """Run jobs until the pool hangs up."""
+        """Run jobs until the pool closes its end."""
         while True:
             head = frames.exactly(self._jobs, JOB.size)
             if head is None:
@@ -87,7 +88,7 @@ class Server:
             frames.write(self._reports, REPORT.pack(cause, *fork_server.END.unpack(end)), said)
 
     def _run_calls(self, program: bytes, deadline: float) -> tuple[int, bytes, bytes]:
-        """The cause of the end, the program's answers, and how its process ended."""
+        """Run a program's calls; return the cause of its end, its answers, and its packed `END`."""
         link = self._nursery.start(fork_server.CALLS)
         _hand_over(program, link)
         cause, said = self._read_answers(link.fileno(), deadline)
@@ -96,7 +97,7 @@ class Server:
         return cause, said, end
 
     def _run_check(self, program: bytes, check: bytes, deadline: float) -> tuple[int, bytes, bytes]:
-        """The cause of the end, the judge's verdict, and how the program's process ended."""
+        """Run a check; return the cause of the program's end, the judge's verdict, and the packed `END`."""
         if self._referee is not None and self._referee.served >= CHECKS_PER_JUDGE:
             self._dismiss_referee()
         if self._referee is None:
@@ -136,7 +137,7 @@ class Server:
             self._referee = None
 
     def _read_answers(self, link: int, deadline: float) -> tuple[int, bytes]:
-        """Take what the program says until it closes, its time is up, or it says too much."""
+        """Read the program's answers until it closes the link, reaches the deadline, or exceeds the output limit."""
         waiting = select.poll()
         waiting.register(link, select.POLLIN)
         waiting.register(self._jobs, 0)
@@ -146,12 +147,12 @@ class Server:
             events = dict(waiting.poll(max(0.0, deadline - time.monotonic()) * 1000))
             if self._jobs in events:
                 self._leave()
-            # A busy worker may find late what came in time.
+            # A busy worker may read late what was sent in time.
             if not events or time.monotonic() > deadline + _GRACE:
                 return TIMED_OUT, bytes(said)
             try:
                 part = os.read(link, min(room - len(said), 2**16))
-            except ConnectionResetError:  # it ended without reading all that it was sent
+            except ConnectionResetError:  # the program ended without reading all of its input
                 part = b""
             if not part:
                 return ENDED, bytes(said)
@@ -159,7 +160,7 @@ class Server:
         return OVERFLOWED, bytes(said)
 
     def _await_verdict(self, referee: Referee, deadline: float) -> tuple[int, bytes, bytes | None]:
-        """The cause, the verdict, and the program's end if that had to be brought about."""
+        """Wait for a verdict; return the cause, the verdict, and the packed `END` if the program was killed here."""
         waiting = select.poll()
         waiting.register(referee.socket, select.POLLIN)
         waiting.register(self._jobs, 0)
@@ -170,7 +171,7 @@ class Server:
                 self._leave()
             if events:
                 verdict = frames.read(referee.socket.fileno(), _LONGEST_VERDICT)
-                if verdict is None:  # it has ended: the next check must not be the one to find out
+                if verdict is None:  # the judge has ended, and the next check needs a new one
                     self._dismiss_referee()
                 return cause, verdict or b"", end
             if end is None:
@@ -179,7 +180,7 @@ class Server:
         return cause, b"", end
 
     def _leave(self) -> NoReturn:
-        """The pool has hung up: with the worker goes everything."""
+        """End the judge, the fork server and this worker, after the pool has closed its end."""
         self._dismiss_referee()
         self._nursery.close()
         if self._settings["remove"]:
@@ -188,6 +189,6 @@ class Server:
 
 
 def _hand_over(program: bytes, link: socket) -> None:
-    """Send a program's process what it is to run. If it cannot even take that, it has said why, or will be seen to be gone."""
+    """Send a program to its process. Errors are ignored: a process that has ended is noticed when its answers are read."""
     with contextlib.suppress(OSError):
         frames.write(link.fileno(), program)
