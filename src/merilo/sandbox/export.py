@@ -1,4 +1,4 @@
-"""What a judged job leaves behind for others: a line a generation, and the outputs that a submission wants."""
+"""Output files of a judged job: one line for each generation, and outputs in the form of a submission."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from merilo.sandbox.verdicts import Result
 
 
 def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> None:
-    """Write one line of JSON a generation: its row and problem, how it ended, and by which rule it was cut out.
+    """Write one line of JSON a generation: its row, problem, result, and the rule by which it was extracted.
 
     Raises:
         OutputError: the file cannot be written.
@@ -44,13 +44,15 @@ def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> N
 def write_outputs(
     path: Path, problems: Mapping[str, Problem], entries: Sequence[Entry], ledger: Ledger
 ) -> None:
-    """Write what the programs answered in the form of a submission.
+    """Write the programs' answers in the form of a submission.
 
-    Each item's `outputs` is a list of its generations, each the list of `str(result)` for every test, `null` where the
-    program failed or answered with half of a surrogate pair, which no strict reader takes. Nothing but one generation is held in memory.
+    Each item's `outputs` is a list of its generations, and each generation is the list of `str(result)` for every test.
+    An answer is `null` if the program failed or answered with a lone surrogate, which strict JSON readers reject. Only
+    one generation's answers are held in memory at a time.
 
     Raises:
         DataError: a problem is tested by a check, which has no outputs.
+        UsageError: the ledger shortens long answers.
         OutputError: the file cannot be written.
     """
     rows: dict[str, list[Entry]] = {name: [] for name in problems}
@@ -75,7 +77,7 @@ def write_outputs(
 
 
 def _strict(text: str | None) -> str | None:
-    """A text that strict JSON can hold; one program's answer must not spoil everybody's file."""
+    """Return the text, or `None` if it holds a lone surrogate, which would make the whole file unreadable."""
     try:
         (text or "").encode()
     except UnicodeEncodeError:
@@ -85,11 +87,11 @@ def _strict(text: str | None) -> str | None:
 
 @contextmanager
 def _written(path: Path) -> Iterator[IO[str]]:
-    """A text file that appears whole or not at all, written as a stream."""
+    """Open a text file for writing that replaces `path` only when it is complete."""
     hidden = None
     try:
         if path.exists() and not path.is_file():
-            # A pipe or a device is written to; root could put a file in the place of /dev/null.
+            # Pipes and devices are written directly: as root, a rename could replace /dev/null with a file.
             with path.open("w", encoding="utf-8") as stream:
                 yield stream
             return

@@ -1,4 +1,4 @@
-"""The Python that runs inside the jail: finding it, and what it needs to see of this machine's files."""
+"""Finding the Python for the jail, and the files of this machine that it needs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from merilo.errors import MissingPartError, UsageError, argument
 OLDEST = (3, 9)
 NEWEST = (3, 14)
 
-#: Folders of the system's shared libraries; a jail sees them whole, read-only.
+#: Folders of the system's shared libraries; a jail mounts them whole and read-only.
 SYSTEM_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64")
 
-#: Asked of the interpreter itself, without its site packages: where it lives and which libraries it has loaded.
+#: Run by the interpreter without its site packages: prints its paths and the libraries that it has loaded.
 _QUESTION = """
 import json, os, sys
 for name in ("bz2", "ctypes", "decimal", "hashlib", "lzma", "sqlite3", "zlib"):
@@ -47,9 +47,9 @@ class Interpreter:
 
     Attributes:
         executable: the real file, not a virtual environment's link to it.
-        version: as in "3.12.1".
-        needs: the files and folders that it must see to run with its standard library; system libraries are not named.
-        hides: folders below those, of installed packages, that a jail covers.
+        version: the full version, such as "3.12.1".
+        needs: the files and folders that it needs to run with its standard library, without the system libraries.
+        hides: folders of installed packages below `needs`, which a jail hides.
     """
 
     executable: Path
@@ -62,12 +62,12 @@ def interpreter(wanted: str | None = None) -> Interpreter:
     """Find the Python for the jail.
 
     Args:
-        wanted: a path to an executable or its name on `PATH`, or a version such as "3.12" or "3.12.1"; the Python that
-            runs Merilo when not given.
+        wanted: a path to an executable or its name on `PATH`, or a version such as "3.12" or "3.12.1"; by default, the
+            Python that runs Merilo.
 
     Raises:
-        UsageError: the executable is no Python of a supported version.
-        MissingPartError: no Python of that version is here.
+        UsageError: the executable is not a Python of a supported version.
+        MissingPartError: no Python of that version is installed.
 
     Example:
         >>> interpreter().version.startswith("3.")
@@ -95,7 +95,7 @@ def interpreter(wanted: str | None = None) -> Interpreter:
 
 
 def available() -> list[Interpreter]:
-    """One Python of every supported version that can be found here, oldest first."""
+    """Return one Python of each supported version that is installed, oldest first."""
     found = []
     for minor in range(OLDEST[1], NEWEST[1] + 1):
         try:
@@ -106,12 +106,12 @@ def available() -> list[Interpreter]:
 
 
 def _candidates(version: str) -> Iterator[Path]:
-    """Places where a Python of this version may be: its own, PATH, pyenv, uv."""
+    """Yield possible executables for a version: the running Python, then those on PATH, of pyenv and of uv."""
     minor = ".".join(version.split(".")[:2])
     if sys.version.startswith(minor + "."):
         yield Path(sys.executable)
     on_path = shutil.which(f"python{minor}")
-    # pyenv puts scripts on PATH that are no interpreters; its real ones are found below.
+    # pyenv puts wrapper scripts on PATH; its interpreters are found below.
     if on_path and "shims" not in Path(on_path).parts:
         yield Path(on_path)
     roots = (
@@ -119,7 +119,7 @@ def _candidates(version: str) -> Iterator[Path]:
         Path.home() / ".local/share/uv/python",
     )
     for root in roots:
-        with suppress(OSError):  # another user's, which tells nothing
+        with suppress(OSError):  # a folder that this user may not read
             for folder in sorted(root.glob(f"*{minor}*"), reverse=True):
                 if (binary := folder / "bin" / f"python{minor}").exists():
                     yield binary
@@ -134,7 +134,7 @@ def _described(executable: str) -> Interpreter:
             timeout=60,
             check=True,
             stdin=subprocess.DEVNULL,
-            # What is loaded into every process here is not in the jail, and must not open the folder that it lies in.
+            # Preloaded libraries are not available in the jail, and their folders must not be mounted there.
             env={name: text for name, text in os.environ.items() if name not in {"LD_PRELOAD", "LD_AUDIT"}},
         )
         facts = json.loads(answer.stdout)
@@ -177,5 +177,5 @@ def _is_system(folder: Path) -> bool:
 
 
 def _outermost(folders: set[Path]) -> list[Path]:
-    """The folders that lie in no other of them."""
+    """Return the folders that do not lie inside another one, sorted."""
     return sorted(folder for folder in folders if not folders & set(folder.parents))

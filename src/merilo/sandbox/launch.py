@@ -1,4 +1,4 @@
-"""What every backend needs to start a worker: the command's words, the environment, and the worker's settings."""
+"""What every backend needs to start a worker: the command, the environment, and the worker's settings."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Final, Protocol
 from merilo.sandbox import seccomp
 from merilo.sandbox.program import Limits
 
-#: Where the worker's own modules lie inside a jail.
+#: The folder of the worker's own modules inside a jail.
 HOME: Final = "/merilo"
 PACKAGES: Final = "/packages"
 SCRATCH: Final = ("/tmp", "/dev/shm")  # noqa: S108 - inside the jail, and only there
 _START: Final = "from merilo.sandbox.inside.start import main; main()"
 ARGUMENTS: Final = ("-S", "-s", "-c", _START)
-#: Signals that may wait at a time, and timers that may be set: the kernel keeps memory for each, by the hundred thousand.
+#: Most pending signals and timers: the kernel allocates memory for each and would otherwise allow 100,000s of them.
 SIGNALS: Final = 1024
 ENVIRONMENT: Final = {
     "HOME": SCRATCH[0],
     "LANG": "C.UTF-8",
-    # Every symbol is bound before the forks: otherwise each program would bind what it uses again.
+    # Bind every symbol before the forks: otherwise each program would bind the symbols that it uses again.
     "LD_BIND_NOW": "1",
     # Otherwise each thread would reserve 128 MiB of addresses, and four would be all that the limit on memory allows.
     "MALLOC_ARENA_MAX": "1",
@@ -33,13 +33,13 @@ ENVIRONMENT: Final = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-#: Not /dev/zero: mapped, it is memory that escapes the limits.
+#: /dev/zero is left out: a mapping of it is memory that escapes the limits.
 DEVICES: Final = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How to start one worker: the command, its environment, descriptors to hand over, settings for the worker."""
+    """How to start one worker: the command, its environment, descriptors to pass on, and the worker's settings."""
 
     command: list[str]
     environment: dict[str, str]
@@ -48,12 +48,12 @@ class Start:
 
 
 class Backend(Protocol):
-    """A way to start workers.
+    """A kind of jail, which starts workers.
 
     Attributes:
-        name: of the kind of jail.
-        jailed: whether it is one.
-        python: the version of the Python that programs get, as far as it is known before a worker is up.
+        name: the name of the kind of jail.
+        jailed: whether programs are jailed at all.
+        python: the version of Python for programs, as precisely as it is known before a worker runs.
     """
 
     name: str
@@ -61,21 +61,21 @@ class Backend(Protocol):
     python: str
 
     def start(self, number: int, limits: Limits) -> Start:
-        """What starts the worker of this number; workers that run at the same time have different numbers."""
+        """Return how to start the worker with this number; workers that run at the same time have different numbers."""
         ...
 
     def close(self) -> None:
-        """Give back what the backend holds for its workers."""
+        """Release the resources that the backend holds for its workers."""
         ...
 
 
 def settings_for(limits: Limits, *, user: int | None, packages: str | None) -> dict[str, object]:
-    """The worker's settings, as for a jail of bubblewrap's.
+    """Return the worker's settings, with the values for a jail of bubblewrap.
 
     Args:
         limits: what one program may use.
-        user: the id that programs take; `None` where the worker has no other to give.
-        packages: where the worker sees the folder of packages, if any.
+        user: the user id for programs; `None` if the worker cannot change it.
+        packages: the path of the folder of packages as the worker sees it, if any.
     """
     filter_program = seccomp.filter_for(several_processes=limits.processes > 1)
     return {
@@ -97,7 +97,7 @@ def settings_for(limits: Limits, *, user: int | None, packages: str | None) -> d
 
 
 def kernel_limits(limits: Limits) -> dict[str, int | None]:
-    """What the kernel bounds for a process, by the worker's names."""
+    """Return the kernel's limits for a process, by the names that the worker uses."""
     return {
         "memory": limits.memory_bytes,
         "cpu": limits.cpu_limit,
@@ -110,17 +110,17 @@ def kernel_limits(limits: Limits) -> dict[str, int | None]:
 
 
 def tasks(limits: Limits) -> int:
-    """What the kernel counts for one user of a jail: the program's tasks, the judge, the worker, its nursery and its keeper."""
+    """Return the limit on tasks of a jail's user: the program's, the judge, the worker, the fork server and the keeper."""
     return limits.processes + limits.threads + 4
 
 
 def inside_folder() -> Path:
-    """The folder of the worker's own modules, on this machine."""
+    """Return the folder of the worker's own modules on this machine."""
     return Path(str(files("merilo.sandbox.inside")))
 
 
 def output_of(command: list[str]) -> str:
-    """What a command prints; nothing where it cannot be run."""
+    """Return the output of a command; empty if it cannot be run or takes too long."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - a fixed command
     except (OSError, subprocess.TimeoutExpired):

@@ -1,11 +1,11 @@
-"""The filter that the kernel asks about every system call of a jailed program.
+"""The seccomp filter for the system calls of jailed programs.
 
-A list of what is allowed: what a Python interpreter and numeric libraries need of files, memory, time, signals and
-threads. All else is refused with `EPERM`: sockets (a socket pair apart), tracing, other processes' memory, namespaces,
-keys, shared memory that outlives its maker or its mapping, anonymous files, kernel modules, BPF, io_uring, clocks, and
-what later kernels bring (`ENOSYS`). Unless a program may be several processes, it can neither fork nor execute: of `clone`,
-only threads are left to it, and the one form that the worker uses and that the kernel itself refuses to whoever has no
-capability.
+The filter is an allow list: the calls for files, memory, time, signals and threads that a Python interpreter and numeric
+libraries need. It refuses all other calls with `EPERM`: sockets (except socket pairs), tracing, other processes' memory,
+namespaces, keys, shared memory that outlasts its creator or its mapping, anonymous files, kernel modules, BPF, io_uring
+and clocks. Calls of later kernels get `ENOSYS`. Unless a program may use several processes, it can neither fork nor
+execute: `clone` is allowed only for threads and in the one form that the worker uses, which the kernel refuses to a
+process without the capability.
 
 The filter is classic BPF, assembled here; the worker installs it. Numbers: the kernel's `unistd` tables.
 """
@@ -18,7 +18,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-#: name=number on x86_64/number on aarch64, "-" where the architecture lacks it.
+#: name=number on x86_64/number on aarch64, "-" if the architecture lacks the call.
 _ALLOWED: Final = {
     "files": """
         read=0/63 write=1/64 readv=19/65 writev=20/66 pread64=17/67 pwrite64=18/68 preadv=295/69 pwritev=296/70
@@ -74,10 +74,10 @@ _ALLOWED: Final = {
     """,
 }
 
-#: Passed over, and said to be done: what a program writes lies in memory, and all that it could sync is the machine's disk.
+#: Skipped and reported as successful: a program's files lie in memory, so a sync would only load the machine's disk.
 _SPARED: Final = "fsync=74/82 fdatasync=75/83 msync=26/227"
 
-#: Only for programs that may be several processes.
+#: Allowed only for programs that may use several processes.
 _PROCESSES: Final = _ALLOWED.pop("processes")
 
 _CLONE: Final = (56, 220)
@@ -90,7 +90,7 @@ _SENDTO: Final = (44, 206)
 _SENDMSG: Final = (46, 211)
 _FCNTL: Final = (72, 25)
 
-#: Above these numbers begins what was unknown when the table was written.
+#: The highest system call number known when the table was written.
 _LAST_KNOWN: Final = 462
 
 _AUDIT_ARCHITECTURE: Final = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
@@ -101,9 +101,9 @@ _CLONE_ANY_NAMESPACE: Final = 0x7E02_0000
 _CLONE_OF_THE_WORKER: Final = 0x2000_0000 | 17
 _PR_NAMES: Final = (15, 16)
 _TERMINAL_AND_DESCRIPTOR: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-#: Copies, flags, and a process's own locks, as SQLite takes them; no lease, and no lock that belongs to an open file, any more
-#: than `flock`: they would hold up whoever opens or locks the file on the machine; and no larger pipes, of which the kernel
-#: grants a user so many, on the machine as well.
+#: Duplicates, flags, and a process's own locks, which SQLite takes. Leases and open-file locks are refused, as `flock` is:
+#: they would block other processes of the machine that open or lock the file. Larger pipes are refused because they count
+#: toward a limit that the kernel sets for a user on the whole machine.
 _DESCRIPTOR_COMMANDS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1032)
 _AF_UNIX: Final = 1
 _MAP_SHARED: Final = 0x01
@@ -136,19 +136,19 @@ class Instruction:
     if_false: int = 0
 
     def packed(self) -> bytes:
-        """As the kernel reads it."""
+        """Return the instruction in the kernel's binary form."""
         return struct.pack("=HBBI", self.code, self.if_true, self.if_false, self.value)
 
 
 def filter_for(*, several_processes: bool, machine: str | None = None) -> bytes:
-    """The filter for a worker and its programs.
+    """Build the filter for a worker and its programs.
 
     Args:
         several_processes: whether a program may fork and execute.
-        machine: the architecture as `platform.machine()` names it; this one's when not given.
+        machine: the architecture as named by `platform.machine()`; by default, that of this machine.
 
     Returns:
-        The instructions, 8 bytes each; nothing at all for an architecture whose numbers are not known.
+        The instructions, 8 bytes each; empty for an architecture whose numbers are not in the table.
 
     Example:
         >>> len(filter_for(several_processes=False, machine="x86_64")) % 8
@@ -163,9 +163,9 @@ def filter_for(*, several_processes: bool, machine: str | None = None) -> bytes:
 
 
 def docker_profile() -> dict[str, object]:
-    """The profile for a container that holds a worker, in Docker's own form.
+    """Return the seccomp profile for a worker's container, in Docker's format.
 
-    It must let the worker make its namespaces; the worker's filter takes that from the programs.
+    It allows the calls with which the worker creates namespaces; the worker's own filter forbids them to programs.
     """
     names = [entry.partition("=")[0] for entry in " ".join([*_ALLOWED.values(), _PROCESSES, _SPARED]).split()]
     names += [
@@ -203,19 +203,19 @@ def _instructions(machine: str, several_processes: bool) -> list[Instruction]:
     code += _one_of_arguments(_IOCTL[column], _any_of(1, _TERMINAL_AND_DESCRIPTOR))
     code += _one_of_arguments(_FCNTL[column], _any_of(1, _DESCRIPTOR_COMMANDS))
     code += _one_of_arguments(_SOCKETPAIR[column], _any_of(0, (_AF_UNIX,)))
-    # Memory that is shared and has no file stays whole until its last page is unmapped: it would escape every limit.
+    # Shared anonymous memory is freed only when its last page is unmapped, so it would escape every limit.
     code += _one_of_arguments(_MMAP[column], _not_all_bits(3, _MAP_SHARED, _MAP_ANONYMOUS))
-    # Bytes out of turn serve nobody here, and have been a way into the kernel.
+    # Out-of-band data is not needed here and has been used to exploit the kernel.
     code += _one_of_arguments(_SENDTO[column], _not_all_bits(3, _MSG_OOB))
     code += _one_of_arguments(_SENDMSG[column], _not_all_bits(2, _MSG_OOB))
-    # glibc falls back from clone3, whose flags lie in memory that no filter can read, to clone.
+    # No filter can read the flags of clone3, which lie in memory; with ENOSYS, glibc falls back to clone.
     code += [
         Instruction(_JUMP_EQUAL, _CLONE3[column], if_false=1),
         Instruction(_RETURN, _ERRNO | errno.ENOSYS),
     ]
     table = " ".join([*_ALLOWED.values(), _PROCESSES if several_processes else ""])
     code += _these(_numbers(table, column) - {_SOCKETPAIR[column]}, _ALLOW)
-    code += _these(_numbers(_SPARED, column), _ERRNO)  # no error: nought
+    code += _these(_numbers(_SPARED, column), _ERRNO)  # error number 0 reports success
     return [
         *code,
         Instruction(_JUMP_GREATER, _LAST_KNOWN, if_false=1),
@@ -225,7 +225,7 @@ def _instructions(machine: str, several_processes: bool) -> list[Instruction]:
 
 
 def _one_of_arguments(number: int, rules: list[Instruction]) -> list[Instruction]:
-    """The rules apply to this system call alone and end with a return."""
+    """Return code that applies the rules, which end with a return, to one system call only."""
     return [Instruction(_JUMP_EQUAL, number, if_false=len(rules)), *rules]
 
 
@@ -281,7 +281,7 @@ def _these(numbers: set[int], verdict: int) -> list[Instruction]:
 
 
 def _ranges(numbers: list[int]) -> list[tuple[int, int]]:
-    """The numbers as closed intervals.
+    """Group sorted numbers into closed intervals.
 
     Example:
         >>> _ranges([1, 2, 3, 7])

@@ -1,8 +1,8 @@
 """User ids for the programs of a pool that root runs.
 
-An ordinary user's jail maps that one user. Root's would map root, whom the kernel excuses from its limit on processes
-and who owns the machine's files. So root's jail gets a user namespace with a block of ids of its own, made here: one id
-for every worker, none of which anybody on the machine has.
+An ordinary user's jail maps only that user. A jail of root's would map root, who owns the machine's files and to whom
+the kernel's limit on processes does not apply. So root's jail gets a user namespace with its own block of ids, created
+here: one id for each worker, which no account of the machine has.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final
 
 from merilo.errors import MissingPartError
 
-#: Above the blocks that distributions give to users and containers.
+#: Above the ranges of ids that distributions assign to users and containers.
 FIRST_ID: Final = 1_835_363_696
 IDS: Final = 4096
 
-#: A process of its own makes the namespace: `unshare` concerns the caller, and forking this process, with whatever
-#: threads it has, would be unsound. It forbids further user namespaces below, and waits to be let go.
+#: A separate process creates the namespace, because `unshare` affects its caller and forking this process is unsafe if it
+#: has threads. The separate process forbids nested user namespaces, and waits for a line of input before it ends.
 _MAKER: Final = """
 import ctypes, sys
 if ctypes.CDLL(None, use_errno=True).unshare(0x10000000):
@@ -37,13 +37,13 @@ sys.stdin.readline()
 
 
 class RootsNamespace:
-    """A user namespace in which 0 is root of this machine, without any right outside, and 1 and up are nobody.
+    """A user namespace in which id 0 is this machine's root without privileges outside, and ids from 1 belong to no account.
 
     Attributes:
-        descriptor: an open descriptor of it.
+        descriptor: an open descriptor of the namespace.
 
     Raises:
-        MissingPartError: the kernel does not make user namespaces.
+        MissingPartError: the kernel refuses to create user namespaces.
     """
 
     def __init__(self) -> None:
@@ -75,11 +75,11 @@ class RootsNamespace:
         return descriptor
 
     def user(self, number: int) -> int:
-        """The id, inside, for the programs of the worker of this number."""
+        """Return the id, inside the namespace, for the programs of the worker with this number."""
         return 1 + number % IDS
 
     def close(self) -> None:
-        """Let the namespace go; jails that run in it keep it."""
+        """Close the descriptor; the namespace exists until the last jail in it ends."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
