@@ -1,7 +1,7 @@
-"""The ways to put a worker into a jail.
+"""The kinds of jail for a worker.
 
-A backend knows the command that starts one worker; everything else (forking per program, limits, the filter) the worker
-does itself, so that all backends run programs alike.
+A backend gives the command that starts one worker. The worker itself does everything else (forking for each program,
+limits, the filter), so that programs run in the same way on all backends.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Bubblewrap:
     """Linux namespaces by `bwrap`, which needs no privileges and no service.
 
     The jail sees the system's libraries and the interpreter's standard library, read-only; no `/proc`, no `/sys`, no
-    `/etc`, no home, no network; four harmless devices. Run by root, it takes user ids for its programs that nobody on
-    the machine has.
+    `/etc`, no home, no network; four harmless devices. If root runs it, programs get user ids that no account of the
+    machine has.
 
     Raises:
-        MissingPartError: `bwrap` is not installed.
+        MissingPartError: `bwrap` is not installed, or a device file of this machine is not the expected device.
     """
 
     name = "bubblewrap"
@@ -56,7 +56,7 @@ class Bubblewrap:
                 "bubblewrap is not installed: 'apt install bubblewrap' or 'dnf install bubblewrap'"
             )
         if fakes := [device for device in DEVICES if not Path(device).is_char_device()]:
-            # A jail that hands it out would let programs write to it.
+            # If it is a regular file, programs in the jail could write to it.
             raise MissingPartError(f"{fakes[0]} is not the device that it should be on this machine")
         self.python = python.version
         self._python = python
@@ -93,7 +93,7 @@ class Bubblewrap:
         words += ["--hostname", "jail", "--die-with-parent", "--new-session", "--as-pid-1", "--chdir", "/"]
         words += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
         if self._users:
-            # The worker takes off root's id for each program, and must still be able to kill what has another.
+            # The worker gives each program another user id than root's, and must still be able to kill it.
             words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
             return [*words, "--userns", str(self._users.descriptor)]
         words += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
@@ -124,7 +124,7 @@ class Bubblewrap:
 
 
 class NoJail:
-    """No jail at all: limits and a fork for each program, and nothing that holds a hostile one."""
+    """No jail: each program gets its own process and limits, but a hostile program can do anything else."""
 
     name = "none"
     jailed = False
@@ -142,9 +142,9 @@ class NoJail:
         scratch = folder / "scratch"
         scratch.mkdir()
         settings = settings_for(limits, user=None, packages=str(self._packages) if self._packages else None)
-        # The kernel counts all processes of a user, and without a jail that is not the program's user alone.
+        # This limit counts all processes of a user; without a jail, they include processes other than the program's.
         settings["limits"] = {**kernel_limits(limits), "tasks": None}
-        # The worker removes the folder when the pool hangs up, even if nobody is left to do it for the pool.
+        # The worker removes the folder when the pool closes its end, even if the pool's process was killed.
         settings |= {
             "jailed": False,
             "filter": "",
@@ -172,17 +172,17 @@ def backend(
     packages: Path | None = None,
     unsafe_no_sandbox: bool = False,
 ) -> Backend:
-    """Choose a way to run programs.
+    """Choose a backend.
 
     Args:
-        name: "bubblewrap", "docker", or "auto" for the first of them that is here.
+        name: "bubblewrap", "docker", or "auto" for the first of them that is available.
         python: the Python for the programs, a version or (not with Docker) a path.
         packages: a folder with packages that programs may import.
         unsafe_no_sandbox: run without a jail; nothing else makes this function return a backend without one.
 
     Raises:
-        MissingPartError: no jail works here.
-        UsageError: an unknown name, or options that do not go together.
+        MissingPartError: no jail works on this machine.
+        UsageError: the name is unknown, or an option is invalid for the backend.
     """
     if packages is not None and not packages.is_dir():
         raise UsageError(f"'{packages}' is no folder", field=argument("packages"))
@@ -204,7 +204,7 @@ def backend(
         except MissingPartError as error:
             reasons.append(error)
     if reasons[0].place.field == "python" and shutil.which("bwrap"):
-        # The jail is here, and only the Python that was asked for is not.
+        # The jail is available; only the requested Python is missing.
         raise reasons[0]
     advice = "" if shutil.which("bwrap") else ": install bubblewrap, or Docker"
     why = "; ".join(reason.marked for reason in reasons)
@@ -217,7 +217,7 @@ def _read_only(path: Path, target: str | None = None) -> list[str]:
 
 
 def _parents(path: str) -> list[str]:
-    """Folders that lead to a mount: bwrap would make them readable by root alone."""
+    """Return arguments that create the parents of a mount; by default, bwrap makes them readable only by root."""
     return [
         word
         for parent in reversed(Path(path).parents[:-1])

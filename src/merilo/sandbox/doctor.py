@@ -1,7 +1,7 @@
-"""Does the jail hold on this machine? Found out by trying to break it.
+"""Tests of the jail on this machine: attempts to break out of it.
 
-Every probe is a hostile program. It runs in the pool as any program does, aimed at real things outside: a file, a
-listener, a process. Whether it did harm is seen from outside, as far as harm can be seen there.
+Every probe is a hostile program that runs in the pool as any other program. It attacks real targets outside the jail: a
+file, a listening socket, a process. The doctor checks from outside, where possible, whether the attack succeeded.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from merilo.sandbox.pool import Pool
 from merilo.sandbox.probes import FORGERIES, PROBES, TRACES, Probe, Sign
 from merilo.sandbox.program import Check, Execution, Outcome, Program
 
-#: Stands by, and clears the folder away if the doctor is killed.
+#: Source of the bystander process, a target of probes, which removes the folder if the doctor is killed.
 _BYSTANDER: Final = "import shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], ignore_errors=True)"
 
-#: Seconds that a killed process may take to be seen dead.
+#: Seconds within which a killed process must end.
 _DYING: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one attempt.
+    """The result of one attempt.
 
     Attributes:
         family: what was attacked.
-        claim: what the jail promises.
-        held: whether it kept it.
-        detail: what was seen, where it did not.
+        claim: the property of the jail that was tested.
+        held: whether the property holds.
+        detail: what was observed if it does not hold.
     """
 
     family: str
@@ -56,10 +56,10 @@ class Targets:
 
     Attributes:
         folder: a folder with a file `secret`, and a file `open` that anybody may write.
-        secret: what stands in it, and in the bystander's environment.
+        secret: the text of the file `secret` and of a variable in the bystander's environment.
         bystander: a process.
-        listeners: sockets that nobody may connect to: a port of this machine, a socket in the folder.
-        port: the first one's.
+        listeners: listening sockets: a port of this machine, and a socket in the folder.
+        port: the port of the first listener.
     """
 
     folder: Path
@@ -69,7 +69,7 @@ class Targets:
     port: int
 
     def shows(self, sign: Sign, execution: Execution) -> bool:
-        """Whether harm shows in this way."""
+        """Return whether this sign of a successful attack is present."""
         match sign:
             case Sign.SECRET:
                 return self.secret in f"{execution.texts}{execution.message}"
@@ -86,7 +86,7 @@ class Targets:
                 return execution.texts[0] not in {"None", None}
 
     def aim(self, source: str) -> str:
-        """The source of a probe, aimed at these."""
+        """Return the source of a probe with these targets filled in."""
         marks = {"@FOLDER@": self.folder, "@PORT@": self.port, "@PID@": self.bystander.pid}
         for mark, aim in marks.items():
             source = source.replace(mark, str(aim))
@@ -95,11 +95,11 @@ class Targets:
 
 @contextmanager
 def targets() -> Iterator[Targets]:
-    """Something to aim at, for the length of a block."""
+    """Create targets for a `with` block."""
     secret = secrets.token_hex(16)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="merilo-doctor-")))
-        # Anybody may enter: what keeps a program out must be the jail, not the folder's mode.
+        # Everybody may enter, so that only the jail, and not the folder's mode, keeps a program out.
         folder.chmod(0o755)
         (folder / "secret").write_text(secret)
         (folder / "open").touch()
@@ -108,7 +108,7 @@ def targets() -> Iterator[Targets]:
         local = stack.enter_context(socket.socket(socket.AF_UNIX))
         inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         stack.callback(os.close, inside)
-        # An address has room for 107 bytes, and the folder's own name may be longer.
+        # A socket's address holds at most 107 bytes, and the folder's path may be longer.
         local.bind(f"/proc/self/fd/{inside}/socket")
         local.listen()
         for listener in (network, local):
@@ -128,13 +128,13 @@ def examine(pool: Pool) -> Iterator[Finding]:
     """Try to break out of the pool's jails.
 
     Args:
-        pool: a pool whose programs may be one process each.
+        pool: a pool whose programs may use only one process each.
 
     Yields:
-        A finding for each promise, in a fixed order.
+        A finding for each tested property, in a fixed order.
 
     Raises:
-        MissingPartError: no jail works here.
+        MissingPartError: no jail works on this machine.
         UsageError: the pool has no jail; hostile programs are never run without one.
     """
     if not pool.backend.jailed:
@@ -175,7 +175,7 @@ def _verdicts(pool: Pool) -> Iterator[Finding]:
     gold = secrets.token_hex(16)
     check = Check(f"def check(candidate):\n    assert candidate() == '{gold}'  # GOLD-{gold}\n")
     for claim, source in FORGERIES:
-        # Twice: what is left of the first one's check would serve the second.
+        # Twice: the second run could use what the first run's check left behind.
         held = all(_run(pool, source, check).outcome is not Outcome.COMPLETED for _ in range(2))
         yield Finding("verdict", claim, held, "" if held else "a wrong program passed")
     outcome = _run(pool, f"def probe():\n    return '{gold}'", check).outcome
@@ -184,7 +184,7 @@ def _verdicts(pool: Pool) -> Iterator[Finding]:
 
 
 def _workers(pool: Pool) -> Iterator[Finding]:
-    """Kill the workers: programs are run by new ones, nothing of the old ones is left."""
+    """Kill the workers; check that their processes end and that new workers run programs."""
     before = [pid for worker in pool.pids for pid in (worker, *descendants(worker))]
     with contextlib.ExitStack() as stack:
         watched = {pid: os.pidfd_open(pid) for pid in before}
@@ -207,7 +207,7 @@ def _workers(pool: Pool) -> Iterator[Finding]:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes that a process has started, and those that they have."""
+    """Return the ids of all descendants of a process."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):

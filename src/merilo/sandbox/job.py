@@ -1,7 +1,7 @@
-"""Judging a file of completions: every distinct program once, every verdict on disk, the failed ones again in quiet.
+"""Judging a file of completions: run every distinct program, record its verdict, and retry failures on fewer workers.
 
-The job holds no program longer than it takes to run it. The file is read row by row, programs go to an executor and
-come back as executions in any order, and what stays in memory is a few words a generation.
+The file is read row by row, and a program is kept in memory only until it has run. An executor returns executions in
+any order. Only a small record of each generation stays in memory.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import Execution, Program, new_judge_seed
 from merilo.sandbox.verdicts import Result, judge_execution
 
-#: What no second try can change.
+#: Results that a retry cannot change.
 SETTLED: Final = frozenset({Result.PASSED, Result.NOT_JUDGED, Result.SYNTAX_ERROR, Result.TOO_LONG})
 
-#: The rule of a generation that is too long to be read.
+#: The rule recorded for a generation that is too long to be read.
 UNREAD: Final = "too long: not read"
 
 
 class Executor(Protocol):
-    """What runs programs: a pool of jailed workers, on this machine or on many."""
+    """Interface of what runs programs: a pool on this machine, or a cluster."""
 
     def run(self, programs: Iterable[Program]) -> Iterator[Execution]:
-        """Run programs as they come; give one execution for each, in any order."""
+        """Run programs; yield one execution for each, in any order."""
         ...
 
 
 class OpenExecutor(Protocol):
-    """What opens an executor for the length of a block: `merilo.sandbox.executors.Jails.open`."""
+    """Interface of a function that opens an executor for a `with` block, as `merilo.sandbox.executors.Jails.open`."""
 
     def __call__(self, workers: int | None, *, quiet: bool) -> AbstractContextManager[Executor]:
-        """Open an executor with so many workers, with fewer where quiet is wanted."""
+        """Open an executor with this number of workers, or with fewer if `quiet` is set."""
         ...
 
 
@@ -51,11 +51,11 @@ class Job:
     Attributes:
         problems: by the text of their id.
         completions: the file.
-        census: what a first reading of the file found.
-        retries: how often a program that failed is tried again; a time-out always is once.
-        workers: how many run at a time, on each machine; as many as it has processors when not given.
-        judge_seed: seeds the tests that checks draw at random. Drawn anew for each job when not given, so that no program
-            can know those tests; the same seed gives the same tests again.
+        census: the counts from the first pass over the file.
+        retries: how often a failed program is tried again; a time-out is always retried at least once.
+        workers: how many programs run at a time on each machine; by default, one for each processor.
+        judge_seed: the seed of the tests that checks draw at random; the same seed gives the same tests. By default, a
+            new seed is drawn for each job, so that no program can know those tests.
     """
 
     problems: Mapping[str, Problem]
@@ -66,7 +66,7 @@ class Job:
     judge_seed: str = field(default_factory=new_judge_seed)
 
     def is_due(self, standing: Standing) -> bool:
-        """Whether a program is to be tried again."""
+        """Return whether a program is to be tried again."""
         if standing.result in SETTLED:
             return False
         tries = max(1, self.retries) if standing.result is Result.TIMEOUT else self.retries
@@ -75,14 +75,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A generation, after its program was cut out.
+    """A generation whose program was extracted.
 
     Attributes:
         row: its line in the file of completions.
         problem: its problem's id, as text.
-        key: what its program is known by in the ledger; `None` where it was too long to be run.
-        rule: how the program was cut out.
-        annotator: the person who wrote it; `None` for a model's.
+        key: its program's key in the ledger; `None` if the completion was too long to be run.
+        rule: the rule by which the program was extracted.
+        annotator: the person who wrote it; `None` if a model did.
     """
 
     row: int
@@ -94,12 +94,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far a job has come.
+    """Progress of a job.
 
     Attributes:
-        generations: how many more generations are settled, or programs tried again.
-        total: how many there are in this part of the job.
-        quiet: whether this is the part that tries again.
+        generations: generations finished, or programs retried, since the last step.
+        total: the number of them in this part of the job.
+        quiet: whether this is the part that retries programs.
     """
 
     generations: int
@@ -109,7 +109,7 @@ class Step:
 
 @dataclass(slots=True)
 class _Run:
-    """A job under way."""
+    """The state of a running job."""
 
     job: Job
     ledger: Ledger
@@ -119,7 +119,7 @@ class _Run:
     seen: dict[str, str] = field(default_factory=dict)
 
     def first_programs(self) -> Iterator[Program]:
-        """Every distinct program that has no verdict yet, as the file is read."""
+        """Yield every distinct program that has no verdict yet, while reading the file."""
         total = self.job.census.generations
         for generation in read_completions(self.job.completions, self.job.problems):
             entry, source = self._entry(generation)
@@ -131,7 +131,7 @@ class _Run:
                 yield generation.problem.program(entry.key, source, judge_seed=self.job.judge_seed)
 
     def due_programs(self, due: Mapping[int, str]) -> Iterator[Program]:
-        """The programs to be tried again, read once more; `due` is the keys by row."""
+        """Read the file again and yield the programs to be retried; `due` maps rows to program keys."""
         for generation in read_completions(self.job.completions, self.job.problems):
             if generation.row in due:
                 entry, source = self._entry(generation)
@@ -141,14 +141,14 @@ class _Run:
                 yield generation.problem.program(key, source, seed, self.job.judge_seed)
 
     def take(self, executions: Iterable[Execution], total: int, *, quiet: bool) -> None:
-        """Judge what comes back."""
+        """Judge executions and append their verdicts to the ledger."""
         for execution in executions:
             problem = self.job.problems[self.pending.pop(execution.id)]
             self.ledger.append(execution.id, str(problem.id), judge_execution(problem, execution))
             self.tell(Step(1, total, quiet))
 
     def due(self) -> dict[int, str]:
-        """The keys of the programs to be tried again, by the row where each stands first."""
+        """Return the keys of the programs to be retried, by the first row that holds each."""
         found = {}
         seen = set()
         for entry in self.entries:
@@ -172,7 +172,7 @@ class _Run:
 
 
 def program_key(problem: str, source: str) -> str:
-    """What a program of a problem is known by: equal programs of one problem are one.
+    """Return the key of a program; equal programs for one problem have the same key.
 
     Example:
         >>> program_key("1", "pass") == program_key("1", "pass") != program_key("2", "pass")
@@ -192,16 +192,16 @@ def run_job(
 
     Args:
         job: what is to be judged.
-        ledger: where the verdicts go, and what it already holds is not judged again.
-        open_executor: opens what runs the programs.
-        tell: called as the job goes on.
+        ledger: the file of verdicts; programs that already have a verdict in it are not judged again.
+        open_executor: opens the executor that runs the programs.
+        tell: called with each step of progress.
 
     Returns:
-        The generations, in the order of the file; their verdicts stand in the ledger.
+        The generations, in the order of the file; their verdicts are in the ledger.
 
     Raises:
-        InputError: the file was changed after its census: the verdicts would not be those of what is named.
-        MeriloError: what reading, running and writing raise.
+        InputError: the file was changed after its census, so that the verdicts may not belong to it.
+        MeriloError: reading the file, running programs or writing verdicts failed.
     """
     run = _Run(job, ledger, tell)
     with open_executor(job.workers, quiet=False) as pool:

@@ -1,7 +1,7 @@
-"""A program that nobody trusts, what it is asked, and what became of it.
+"""Types for an untrusted program, its tests and its execution.
 
-The types that pass between whoever scores programs and the pool that runs them. Nothing here runs anything, and nothing
-here knows the right answer: the pool says what a program answered, the comparison is made where the gold is.
+Scoring code and the pool exchange these types. They hold no gold answers: the pool returns what a program answered, and
+`merilo.sandbox.verdicts` compares it with the gold answers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from merilo.errors import UsageError
 
 MEBIBYTE = 2**20
 
-#: A value that may cross between two processes: `None`, `bool`, `int`, `float`, `complex`, `str`, `bytes`, `range`,
+#: A value that can be passed between two processes: `None`, `bool`, `int`, `float`, `complex`, `str`, `bytes`, `range`,
 #: and lists, tuples, dictionaries, sets and frozen sets of such values. See `merilo.sandbox.inside.codec` for the encoding.
 Plain = object
 
@@ -29,12 +29,12 @@ def new_judge_seed() -> str:
 
 
 class Outcome(Enum):
-    """What became of a program, or of one of its calls. No outcome says that an answer was right."""
+    """How a program or one of its calls ended. No outcome says that an answer was correct."""
 
     COMPLETED = "completed"
     """The call returned (and `str` of the result could be taken); the check returned."""
     REFUSED = "refused"
-    """The check found the answers wrong: it raised, and not because the program had."""
+    """The check rejected the answers: it raised an exception that did not come from the program."""
     EXCEPTION = "exception"
     """The program raised: `error` names the type."""
     TIMEOUT = "timeout"
@@ -42,15 +42,15 @@ class Outcome(Enum):
     MEMORY = "memory"
     """It used up its memory."""
     FORBIDDEN = "forbidden"
-    """It did what the jail does not allow, and did not survive the refusal."""
+    """The jail refused an operation, and the program did not handle the refusal."""
     OUTPUT = "output"
-    """It answered with more than may leave the jail."""
+    """Its answers exceed the limit on output."""
     SYNTAX_ERROR = "syntax_error"
     """It could not be compiled."""
     NO_SUCH_FUNCTION = "no_such_function"
-    """It ran and defined nothing callable of the asked name."""
+    """It ran and defined no function with the entry point's name."""
     EXITED = "exited"
-    """Its process ended before it had answered: it left, crashed, or was killed; `error` says how."""
+    """Its process ended before it had answered: it exited, crashed, or was killed; `error` says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,16 @@ class Limits:
         wall_seconds: from its start to its end, compilation and all calls together; watched from outside its process.
         cpu_seconds: processor time, whole seconds; by default the wall time rounded up and one more.
         memory_bytes: address space of each of its processes.
-        processes: how many processes it may be, itself included. With 1 it can neither fork nor execute.
-        threads: how many threads more than one a program may have.
+        processes: how many processes it may use, including its first. With 1 it can neither fork nor execute.
+        threads: how many additional threads a program may have.
         open_files: how many descriptors it may hold.
-        file_bytes: size of a file that it writes.
+        file_bytes: largest size of a file that it writes.
         scratch_bytes: size of each of its two private temporary folders (`/tmp` and `/dev/shm`); a property of the jail,
             shared by nobody else.
-        output_bytes: what all its answers together may take on their way out.
+        output_bytes: total size of all its answers.
 
     Raises:
-        UsageError: a limit that is not positive.
+        UsageError: a limit is not positive.
 
     Example:
         >>> Limits(wall_seconds=2.5).cpu_limit
@@ -110,15 +110,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A test in the manner of HumanEval: source that defines `check(candidate)`, which asserts.
+    """A test as in HumanEval: source that defines `check(candidate)`, which contains assertions.
 
-    It runs in another process than the program. Its `candidate` passes the arguments of every call to the program and
-    the result back, as plain values only, so that no object of the program's making takes part in a comparison.
+    It does not run in the program's process. Its `candidate` sends the arguments of every call to the program and returns
+    the result. Both are plain values only, so that the check never compares objects that the program has made.
 
     Attributes:
         source: the source that defines `check`.
-        context: source that is executed before it in the same module, for the names that the test uses besides
-            `candidate` (HumanEval's own prompt: some of its tests call functions that the prompt defines).
+        context: source that is executed before `source` in the same module, for names that the test uses besides
+            `candidate` (the prompt, because some tests of HumanEval call functions that the prompt defines).
     """
 
     source: str
@@ -127,20 +127,20 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program to run and how to ask it.
+    """One program to run and its tests.
 
     Attributes:
-        id: whatever the caller knows it by; comes back in the execution.
-        source: the whole program. Any text: NUL bytes, lone surrogates and nonsense have an outcome too.
+        id: the caller's name for the program, repeated in its execution.
+        source: the whole program. Any text has an outcome, even with NUL bytes or lone surrogates.
         entry_point: the name of the function that is called.
         tests: keyword arguments, one mapping a call; or a check.
-        seed: the state of `random` at the program's start. Runs with the same seed give the same answers; a retry that
-            wants other luck passes another.
-        judge_seed: the state of `random` in the process of a check. It must be a secret from the program: whoever knows it
-            knows the tests that a check draws at random. A fresh one is drawn when not given.
+        seed: the seed of `random` at the program's start. Use the same seed to repeat a run, and another one for a
+            retry.
+        judge_seed: the seed of `random` in the process of a check. The program must not know it, because it determines
+            the tests that a check draws at random. By default, a new one is drawn.
 
     Raises:
-        UsageError: no call at all: such a program has no outcome.
+        UsageError: there are no tests.
 
     Example:
         >>> program = Program("1", "double = lambda x: 2 * x", "double", ({"x": 2}, {"x": "ab"}))
@@ -162,13 +162,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one call gave.
+    """The result of one call.
 
     Attributes:
         outcome: `COMPLETED` exactly when there is a text.
-        text: `str(result)`, as the program's process made it; `None` where the call failed or was not reached.
-        error: the type of what the program raised (`ZeroDivisionError`), or how its process ended (`SIGSEGV`).
-        message: the first of what it said, shortened.
+        text: `str(result)`, computed in the program's process; `None` if the call failed or was not reached.
+        error: the type of the exception (`ZeroDivisionError`), or how the process ended (`SIGSEGV`).
+        message: the message of that error, shortened.
     """
 
     outcome: Outcome
@@ -179,18 +179,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What became of one program.
+    """The outcome of one program, with its answers and the resources that it used.
 
     Attributes:
-        id: the program's.
-        outcome: `COMPLETED` when every call returned, or the check did; otherwise what failed first.
+        id: the program's id.
+        outcome: `COMPLETED` if every call or the check returned; otherwise the outcome of the first failure.
         answers: one for each test call, in order; empty for a check.
-        error: as in `Answer`, of what failed first.
-        message: as in `Answer`.
+        error: as in `Answer`, for the first failure.
+        message: as in `Answer`, for the first failure.
         seconds: wall time of the program's process, from its start to its end.
         cpu_seconds: processor time of the process and the children it waited for.
-        peak_bytes: largest resident size.
-        attempts: how often it was started; more than 1 when a worker was lost under it.
+        peak_bytes: largest resident set size.
+        attempts: how often it was started; more than 1 if its worker was lost.
 
     Example:
         >>> Execution("1", Outcome.COMPLETED, (Answer(Outcome.COMPLETED, "4"),)).texts
@@ -209,5 +209,5 @@ class Execution:
 
     @property
     def texts(self) -> tuple[str | None, ...]:
-        """`str(result)` of every call, `None` where it failed: the form that submissions use."""
+        """`str(result)` of every call, `None` if the call failed, as submissions use it."""
         return tuple(answer.text for answer in self.answers)
