@@ -1,4 +1,4 @@
-"""The outermost definitions of a text: what code elsewhere can name and need."""
+"""Top-level definitions in a text, which other code may use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _IMPORTED: Final = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, a class, an assignment or an import of the outermost level, with all that belongs to it.
+    """A top-level function, class, assignment or import, with its decorators and its block.
 
     Attributes:
-        names: what it binds.
+        names: the names that it binds.
         text: its lines, moved to the left margin.
-        is_assignment: whether it is a plain assignment, which may well follow a definition of the same name.
+        is_assignment: whether it is a plain assignment, which may follow a definition of the same name.
     """
 
     names: tuple[str, ...]
@@ -30,7 +30,7 @@ class Definition:
 
 
 def read_definitions(layout: Layout, statements: list[Statement]) -> list[Definition]:
-    r"""The definitions among some statements, each with its decorators and its block.
+    r"""Find the definitions among statements, each with its decorators and its block.
 
     Example:
         >>> from merilo.sandbox.layout import read_layout
@@ -54,7 +54,7 @@ def read_definitions(layout: Layout, statements: list[Statement]) -> list[Defini
 
 
 def end_of_block(statements: list[Statement], start: int) -> int:
-    """The index of the first statement after the block that `start` begins."""
+    """Return the index of the first statement after the block that begins at `start`."""
     end = start + 1
     while end < len(statements) and len(statements[end].indent) > len(statements[start].indent):
         end += 1
@@ -62,12 +62,12 @@ def end_of_block(statements: list[Statement], start: int) -> int:
 
 
 def needed(text: str, definitions: Iterable[Definition], without: Iterable[str]) -> str:
-    """Those of the definitions that a text names, and those that these name in turn, in their order.
+    """Return the text of the definitions that a text uses, directly or through other definitions, in their order.
 
     Args:
-        text: the code that is kept in any case.
-        definitions: what else there is.
-        without: names that are defined already, so that another definition of them is not wanted.
+        text: the code that uses definitions.
+        definitions: the available definitions.
+        without: names that are already defined; of definitions with these names, only assignments are taken.
     """
     every = list(definitions)
     refused = frozenset(without)

@@ -1,7 +1,7 @@
 """The doctor's hostile programs.
 
-Each defines `probe()`, and is harmless even where no promise holds: it reaches for what the doctor has put there for it,
-undoes what it did, and stops by itself. `@FOLDER@`, `@PORT@` and `@PID@` stand for the doctor's targets.
+Each defines `probe()`. A probe does no damage even if the jail fails: it attacks only the doctor's targets, undoes its
+changes, and ends by itself. `@FOLDER@`, `@PORT@` and `@PID@` are replaced by the doctor's targets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from merilo.sandbox.program import Outcome
 
 
 class Sign(Enum):
-    """How harm shows."""
+    """The sign by which a successful attack is recognized."""
 
     SECRET = "the secret came out"  # noqa: S105 - no password
     FOLDER = "the folder was changed"
@@ -29,9 +29,9 @@ class Probe:
 
     Attributes:
         family: what it attacks.
-        claim: what the jail promises.
-        source: defines `probe()`, which answers `None` or nothing if it found nothing.
-        sign: how harm shows; or the outcomes of which one must come, where the promise is that the program ends so.
+        claim: the property of the jail that it tests.
+        source: source that defines `probe()`, which returns `None` or raises if the attack failed.
+        sign: the sign of a successful attack; or, if the jail must end the program, the outcomes of which one must occur.
     """
 
     family: str
@@ -44,7 +44,7 @@ def _ends(*outcomes: Outcome) -> frozenset[Outcome]:
     return frozenset(outcomes)
 
 
-#: Calls the C library, and answers with the call's name if it was let through.
+#: Helper for probes: `tried` calls the C library and returns the call's name if it succeeded.
 _C: Final = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -262,7 +262,7 @@ def probe():
 
 PROBES: Final = _FILES + _NETWORK + _PROCESSES + _PRIVILEGES + _LIMITS
 
-#: What is left, by which statement, and the expression by which the next program would find it.
+#: A kind of trace, the statement that leaves it, and the expression by which the next program could find it.
 TRACES: Final = (
     (
         "files",
@@ -283,7 +283,7 @@ TRACES: Final = (
     ("the environment", "import os; os.environ['X'] = 'x'", "__import__('os').environ.get('X')"),
 )  # fmt: skip
 
-#: Wrong programs that want to pass a check: the claim, and the source.
+#: Incorrect programs that try to pass a check: the claim and the source.
 FORGERIES: Final = (
     ("an object that equals everything does not pass", """
 class Equal(str):

@@ -1,8 +1,8 @@
-"""Problems that programs are asked to solve, and the files that hold them.
+"""Programming problems, and the files that hold them.
 
-Two kinds of file are read: ruHumanEval's items in any form that `merilo.items` reads, whose tests are a literal list of
-keyword arguments and whose gold is `str(result)` of every call; and HumanEval's own JSON Lines, plain or compressed by
-gzip, whose test is a function `check(candidate)`.
+Two kinds of file are read. Items of ruHumanEval, in any form that `merilo.items` reads, have a literal list of keyword
+arguments as tests and `str(result)` of every call as gold answers. HumanEval's own JSON Lines, plain or compressed by
+gzip, have a function `check(candidate)` as test.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from merilo.sandbox.gzip_files import is_packed, unpacked
 from merilo.sandbox.program import Call, Check, Program
 from merilo.strict_json import Json, parse_json
 
-#: The longest file that is read, in bytes, packed and unpacked: an archive may unfold without end.
+#: The longest file that is read, in bytes, before and after decompression.
 LONGEST_FILE: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem.
+    """One programming problem.
 
     Attributes:
         id: the item's id, or HumanEval's `task_id`.
-        stub: what the respondent was asked to complete.
+        stub: the stub to complete.
         tests: the calls, or the check.
-        gold: `str(result)` of every call; empty for a check, `None` where the test is closed.
-        canonical: the solution that comes with the problem, if one does.
+        gold: the gold answers, `str(result)` of every call; empty for a check, `None` if they are not public.
+        canonical: the reference solution, if the file has one.
     """
 
     id: ItemId
@@ -47,13 +47,13 @@ class Problem:
 
     @property
     def is_closed(self) -> bool:
-        """Whether its gold is not here, so that programs can be run but not judged."""
+        """Whether the gold answers are missing, so that programs can be run but not judged."""
         return self.gold is None
 
     def program(self, key: str, source: str, seed: int = 0, judge_seed: str | None = None) -> Program:
-        """The program `source` and how it is tested, to be known as `key`.
+        """Return the program with this source and the problem's tests, with `key` as its id.
 
-        All programs of a problem get the same random tests from the same `judge_seed`.
+        With the same `judge_seed`, all programs of a problem get the same random tests.
         """
         own = None if judge_seed is None else f"{judge_seed}/{self.id}"
         return Program(key, source, self.stub.entry_point, self.tests, seed, own)
@@ -66,12 +66,12 @@ def read_problems(path: Path) -> dict[str, Problem]:
         path: the file.
 
     Returns:
-        The problems in the file's order, by the text of their id.
+        The problems by their id as text, in the file's order.
 
     Raises:
-        InputError: the file cannot be read as problems at all.
-        DataError: a problem has no tests, no gold for a test, tests that are no literal, an entry point that its stub
-            does not define, or the id of another.
+        InputError: the file cannot be read, or holds no problems.
+        DataError: a problem has no tests, no gold answer for a test, tests that are not a literal, an entry point that
+            its stub does not define, or the id of another problem.
     """
     problems: dict[str, Problem] = {}
     if _is_human_eval(path):
@@ -93,7 +93,7 @@ def read_problems(path: Path) -> dict[str, Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a problem stands."""
+    """The location of a problem in its file, for messages."""
 
     file: Path
     row: int | None = None
@@ -110,7 +110,7 @@ class _Place:
 
 
 def _is_human_eval(path: Path) -> bool:
-    """Whether a file is HumanEval's: its first line is an object with a prompt or a test."""
+    """Return whether the first line of a file is an object with HumanEval's fields."""
     packed = is_packed(path)
     with unpacked(path) as stream:
         if not packed and os.fstat(stream.fileno()).st_size > LONGEST_FILE:
@@ -195,7 +195,7 @@ def _with_calls(place: _Place, item: Item) -> Problem:
 
 
 def _differ(outputs: list[Json]) -> bool:
-    """Whether gold that stands once a generation is not the same everywhere."""
+    """Return whether the outputs are lists that differ, although each should hold the same gold answers."""
     return any(isinstance(each, list) for each in outputs) and any(each != outputs[0] for each in outputs)
 
 

@@ -1,4 +1,4 @@
-"""What a judged job comes to: pass@k, and how every problem's generations ended."""
+"""Results of a judged job: pass@k, and how every problem's generations ended."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ProblemTally:
 
     Attributes:
         problem: the problem.
-        results: how many ended how.
-        exceptions: of those that raised, the types.
-        complaints: of those whose answers a check found wrong, the types of what it raised.
+        results: the number of generations by result.
+        exceptions: the number of generations that raised, by type of exception.
+        complaints: the number of generations that a check rejected, by type of the check's exception.
     """
 
     problem: Problem
@@ -34,17 +34,17 @@ class ProblemTally:
 
     @property
     def generations(self) -> int:
-        """How many programs the model wrote for it."""
+        """The number of generations for this problem."""
         return self.results.total()
 
     @property
     def passed(self) -> int:
-        """How many of them passed every test."""
+        """The number of generations that passed every test."""
         return self.results[Result.PASSED]
 
     @property
     def suspect(self) -> str | None:
-        """What its check raised at every single answer, if that is the same and no failed assertion."""
+        """The exception that its check raised for every generation, if it is always the same and not `AssertionError`."""
         if self.complaints.total() < self.generations or len(self.complaints) != 1:
             return None
         (complaint,) = self.complaints
@@ -53,13 +53,13 @@ class ProblemTally:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """What trying again changed, counted in distinct programs.
+    """Effect of the retries, counted in distinct programs.
 
     Attributes:
-        timeouts: programs that ran out of time at first.
-        timeouts_passed: those of them that passed on a quiet worker.
-        failures: programs that failed otherwise at first and were tried again.
-        failures_passed: those of them that passed later: they, or their tests, are flaky.
+        timeouts: retried programs whose first run timed out.
+        timeouts_passed: those time-outs that passed in a retry, with fewer workers running.
+        failures: retried programs whose first run failed in another way.
+        failures_passed: those failures that passed in a retry: the programs or their tests are flaky.
     """
 
     timeouts: int
@@ -70,14 +70,15 @@ class Retries:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """A judged job.
+    """The counts of a judged job.
 
     Attributes:
-        problems: one tally a problem that has generations, in the problems' order.
-        rules: how many generations were cut out by which rule.
-        programs: how many distinct programs there were.
-        repeated: how many generations gave the program of an earlier generation of their problem; each is a sample.
-        retries: what trying again changed.
+        problems: one tally for each problem that has generations, in the problems' order.
+        rules: the number of generations by rule of extraction.
+        programs: the number of distinct programs.
+        repeated: the number of generations whose program equals that of an earlier generation of their problem; each
+            still counts as a sample.
+        retries: the effect of the retries.
     """
 
     problems: tuple[ProblemTally, ...]
@@ -88,34 +89,34 @@ class Tally:
 
     @property
     def generations(self) -> int:
-        """How many there were."""
+        """The number of generations of all problems."""
         return sum(tally.generations for tally in self.problems)
 
     @property
     def results(self) -> Counter[Result]:
-        """How many generations ended how."""
+        """The number of generations by result."""
         return sum((tally.results for tally in self.problems), Counter())
 
     @property
     def exceptions(self) -> Counter[str]:
-        """The types of what generations raised."""
+        """The number of generations that raised, by type of exception."""
         return sum((tally.exceptions for tally in self.problems), Counter())
 
     def fewest(self) -> ProblemTally:
-        """The problem with the fewest generations: it says for which k there is a pass@k."""
+        """Return the problem with the fewest generations; pass@k is defined up to that number."""
         return min(self.problems, key=lambda tally: tally.generations)
 
     def score(self, k: int, *, seed: int = 0) -> Score:
-        """pass@k over the problems, with its interval.
+        """Compute pass@k over the problems, with its confidence interval.
 
         Raises:
-            ValueError: a problem has fewer than k generations; `refusal` says it in a sentence.
+            ValueError: a problem has fewer than k generations; `refusal` gives the message.
         """
         counts = [(tally.generations, tally.passed) for tally in self.problems]
         return pass_score(counts, k, [tally.problem.id for tally in self.problems], seed=seed)
 
     def refusal(self, k: int) -> str | None:
-        """Why there is no pass@k, if there is none."""
+        """Return a message if pass@k is not defined, otherwise `None`."""
         if k < 1:
             return f"pass@{k} is not defined; k is 1 or more"
         short = [tally for tally in self.problems if tally.generations < k]
@@ -134,9 +135,9 @@ def tally_job(
     """Count a job's verdicts.
 
     Args:
-        problems: by the text of their id.
+        problems: the problems by their id as text.
         entries: the generations.
-        standings: the verdicts by the programs' keys.
+        standings: the verdicts by program key.
     """
     tallies = {name: ProblemTally(problem) for name, problem in problems.items()}
     rules: Counter[str] = Counter()
@@ -172,7 +173,7 @@ def _retries(standings: Iterable[Standing]) -> Retries:
 
 
 def unanswered(counts: Mapping[str, int]) -> str | None:
-    """The sentence about problems that nobody answered, if there are such."""
+    """Return a message about problems without completions; `None` if every problem has one."""
     names = [name for name, count in counts.items() if not count]
     if not names:
         return None
