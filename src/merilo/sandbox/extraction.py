@@ -1,9 +1,8 @@
-"""Cutting a program out of what a model wrote, and saying by which rule.
+"""Extraction of a program from a completion, with the name of the rule that was used.
 
-A model is asked to complete a stub (a signature with its docstring) and answers as it likes: with the body alone, with
-the whole function, with a module, inside fences, with prose around. People read all of these without a thought; so
-does `extract`. It reads text and never parses it (see `merilo.sandbox.layout`): whether the outcome is a program is for
-the jail to find out.
+A model is asked to complete a stub (a signature with its docstring). Its answer may be the body alone, the whole
+function or a module, with or without fences and prose. `extract` accepts all of these forms. It never parses the text as
+Python (see `merilo.sandbox.layout`): whether the result is a valid program is found out in the jail.
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ from merilo.sandbox.fences import Block, read_fences
 from merilo.sandbox.layout import Layout, Statement, read_layout
 from merilo.sandbox.response_text import spoken, with_plain_line_ends
 
-#: Where in the answer the code stood.
+#: Where in the answer the code was found.
 Place = Literal["bare", "fenced", "unclosed fence", "before a fence", "between prose"]
 
-#: What the code was.
+#: The form of the code.
 Form = Literal["body", "body, shifted", "function", "module", "nothing"]
 
 #: The form of an answer in which no code was found.
 NOTHING: Final = "nothing"
 
-#: What a stub's body holds: its docstring, and what stands for what is missing.
+#: Statements of a stub's body: its docstring, and placeholders for the missing code.
 _HOLLOW: Final = re.compile(r"[rRuU]?[\"']|\.\.\.|pass\b|raise NotImplementedError\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """A program cut out of a completion.
+    """A program extracted from a completion.
 
     Attributes:
         source: the whole program, the stub's own imports and functions included.
-        place: where in the answer the code stood.
-        form: what the code was.
+        place: where in the answer the code was found.
+        form: the form of the code.
     """
 
     source: str
@@ -47,18 +46,18 @@ class Extraction:
 
     @property
     def rule(self) -> str:
-        """The rule that was used, in words: "fenced: function"."""
+        """The rule that was used, such as "fenced: function"."""
         return f"{self.place}: {self.form}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """Code that was found.
+    """How code was found in an answer.
 
     Attributes:
-        place: where.
-        whole: whether the model marked both its ends, so that all of it is meant.
-        elsewhere: what the answer defines outside of it.
+        place: where in the answer the code was found.
+        whole: whether the model marked both ends of the code, so that all of it belongs to the answer.
+        elsewhere: the definitions in the answer outside the code.
     """
 
     place: Place
@@ -68,13 +67,13 @@ class _Code:
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """What a model is asked to complete.
+    """The stub that a model is asked to complete.
 
     Attributes:
         prompt: the stub itself, ending with a line end.
         entry_point: the function to be completed.
-        preamble: what stands before it: imports and the functions that are given.
-        indent: the blanks before the lines of its body.
+        preamble: the imports and given functions before it.
+        indent: the indentation of its body.
     """
 
     prompt: str
@@ -84,7 +83,7 @@ class Stub:
 
     @classmethod
     def read(cls, prompt: str, entry_point: str) -> Stub | None:
-        r"""Read a stub; `None` where it does not define the entry point.
+        r"""Read a stub; return `None` if it does not define the entry point.
 
         Example:
             >>> Stub.read("import math\n\ndef area(r):\n  ", "area")
@@ -102,17 +101,17 @@ class Stub:
 
 
 def extract(completion: str, stub: Stub) -> Extraction:
-    r"""Cut the program out of a completion.
+    r"""Extract the program from a completion.
 
-    The code is looked for in fences first (the last block that defines the entry point, else the first with a body; what
-    other blocks define and it uses comes along), then between prose. What defines the entry point is taken as it is, with
-    the stub's imports and given functions before it; anything else is the body of the stub's function and gets its
-    indentation. Code that may have been cut short (no fence that closes) ends where the function ends, but for the
-    definitions below that it uses.
+    The function first looks for code in fences: the last block that defines the entry point, or else the first block with
+    a body, with the definitions of other blocks that it uses. Then it looks for code between prose. Code that defines the
+    entry point is taken unchanged, after the stub's imports and given functions. Any other code counts as the body of the
+    stub's function and is indented to match it. Code without a closing fence may be truncated: it ends where the function
+    ends, except for later definitions that it uses.
 
     Args:
-        completion: what the model wrote.
-        stub: what it was asked to complete.
+        completion: the model's text.
+        stub: the stub that it was asked to complete.
 
     Example:
         >>> stub = Stub.read("def double(x):\n", "double")
@@ -132,7 +131,7 @@ def extract(completion: str, stub: Stub) -> Extraction:
             return _complete(before, stub, _Code("before a fence"))
         block = _choose(marked.blocks, stub)
         if block is not None and not begun and not _answers(read_layout(block.code), stub):
-            # Only an example or what a call prints stands in fences: the answer may stand beside them.
+            # The fences hold only an example or printed output, so the answer may be outside of them.
             outside = read_layout(marked.outside)
             if _answers(outside, stub):
                 return _complete(outside, stub, _Code("between prose"))
@@ -150,7 +149,7 @@ def extract(completion: str, stub: Stub) -> Extraction:
 
 
 def _is_plain_body(text: str, stub: Stub) -> bool:
-    """Whether every line is indented as the stub's body is: what a base model writes, told without reading it."""
+    """Return whether the text is indented as the stub's body, as a base model's continuation is."""
     first = text.lstrip("\n")
     if not first.startswith(stub.indent) or first[len(stub.indent) : len(stub.indent) + 1].isspace():
         return False
@@ -164,7 +163,7 @@ def _is_other_language(block: Block) -> bool:
 
 
 def _definitions(blocks: list[Block]) -> list[Definition]:
-    """What blocks define that the chosen one may need: a model may write its imports and helpers apart."""
+    """Return the definitions in blocks: a model may write imports and helper functions in separate blocks."""
     layouts = [read_layout(block.code) for block in blocks]
     return [
         one for layout in layouts for segment in layout.segments for one in read_definitions(layout, segment)
@@ -172,7 +171,7 @@ def _definitions(blocks: list[Block]) -> list[Definition]:
 
 
 def _choose(blocks: list[Block], stub: Stub) -> Block | None:
-    """The last block that defines the entry point; else one with a body: of Python, of no language, of any."""
+    """Return the last block that defines the entry point; otherwise one with a body, preferably marked as Python."""
     read = [(block, read_layout(block.code).segments) for block in blocks]
     if defining := _solid([part for _, segments in read for part in segments], stub.entry_point):
         return next(block for block, segments in read if any(part is defining[-1] for part in segments))
@@ -191,7 +190,7 @@ def _defines(block: Block, stub: Stub) -> bool:
 
 
 def _answers(layout: Layout, stub: Stub) -> bool:
-    """Whether code can be told to be an answer: it defines the entry point to more than a stub, or it returns."""
+    """Return whether code is an answer: it defines the entry point with more than a stub's body, or it returns."""
     for segment in layout.segments:
         number = _definition(segment, stub.entry_point)
         if _returns(segment) or (number is not None and not _is_hollow(segment, number)):
@@ -200,12 +199,12 @@ def _answers(layout: Layout, stub: Stub) -> bool:
 
 
 def _is_stub(layout: Layout, stub: Stub) -> bool:
-    """Whether code is what was asked and nothing else."""
+    """Return whether code only repeats the stub."""
     return bool(_solid(layout.segments, stub.entry_point)) and not _answers(layout, stub)
 
 
 def _definition(segment: list[Statement], name: str) -> int | None:
-    """Which statement of the outermost level binds this name, to more than a stub where there is a choice."""
+    """Return the index of the top-level statement that binds a name, preferring one with more than a stub's body."""
     found = [
         number
         for number, statement in enumerate(segment)
@@ -215,13 +214,13 @@ def _definition(segment: list[Statement], name: str) -> int | None:
 
 
 def _is_hollow(segment: list[Statement], number: int) -> bool:
-    """Whether a definition is the stub again: a docstring, an ellipsis, nothing."""
+    """Return whether a definition only repeats the stub: its body is empty, a docstring or a placeholder."""
     body = segment[number + 1 : end_of_block(segment, number)]
     return segment[number].opens_block and all(_HOLLOW.match(statement.text) for statement in body)
 
 
 def _solid(segments: Sequence[list[Statement]], name: str) -> list[list[Statement]]:
-    """Those that define the name to more than a stub; where none does, those that define it at all."""
+    """Return the segments that define the name with more than a stub's body, or else all that define it."""
     defining = [(part, number) for part in segments if (number := _definition(part, name)) is not None]
     return [part for part, number in defining if not _is_hollow(part, number)] or [
         part for part, _ in defining
@@ -229,7 +228,7 @@ def _solid(segments: Sequence[list[Statement]], name: str) -> list[list[Statemen
 
 
 def _complete(layout: Layout, stub: Stub, code: _Code) -> Extraction:
-    """Make a program of the code that was found, perhaps with prose around."""
+    """Build the program from the code that was found, which prose may surround."""
     if not layout.segments:
         return _program(stub.prompt, code.place, NOTHING)
     defining = _solid(layout.segments, stub.entry_point)
@@ -245,7 +244,7 @@ def _complete(layout: Layout, stub: Stub, code: _Code) -> Extraction:
 
 
 def _function(layout: Layout, segment: list[Statement], stub: Stub, code: _Code) -> Extraction:
-    """The entry point is defined: take its definition, and all that it needs."""
+    """Build the program from a definition of the entry point and the definitions that it needs."""
     base = segment[0].indent
     if code.whole and len(layout.segments) == 1:
         kept, below = segment, []
@@ -263,7 +262,7 @@ def _function(layout: Layout, segment: list[Statement], stub: Stub, code: _Code)
 
 
 def _above(layout: Layout, segment: list[Statement]) -> list[Definition]:
-    """What is defined in the segments of a text that stand above one of them."""
+    """Return the definitions in the segments before the given one."""
     return [
         one
         for other in layout.segments[: layout.segments.index(segment)]
@@ -272,7 +271,7 @@ def _above(layout: Layout, segment: list[Statement]) -> list[Definition]:
 
 
 def _below(layout: Layout, segment: list[Statement], end: int) -> list[Definition]:
-    """What is defined in a text below some statements of one of its segments."""
+    """Return the definitions after the first `end` statements of a segment."""
     found = read_definitions(layout, segment[end:])
     for other in layout.segments[layout.segments.index(segment) + 1 :]:
         found += read_definitions(layout, other)
@@ -280,12 +279,12 @@ def _below(layout: Layout, segment: list[Statement], end: int) -> list[Definitio
 
 
 def _is_body(segment: list[Statement]) -> bool:
-    """Whether code of the outermost level is a function's body: it returns, or it defines nothing."""
+    """Return whether unindented code is a function's body: it returns, or it defines nothing."""
     return _returns(segment) or not any(statement.defines for statement in segment)
 
 
 def _returns(segment: list[Statement]) -> bool:
-    """Whether a `return` or `yield` stands outside of every definition."""
+    """Return whether there is a `return` or `yield` outside of every definition."""
     enclosing: list[Statement] = []
     for statement in segment:
         while enclosing and len(enclosing[-1].indent) >= len(statement.indent):
@@ -297,7 +296,7 @@ def _returns(segment: list[Statement]) -> bool:
 
 
 def _body(layout: Layout, segment: list[Statement], stub: Stub, code: _Code) -> Extraction:
-    """The body alone: give it the indentation of the stub's."""
+    """Build the program from a body alone, indented to match the stub."""
     first = segment[0]
     lost = _lost_indent(segment)
     base = first.indent if lost is None else lost
@@ -314,7 +313,7 @@ def _body(layout: Layout, segment: list[Statement], stub: Stub, code: _Code) -> 
 
 
 def _end_of_body(segment: list[Statement], indent: str) -> int:
-    """The index of the first statement that stands further left than the body."""
+    """Return the index of the first statement that is indented less than the body."""
     for number, statement in enumerate(segment[1:], 1):
         if len(statement.indent) < len(indent):
             return number
@@ -322,7 +321,7 @@ def _end_of_body(segment: list[Statement], indent: str) -> int:
 
 
 def _lost_indent(segment: list[Statement]) -> str | None:
-    """The body's indentation where its first line alone has lost it, as happens when an answer is stripped."""
+    """Return the body's indentation if only its first line has lost it, as happens when an answer is stripped."""
     first = segment[0]
     run = []
     for statement in segment[1:]:
@@ -342,7 +341,7 @@ def _text(layout: Layout, segment: list[Statement]) -> str:
 
 
 def _with_preamble(source: str, stub: Stub, place: Place, form: Form) -> Extraction:
-    """Put the stub's imports and given functions first, but for what must come before everything."""
+    """Put the stub's imports and given functions before the source, but after its `__future__` imports."""
     future = re.findall(r"^from __future__ import .*$", source, re.MULTILINE)
     if future:
         source = re.sub(r"^from __future__ import .*$", "", source, flags=re.MULTILINE)
@@ -351,5 +350,5 @@ def _with_preamble(source: str, stub: Stub, place: Place, form: Form) -> Extract
 
 
 def _program(source: str, place: Place, form: Form) -> Extraction:
-    """The extraction, with one line end at its end: answers that differ in nothing else are one program."""
+    """Return the extraction with exactly one final newline, so that programs that differ only there are equal."""
     return Extraction(source.rstrip() + "\n", place, form)

@@ -1,7 +1,7 @@
-"""How a text is laid out as Python: its statements, and the prose between them, without parsing it.
+"""Finding Python statements and the prose between them in a text, without parsing it.
 
-The text is hostile: Python's own parser can be brought down by it, and it answers differently from version to version.
-What stands here reads characters only, in time linear in the text, and never fails.
+The text is untrusted: it can crash Python's own parser, whose results also differ between versions. This module reads
+only characters, in time linear in the length of the text, and never fails.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-#: Every version's keywords, and two that were keywords once.
+#: The keywords of every version, including two that are no longer keywords.
 KEYWORDS: Final = frozenset({"False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "exec", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "print", "raise", "return", "try", "while", "with", "yield"})  # fmt: skip
-#: Words that are keywords at the beginning of a statement alone.
+#: Words that are keywords only at the beginning of a statement.
 SOFT_KEYWORDS: Final = frozenset({"match", "case", "type"})
 STRING_PREFIXES: Final = frozenset({"r", "b", "f", "t", "u", "br", "rb", "fr", "rf", "tr", "rt"})
 
@@ -51,13 +51,13 @@ _BARE_WORDS: Final = re.compile(r"(?:[^\W\d_a-z]\w*(?:,\s*[^\W\d]\w*)*:?|(?i:py|
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A logical line: from where it begins to where its brackets, strings and backslashes let it end.
+    """A logical line, which brackets, strings and backslashes may extend over several physical lines.
 
     Attributes:
         first: its first physical line.
         last: the physical line after its last one.
-        indent: the blanks before it.
-        text: its first physical line without them.
+        indent: the whitespace before it.
+        text: its first physical line without the indentation.
         opens_block: whether it ends with a colon, so that an indented block must follow.
     """
 
@@ -81,7 +81,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A text as Python would see it.
+    """The statements of a text.
 
     Attributes:
         lines: the physical lines, without line ends.
@@ -94,14 +94,14 @@ class Layout:
     in_string: frozenset[int]
 
     def begins_with_code(self) -> bool:
-        """Whether no prose stands before the first statement."""
+        """Return whether there is no prose before the first statement."""
         if not self.segments:
             return False
         before = self.lines[: self.segments[0][0].first]
         return all(not line.strip() or line.lstrip().startswith("#") for line in before)
 
     def cut(self, first: int, last: int, old: str = "", new: str = "") -> str:
-        """Lines `first` to `last` with the indentation `old` replaced by `new`, strings left as they are."""
+        """Return lines `first` to `last - 1` with the indentation `old` replaced by `new`, except inside strings."""
         kept = []
         for number in range(first, last):
             line = self.lines[number]
@@ -141,7 +141,7 @@ def read_layout(text: str) -> Layout:
 
 
 def _end_of_statement(text: str, number: int, position: int, in_string: set[int]) -> tuple[int, int]:
-    """The number and the position of the physical line after the statement that begins here."""
+    """Return the number and position of the physical line after the statement that begins here."""
     depth = 0
     while position < len(text):
         token = _TOKEN.match(text, position)
@@ -166,7 +166,7 @@ def _end_of_statement(text: str, number: int, position: int, in_string: set[int]
 
 
 def is_prose(line: str) -> bool:
-    """Whether a line that begins a statement cannot be Python, and so was written for people.
+    """Return whether a line cannot begin a statement of Python and is therefore prose.
 
     Labels ("Explanation:", "Note: x") and words alone that are capitalised or not Latin ("Yes, sure") count as prose too,
     though Python could run some.
@@ -182,9 +182,9 @@ def is_prose(line: str) -> bool:
 
 
 def is_possible(line: str) -> bool:
-    """Whether a statement of Python can begin with this line.
+    """Return whether a statement of Python can begin with this line.
 
-    The grammar lets no two words stand side by side unless one of them is a keyword, and few signs outside of strings.
+    In Python, of two adjacent words one is a keyword, and only few punctuation marks occur outside of strings.
     """
     if _MARKUP.match(line):
         return False
@@ -207,7 +207,7 @@ def _has_adjacent_words(head: str) -> bool:
 
 
 def _has_apostrophe(line: str, head: str) -> bool:
-    """Whether the first quote of the line follows a word as an apostrophe does."""
+    """Return whether the first quote of the line is an apostrophe after a word."""
     if head == line or line[len(head)] == "#":
         return False
     word = re.search(r"[^\W\d]\w*$", head[-_LONG_WORD:])
