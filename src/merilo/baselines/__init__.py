@@ -1,1 +1,1 @@
-"""The main job: from responses to a baseline, its groups and warnings, comparison with models, recipes."""
+"""Baselines: computed from responses, with groups, warnings, comparison with models, and recipes."""

@@ -1,4 +1,4 @@
-"""The consensus of a study as a table, a row an item."""
+"""The consensus of a study as a table with one row per item."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 
-#: The table's own columns; the item's input fields stand after `id`.
+#: The columns of the table; the item's input fields follow `id`.
 #:
 #: ===========  ==============================================================================
 #: item         the item's number in the study
@@ -20,8 +20,8 @@ from merilo.people.gold import Gold
 #: answers      every answer with its votes, most votes first
 #: votes        how many answers count
 #: label        the consensus, or null
-#: resolved_by  how it was reached: the name of an `aggregation.Resolution` in lower case
-#: confidence   the model's probability of the label, or the share of votes that it got
+#: resolved_by  how the label was reached: the name of an `aggregation.Resolution` in lower case
+#: confidence   the model's probability of the label, or its share of the votes
 #: difficulty   GLAD's difficulty of the item, if GLAD was fitted
 #: gold         the gold answer as text, or null
 #: correct      whether the label earns all points of the item
@@ -31,7 +31,7 @@ COLUMNS: Final = (
     "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct", "points",
 )  # fmt: skip
 
-#: Names that no input field may have while the table is made.
+#: Names reserved while the table is built; an input field with one of them is renamed.
 _TAKEN: Final = frozenset({*COLUMNS, "code", "has_label"})
 
 
@@ -42,18 +42,18 @@ def consensus_table(
     gold: Gold | None,
     earned: Mapping[int | str, float],
 ) -> pl.DataFrame:
-    """The consensus as a table.
+    """Build the table of the consensus.
 
     Args:
         items: `item` and the input fields.
-        pool: every vote.
+        pool: all votes.
         decided: the consensus.
         gold: the gold answers, if they are known.
-        earned: item's number -> share of the item's points that the label earns.
+        earned: mapping from item number to the share of the item's points that the label earns.
 
     Returns:
-        A row an item: `COLUMNS` with the input fields after `id`; an input field that is called like one of the columns
-        gets `input_` before its name.
+        One row per item: `COLUMNS` with the input fields after `id`. An input field with the name of one of the columns
+        gets the prefix `input_`.
     """
     encoding, tally = pool.everyone, pool.votes.tally()
     fit = decided.fit

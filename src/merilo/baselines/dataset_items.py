@@ -1,4 +1,4 @@
-"""Items of a dataset made from what a study shows and from the right answers, ready for `merilo.metrics.scoring.score`."""
+"""Dataset items built from the input fields of a study and the gold answers, ready for `merilo.metrics.scoring.score`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _META = "meta."
 
 
 def metas(gold: Gold | None) -> dict[int, dict[str, Json]]:
-    """The `meta` of every item that the file of right answers has, by the item's number.
+    """Return the `meta` of every item in the file of gold answers, by item number.
 
-    Whole numbers are read back as numbers, because the file's table holds texts.
+    Texts that are whole numbers become integers, because the table of the file holds only texts.
     """
     if gold is None or gold.fields is None:
         return {}
@@ -38,12 +38,12 @@ def _read_back(text: str) -> Json:
 
 
 def texts(items: pl.DataFrame, fields: Iterable[str], *, number: str = "item") -> dict[int, dict[str, Json]]:
-    """The input texts of every item, by the item's number.
+    """Return the input texts of every item, by item number.
 
     Args:
-        items: a row an item.
+        items: one row per item.
         fields: the columns of the texts.
-        number: the column of the items' numbers.
+        number: the column of item numbers.
     """
     names = list(fields)
     rows = zip(items[number].to_list(), items.select(names).iter_rows(named=True), strict=True)
@@ -51,16 +51,16 @@ def texts(items: pl.DataFrame, fields: Iterable[str], *, number: str = "item") -
 
 
 def undeclared(name: str, metrics: tuple[str, ...], labels: Iterable[str]) -> Dataset:
-    """A declaration for answers of a dataset that nobody declared: they are compared as they are written.
+    """Build a declaration for a dataset without one; its answers are compared as exact texts.
 
     Args:
-        name: what to call it in messages.
-        metrics: names of metrics that need labels only, or of ruDetox's.
-        labels: the labels of the answers and of the right answers.
+        name: the name of the dataset in messages.
+        metrics: names of metrics that need only labels, or of the metrics of ruDetox.
+        labels: the labels of the answers and of the gold answers.
     """
     known: Mapping[str, None] = dict.fromkeys(labels)
     if len(known) < 2:
-        # A choice needs two labels; where only one occurs, the other is anything else.
+        # A choice needs at least two labels; if only one occurs, an arbitrary second one is added.
         known = {**known, "another answer": None, "a third answer": None}
     return Dataset(name=name, title=name, answer=Answer(kind="choice", labels=tuple(known)), metrics=metrics)
 
@@ -68,14 +68,15 @@ def undeclared(name: str, metrics: tuple[str, ...], labels: Iterable[str]) -> Da
 def item_points(
     declared: Dataset, items: Sequence[Item], answers: Mapping[ItemId, Given]
 ) -> dict[int, float]:
-    """What each answer is worth, from 0 to 1, by the dataset's first metric that judges items one by one.
+    """Return each answer's points, from 0 to 1, by the dataset's first metric that scores single items.
 
-    Macro F1 and Matthews correlation do not: with these an answer is compared with the right one as it is written.
+    Macro F1 and Matthews correlation do not score single items. If they are the only metrics, an answer gets 1 point if
+    its text equals the gold answer.
 
     Args:
         declared: the declaration.
-        items: the items with their right answers, numbered.
-        answers: item's number -> answer; items without one are left out.
+        items: the items with their gold answers, identified by number.
+        answers: mapping from item number to answer; items without an answer are left out.
     """
     judged = {item.id: explain(declared, item, answers[item.id])[0] for item in items if item.id in answers}
     return {int(number): one.points / one.most for number, one in judged.items()}

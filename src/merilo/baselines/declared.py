@@ -1,4 +1,4 @@
-"""What a study's dataset declares of its answers, and the scorer that follows from it and from the gold answers."""
+"""The dataset's declaration of a study's answers, and the scorer built from it and the gold answers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.responses import Responses
 
-#: Kinds of answers that are labels: the gold answer takes the spelling that the study's answers have.
+#: Kinds of answers that are labels; gold answers are brought to the spelling of the study's answers.
 _LABELS: Final = frozenset({"label", "choice", "integer"})
 
 
 def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
-    """The dataset as the scorer knows it, with the metric that the settings ask for in the first place.
+    """Return the dataset as the scorer uses it, with the metric of the settings first.
 
     Args:
-        dataset: the declaration; `None` where the study is of no declared dataset.
+        dataset: the declaration; `None` if the study has no declared dataset.
         settings: the metric and the alternatives.
 
     Raises:
-        UsageError: the metric does not fit the answers, alternatives are given twice, or the answers are programs.
+        UsageError: the metric does not fit the answers, separators of alternatives are given twice, or the answers are
+            programs.
     """
     if dataset is None:
         return undeclared(settings.metric or "acc", settings.alternatives)
@@ -46,7 +47,7 @@ def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
 
 
 def consensus_scorer(dataset: PlainDataset, pool: PoolVotes, gold: Gold | None) -> ConsensusScorer | None:
-    """The scorer of a study's consensus; `None` without gold, or where its metrics need more than the answers."""
+    """Return the scorer of a study's consensus; `None` without gold, or if the metrics need more than the answers."""
     if gold is None or set(dataset.metrics) <= set(RATED):
         return None
     items: Mapping[int, Item] = gold.items
@@ -63,7 +64,7 @@ def _with_outputs(item: Item, text: str) -> Item:
 
 
 def without_scorer(dataset: PlainDataset, gold: Gold | None) -> dict[str, str]:
-    """Why metrics are missing although there is gold: metric -> reason."""
+    """Return the metrics that cannot be computed despite gold, as a mapping from metric to reason."""
     if gold is None:
         return {}
     reason = f"needs the sentences and three questions about them: merilo recipe run {dataset.name}"
@@ -71,7 +72,7 @@ def without_scorer(dataset: PlainDataset, gold: Gold | None) -> dict[str, str]:
 
 
 def question_types(responses: Responses, gold: Gold | None) -> dict[int, str]:
-    """Item's number -> type of its question, where the gold's file or the pool says it (the exam's questions)."""
+    """Map item numbers to question types, if the gold file or the pool has them (the exam's questions)."""
     types = {}
     if "type" in responses.fields:
         types = {

@@ -1,4 +1,4 @@
-"""The estimates of a study: each metric of the consensus and of the single person, with their uncertainty."""
+"""The estimates of a study: each metric of the consensus and of single annotators, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from merilo.people.uncertainty.two_way import TwoWay, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 
-#: What breaks ties must never outweigh a vote.
+#: Scale of the weights that break ties; small, so that they never outweigh a vote.
 _BREAKS_TIES: Final = 1e-3
 _LEAST_WEIGHT: Final = 1e-6
 
@@ -31,13 +31,13 @@ NO_WHOLE_VARIANT: Final = "nobody answered all 30 questions of a variant"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a metric would be, had no item been left out.
+    """The possible values of a metric if no item were left out.
 
     Attributes:
-        n: how many items that is.
-        dropped: how many of them were left out of the metric.
-        dropped_wrong: the metric with those items left unanswered, which the scorer counts as wrong.
-        plurality: the metric with those items decided by most votes; labels that tie share the item equally.
+        n: the number of all items.
+        dropped: how many of these items were left out of the metric.
+        dropped_wrong: the metric with the left-out items unanswered, which the scorer counts as wrong.
+        plurality: the metric with the left-out items decided by most votes; tied labels share the item equally.
     """
 
     n: int
@@ -52,13 +52,13 @@ class Estimate:
 
     Attributes:
         score: the metric of the consensus, with its interval over items.
-        crowd: the same with its uncertainty over items and annotators together; `None` where it is not defined.
-        published: the metric by the published procedure (majority alone, other items left out), where the settings ask for
-            another one.
-        published_crowd: its uncertainty over items and annotators.
-        bounds: what the metric would be had no item been left out; `None` where none was.
-        single: what single people reach; `None` where it is not defined.
-        no_single: why it is not defined.
+        crowd: the same metric with its uncertainty over items and annotators together; `None` if it is not defined.
+        published: the metric by the published procedure (majority only, other items left out), if the settings use
+            another procedure.
+        published_crowd: the uncertainty of `published` over items and annotators.
+        bounds: the possible values of the metric if no item were left out; `None` if none was left out.
+        single: the metric of single annotators; `None` if it is not defined.
+        no_single: why `single` is not defined.
     """
 
     score: Score
@@ -75,9 +75,9 @@ class Estimates:
     """All metrics of a study.
 
     Attributes:
-        main: the declared metrics, the headline first.
+        main: the declared metrics, the main one first.
         extra: the metrics by group: "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
-        missing: metric -> why it could not be computed.
+        missing: mapping from metric to the reason why it could not be computed.
         names: the annotators' ids, by code.
     """
 
@@ -87,34 +87,34 @@ class Estimates:
     names: pl.Series = field(default_factory=pl.Series)
 
     def all(self) -> dict[str, Estimate]:
-        """Main and extra metrics together, main first."""
+        """Return the main metrics followed by the extra ones."""
         return {**self.main, **self.extra}
 
     @property
     def headline(self) -> Estimate | None:
-        """The first metric: the dataset's main one; `None` where no metric could be computed."""
+        """Return the dataset's main metric; `None` if no metric could be computed."""
         return next(iter(self.all().values()), None)
 
     def name(self, code: int) -> str:
-        """The id of an annotator."""
+        """Return the id of an annotator."""
         return str(self.names[code])
 
 
 def estimate_metrics(
     scorer: ConsensusScorer, screened: Screened, decided: Decided, settings: Settings
 ) -> Estimates:
-    """Every metric of a study whose gold is known.
+    """Estimate every metric of a study with gold answers.
 
-    The value of each metric is that of `merilo.metrics.scoring.score` on the consensus. For its uncertainty over
+    The value of each metric is the result of `merilo.metrics.scoring.score` on the consensus. For its uncertainty over
     annotators the consensus is decided again many times with the rule of the settings: by majority, or by most votes with
-    ties broken by skill and then ability, or by votes weighted by what a model says of the annotators. Such a model is
-    not fitted again for each exchanged answer.
+    ties broken by skill and then ability, or by votes weighted by a model's accuracies of the annotators. The model is
+    not fitted again for each resample.
 
     Args:
         scorer: scores a consensus.
         screened: the votes, and the annotators with `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
         decided: the consensus by the settings, and by majority alone.
-        settings: what was decided beforehand.
+        settings: the settings of the baseline.
     """
     found = scorer.scores(decided.consensus)
     maker = _Maker(scorer, screened, decided, settings)
@@ -135,7 +135,7 @@ def estimate_metrics(
 
 
 class _Maker:
-    """Makes the estimates of one study, metric after metric."""
+    """Computes the estimates of one study, metric by metric."""
 
     def __init__(
         self, scorer: ConsensusScorer, screened: Screened, decided: Decided, settings: Settings
@@ -154,7 +154,7 @@ class _Maker:
     def estimate(
         self, part: Part, score: Score, published: Score | None = None, *, with_bounds: bool = False
     ) -> Estimate:
-        """One metric with its uncertainty; `score` and `published` are the scorer's."""
+        """Estimate one metric with its uncertainty; `score` and `published` come from the scorer."""
         crowd = self._two_way(part, self.decided, score.value, by_majority=self.by_majority)
         other = (
             self._two_way(part, self.majority, published.value, by_majority=True)
@@ -213,7 +213,7 @@ class _Maker:
         return individuals(votes, worth.answer[pair], own=own, bounds=part.bounds), None
 
     def _own(self, part: Part, votes: Votes, pair: NDArray[np.int64]) -> FloatArray:
-        """What each answer adds to the metric of its own annotator, who is scored on their own answers."""
+        """Return what each answer adds to its annotator's metric, computed on that annotator's answers only."""
         own = np.zeros(len(votes))
         order = np.argsort(votes.annotator, kind="stable")
         starts = np.flatnonzero(np.diff(votes.annotator[order], prepend=-1))
@@ -224,7 +224,7 @@ class _Maker:
         return own
 
     def _whole_variants(self, part: Part) -> NDArray[np.bool_]:
-        """The answers of people to variants of which they answered every question, shape (n,)."""
+        """Mark the answers of annotators to exam variants that they answered completely, shape (n,)."""
         variants = {
             row: str(item.meta.get("variant"))
             for row, item in enumerate(self.scorer.items)
@@ -258,19 +258,19 @@ class _Maker:
 
 
 def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:
-    """What each answer weighs when the items are decided again.
+    """Return the weight of each answer when items are decided again in a resample.
 
-    Under a model of annotators an answer weighs the log odds that it is right rather than one given wrong answer: with
+    Under a model of annotators the weight is the log odds of the correct answer against one particular wrong answer: with
     accuracy p and m wrong answers log(p m / (1 - p)).
 
     Args:
         votes: the answers.
-        names: shape (annotators,), the annotators' ids by code.
-        annotators: a row an annotator with `annotator`, `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
+        names: the annotators' ids by code, shape (annotators,).
+        annotators: one row per annotator with `annotator`, `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
         settings: how the consensus is reached.
 
     Returns:
-        Shape (n,): more than 0.
+        Positive weights, shape (n,).
     """
     people = (
         names.cast(pl.String)
@@ -300,7 +300,7 @@ def _column(people: pl.DataFrame, name: str, unknown: float) -> FloatArray:
 
 
 def _ranked(people: pl.DataFrame, name: str) -> FloatArray:
-    """A column brought between 0 and 1, the mean for who has none."""
+    """Scale a column to the range from 0 to 1; annotators without a value get the mean."""
     values = people[name].cast(pl.Float64).fill_nan(None)
     if values.null_count() == len(values):
         return np.zeros(len(values))

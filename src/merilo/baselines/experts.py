@@ -1,4 +1,4 @@
-"""An expert study from files: domains, marks, and the comparison of experts with people without training."""
+"""Expert studies read from files: domains, marks, and the comparison of experts with non-experts."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from merilo.people.platforms import Columns, Platform
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.comparison import Difference
 
-#: With more different right answers than these they are no labels.
+#: With more distinct gold answers than this, the answers are open and not labels.
 _MOST_LABELS: Final = 20
 
-#: What stands in a column of marks where the mark was not set.
+#: Values in a column of marks that mean "not marked".
 _UNSET: Final = frozenset({"", "0", "0.0", "false", "no", "нет", "-"})
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Marks "may be mine" from a column of their own.
+    """Marks "may be mine" that the export holds in a separate column.
 
     Attributes:
-        of: (annotator, item's number) of every mark.
-        only_marked: texts of the items that everybody marked, so that no answer names them.
+        of: the pair (annotator, item number) of every mark.
+        only_marked: texts of the items that have no answer because every annotator marked them.
     """
 
     of: frozenset[tuple[str, int]] = frozenset()
@@ -51,21 +51,21 @@ def read_marks(
     *,
     encoding: str | None = None,
 ) -> Marks:
-    """Read the marks that stand in a column beside the answers.
+    """Read the marks from a column separate from the answers.
 
     Args:
         files: the experts' exports.
-        column: the column of the marks; whatever is set in it and is no "no" is a mark.
-        responses: the same files, read for their answers.
-        platform: where the files come from.
-        columns: the columns that the answers were read by.
-        encoding: the files' encoding, where it is neither UTF-8 nor marked.
+        column: the column of the marks; every value counts as a mark unless it is empty or means "no".
+        responses: the responses read from the same files.
+        platform: the platform that exported the files.
+        columns: the column mapping with which the answers were read.
+        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
 
     Returns:
         The marks.
 
     Raises:
-        UsageError: every answer is marked: the column says something else.
+        UsageError: every answer is marked, so the column cannot be the column of marks.
     """
     asked = Columns(
         answer=column,
@@ -102,19 +102,19 @@ def read_marks(
 def domains_of(
     responses: Responses, name: str, gold_file: Path | None, encoding: str | None = None
 ) -> dict[int, str]:
-    """Each item's domain: an input field of the study, or a column of the file of right answers.
+    """Return each item's domain from an input field of the study or a column of the file of gold answers.
 
     Args:
         responses: the study.
-        name: the field or column; a benchmark's own split file has its `meta` too.
-        gold_file: the file of right answers.
+        name: the field or column; in a benchmark's split file, also a field of `meta`.
+        gold_file: the file of gold answers.
         encoding: its encoding.
 
     Returns:
-        Item's number -> domain.
+        Mapping from item number to domain.
 
     Raises:
-        UsageError: neither has it.
+        UsageError: neither the study nor the file has the field.
     """
     for field in (name, f"{INPUT_MARK}{name}"):
         if field in responses.fields:
@@ -132,10 +132,10 @@ def domains_of(
 def outside_labels(
     responses: Responses, design: OutOfBagDesign, marks: Marks, gold: Gold | None, declared: Dataset | None
 ) -> dict[str, int]:
-    """Answers that count as votes and are no label, with their counts, the most given first.
+    """Count the answers that count as votes but are not labels, most frequent first.
 
-    The labels are the dataset's; without a dataset, the right answers are, where they are few and occur often enough to be
-    labels. Open answers have no labels, so that nothing is outside.
+    The labels are those of the dataset. Without a dataset they are the gold answers, if these are few and occur often
+    enough to be labels. Open answers have no labels, so the result is empty.
     """
     right = gold.answers["gold"].unique().to_list() if gold else []
     closed = len(right) <= _MOST_LABELS and gold is not None and 4 * len(right) <= gold.answers.height
@@ -150,16 +150,16 @@ def outside_labels(
 def require_marks(
     responses: Responses, design: OutOfBagDesign, marks: Marks, outside: Mapping[str, int]
 ) -> None:
-    """Refuse an out-of-bag study in which nobody marked a question as "may be mine".
+    """Reject an out-of-bag study in which no question is marked as "may be mine".
 
     Args:
         responses: the experts' study.
-        design: the answers that are the mark.
-        marks: marks from a column of their own.
-        outside: answers outside the labels: one of them may be the mark.
+        design: the design of the study; `design.mine` names the answers that are marks.
+        marks: marks from a separate column.
+        outside: answers outside the labels; one of them may be the mark, so the message lists them.
 
     Raises:
-        UsageError: there is no mark, or nobody gave an answer that `design.mine` names.
+        UsageError: there is no mark, or no annotator gave an answer that `design.mine` names.
     """
     given = _counts(responses)
     spellings = set(map(spelling, given))
@@ -177,12 +177,12 @@ def require_marks(
 
 
 def told(counts: Mapping[str, int]) -> str:
-    """Answers and how often each was given, for a message: "'A' (40), 'skip' (3)"."""
+    """Format answers with their counts for a message:  "'A' (40), 'skip' (3)"."""
     return listed([f"'{shortened(text)}' ({n})" for text, n in counts.items()], 6)
 
 
 def _counts(responses: Responses, marks: Collection[tuple[str, int]] = ()) -> dict[str, int]:
-    """Answers to test items with their counts, the most given first; answers beside a mark are left out."""
+    """Count the answers to test items, most frequent first; marked answers are left out."""
     tests = responses.table.filter(~pl.col("is_control"))
     schema = {"respondent": pl.String, "item": pl.UInt32}
     marked = pl.DataFrame(list(marks), schema=schema, orient="row")
@@ -199,22 +199,22 @@ def beside_people(
     people: Baseline,
     points: Mapping[int, float],
 ) -> Difference:
-    """Compare experts with people without training on the items that both decided.
+    """Compare experts with non-experts on the items that both groups decided.
 
-    Items are matched by the dataset's id where the file of right answers gives it, else by their input texts.
+    Items are matched by the dataset's id if the file of gold answers has one, else by their input texts.
 
     Args:
-        experts: item's number in the experts' study -> the points of their answer.
+        experts: mapping from item number in the experts' study to the points of the experts' answer.
         responses: the experts' study.
-        gold: its right answers.
-        people: the baseline of people without training.
-        points: item's number in that study -> the points of their answer.
+        gold: the gold answers of the experts' study.
+        people: the baseline of the non-experts.
+        points: mapping from item number in the non-experts' study to the points of their answer.
 
     Returns:
-        The difference: experts less people.
+        The difference: experts minus non-experts.
 
     Raises:
-        UsageError: the two studies share no item.
+        UsageError: the two studies have no item in common.
     """
     ours = _keys(responses, gold, experts.keys())
     theirs = _keys(people.responses, people.gold, points.keys())

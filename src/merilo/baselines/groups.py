@@ -1,4 +1,4 @@
-"""The parts of a study: agreement and the figure within each domain, or any other field of its items."""
+"""Groups of items: agreement and metrics for each domain, or each value of another field."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.scales import on_scale
 
-#: A field with more values than this tells items apart, not groups of them.
+#: A field with more values than this identifies single items and does not group them.
 MOST_GROUPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The items that share the value of a field.
+    """The items with the same value of a field.
 
     Attributes:
-        items: how many items of the study there are in it.
-        agreement: how far people agree on them; `None` where nobody's answers count.
-        scores: the metrics on those that have a label and gold; empty without such.
+        items: how many items of the study are in the group.
+        agreement: how far annotators agree on these items; `None` if no answer to them counts.
+        scores: the metrics on the items with a label and gold; empty if there are none.
     """
 
     items: int
@@ -37,7 +37,7 @@ class Group:
 
     @property
     def score(self) -> Score | None:
-        """The main metric."""
+        """Return the main metric; `None` if there is none."""
         return next(iter(self.scores.values()), None)
 
 
@@ -53,21 +53,21 @@ def groups_by(
     order: Sequence[str] = (),
     resamples: int = 2000,
 ) -> dict[str, dict[str, Group]]:
-    """The groups of each field.
+    """Compute the groups of each field.
 
     Args:
         fields: names of input fields, or of fields of the gold file (`domain` finds `meta.domain` too).
         items: the study's items: `item` and the input fields.
-        gold: the right answers, with the other fields of their file.
+        gold: the gold answers, with the other fields of their file.
         pool: the votes.
         scorer: scores a consensus; `None` without gold.
         decided: the consensus.
         level: the level of measurement of alpha.
-        order: the dataset's labels, in their order.
-        resamples: of the intervals of agreement.
+        order: the dataset's labels, from the lowest to the highest.
+        resamples: number of bootstrap resamples for the intervals of agreement.
 
     Returns:
-        field -> value -> group, values sorted; items without a value are in no group.
+        Mapping from field to value to group, values sorted; items without a value are in no group.
 
     Raises:
         UsageError: there is no such field, or it has more than a thousand values.
@@ -98,7 +98,7 @@ def groups_by(
 
 
 def _column(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:
-    """The items and the field's value."""
+    """Return the items with their values of the field."""
     for table in (items, *((gold.fields,) if gold and gold.fields is not None else ())):
         for column in (name, f"meta.{name}"):
             if column in table.columns and column != "item":

@@ -1,4 +1,4 @@
-"""What a fitted model of annotators says, as tables that other tools open."""
+"""The results of a fitted model of annotators as tables."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import polars as pl
 from merilo.people.aggregation import Fit
 from merilo.people.decision import PoolVotes
 
-#: A table of more rows keeps only probabilities that matter.
+#: A table with more rows keeps only probabilities of at least the next constant.
 MOST_ROWS: Final = 5_000_000
 
-#: Which those are.
+#: The smallest probability kept in a table that is too long.
 MATTERS: Final = 0.001
 
 
 def posterior_table(pool: PoolVotes, fit: Fit, items: pl.Series) -> pl.DataFrame | None:
-    """The probability of every label of every item.
+    """Return the probability of every label of every item.
 
     Args:
         pool: the votes that the model was fitted to.
         fit: the model.
-        items: the numbers of the items that are wanted (control items are no part of a baseline).
+        items: the numbers of the items to include (control items are not part of a baseline).
 
     Returns:
-        Columns `item`, `label`, `probability`, the most probable first; `None` where the model has no such table. Of more
-        than five million rows only those of at least 0.001.
+        Columns `item`, `label`, `probability`, the most probable first; `None` if the model has no such table. If there
+        are more than five million rows, only probabilities of at least 0.001 are kept.
     """
     if fit.posterior is None:
         return None
@@ -45,15 +45,15 @@ def posterior_table(pool: PoolVotes, fit: Fit, items: pl.Series) -> pl.DataFrame
 
 
 def confusion_table(pool: PoolVotes, fit: Fit) -> pl.DataFrame | None:
-    """How each annotator confuses the labels.
+    """Return each annotator's confusion matrix as a table.
 
     Args:
         pool: the votes that the model was fitted to.
         fit: the model.
 
     Returns:
-        Columns `annotator`, `true`, `given`, `probability`, without people who gave no answer; `None` where the model has no
-        such table, or one of more than five million rows.
+        Columns `annotator`, `true`, `given`, `probability`, without annotators who gave no answer; `None` if the model
+        has no such table or the table has more than five million rows.
     """
     if fit.confusion is None or fit.confusion.size > MOST_ROWS:
         return None

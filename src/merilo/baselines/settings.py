@@ -1,4 +1,4 @@
-"""What is decided before a figure is seen."""
+"""The settings of a baseline, to be decided before its metrics are seen."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from merilo.people.normalisation import rules_of
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was decided before the figure was seen.
+    """The settings of a baseline, decided before its metrics are seen.
 
     Attributes:
-        dataset: the dataset's name, where it is one that Merilo knows.
-        metric: the main metric's name; the dataset's own, or accuracy, when not given.
-        alternatives: what divides several right answers inside a gold text, where no dataset says it.
+        dataset: the dataset's name, if Merilo has its declaration.
+        metric: the main metric's name; by default, the dataset's main metric, or accuracy without a dataset.
+        alternatives: the separator of several gold answers in one text, if no dataset declares it.
         labels: the dataset's labels; answers outside them are reported.
-        min_control_accuracy: annotators below it on control items are excluded.
-        min_controls: with fewer control answers an annotator cannot be judged.
+        min_control_accuracy: annotators with a lower accuracy on control items are excluded.
+        min_controls: annotators with fewer control answers are not judged and are kept.
         min_votes: how many equal votes make a majority; "majority" is more than half (see `PoolVotes.needed`).
         max_low_agreement: the share of items without a majority above which the baseline is rejected.
-        aggregator: what turns votes into labels.
-        resolve: what happens to items that it leaves open; see `decision.decide`.
-        anchor_controls: whether models know the labels of control items.
-        normalise: names of the rules by which answers are one; see `normalisation.RULES` and `SETS`.
-        by: fields of the items by which agreement and the figure are told apart.
+        aggregator: the aggregation method.
+        resolve: what happens to items that the aggregator leaves undecided; see `decision.decide`.
+        anchor_controls: whether models of annotators are given the labels of control items.
+        normalise: names of the rules by which spellings count as the same answer; see `normalisation.RULES` and `SETS`.
+        by: fields of the items; agreement and metrics are also computed for each of their values.
         level: the level of measurement of Krippendorff's alpha.
         repeats: what happens to an annotator's second answer to an item.
-        currency: the currency of rewards, where the platform does not say it.
-        open_answers: whether answers are typed freely, where the dataset says; None: told by the number of labels in the pool.
+        currency: the currency of rewards, if the export does not state it.
+        open_answers: whether answers are free text, if the dataset declares it; `None`: derived from the number of labels
+            in the pool.
     """
 
     dataset: str | None = None

@@ -1,4 +1,4 @@
-"""What a baseline has to say for itself, in both languages of its report."""
+"""Warnings of a baseline and reasons to reject it, in both languages of the report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from merilo.people.quality.control_health import FEW_CONTROLS, ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
 
-#: A baseline that excludes a larger share of its annotators carries a warning.
+#: A baseline that excludes a larger share of its annotators gets a warning.
 MOST_EXCLUDED: Final = 1 / 3
 
 
@@ -27,9 +27,9 @@ class BaselineWarning:
     """One sentence for the reader of a baseline.
 
     Attributes:
-        code: what it is about, for programs.
+        code: machine-readable code of the warning.
         en: the sentence in English.
-        ru: the same in Russian.
+        ru: the same sentence in Russian.
     """
 
     code: str
@@ -38,7 +38,7 @@ class BaselineWarning:
 
 
 def form(n: int, one: str, few: str, many: str) -> str:
-    """The form of the Russian word that a number asks for.
+    """Choose the form of a Russian noun that agrees with a number.
 
     Example:
         >>> [form(n, "ответ", "ответа", "ответов") for n in (1, 3, 11, 25, 101)]
@@ -50,7 +50,7 @@ def form(n: int, one: str, few: str, many: str) -> str:
 
 
 def counted(n: int, one: str, few: str, many: str) -> str:
-    """A number with the form of the Russian word that it asks for.
+    """Format a number with the agreeing form of a Russian noun.
 
     Example:
         >>> counted(22, "ответ", "ответа", "ответов")
@@ -64,10 +64,10 @@ def _english(n: int, one: str, several: str) -> str:
 
 
 def majority_rule(needed: Mapping[int, int]) -> BaselineWarning:
-    """How many equal answers make a majority, in words.
+    """Describe how many equal answers make a majority.
 
     Args:
-        needed: equal votes that make a majority -> how many items need so many.
+        needed: mapping from the number of equal votes that make a majority to the number of items that need it.
 
     Example:
         >>> majority_rule({3: 100}).en, majority_rule({2: 10, 3: 40}).en
@@ -89,13 +89,13 @@ def majority_rule(needed: Mapping[int, int]) -> BaselineWarning:
 def reasons_to_reject(
     low: int, items: int, needed: Mapping[int, int], settings: Settings
 ) -> tuple[BaselineWarning, ...]:
-    """Why a baseline is not valid; nothing when it is.
+    """Return the reasons why a baseline is rejected; empty if it is accepted.
 
     Args:
         low: how many items have no majority.
         items: how many items there are.
-        needed: equal votes that make a majority -> how many items need so many.
-        settings: what was decided beforehand.
+        needed: mapping from the number of equal votes that make a majority to the number of items that need it.
+        settings: the settings of the baseline.
     """
     share = low / items
     if share <= settings.max_low_agreement:
@@ -121,15 +121,15 @@ def warnings(
     skills: pl.DataFrame | None,
     fit: Fit | None,
 ) -> tuple[BaselineWarning, ...]:
-    """What the reader of a baseline should know besides its figure.
+    """Return the warnings for the reader of a baseline.
 
     Args:
         responses: all responses.
-        annotators: the annotators, as `controls.annotators` makes them.
-        settings: what was decided beforehand.
-        gold: the right answers, if they are known.
-        skills: the platform's skills, if they were given.
-        fit: the model that was fitted on the way, if any.
+        annotators: the table of annotators that `controls.annotators` returns.
+        settings: the settings of the baseline.
+        gold: the gold answers, if they are known.
+        skills: the platform's skills of annotators, if they were given.
+        fit: the model of annotators, if one was fitted.
     """
     return (
         *_warnings_on_controls(responses, annotators, settings),
@@ -200,12 +200,12 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Ba
     )
 
 
-#: What older exports lack, in both languages; missing control items have a warning of their own.
+#: Data that older exports lack, in both languages; missing control items have a separate warning.
 _ABSENT = {"time": ("times", "нет времени"), "reward": ("rewards", "нет вознаграждений")}
 
 
 def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[BaselineWarning, ...]:
-    """What the export lacks, what the user recoded, and which answers look like slips."""
+    """Warn about data missing from the export, recoded answers, and answers that look like typing errors."""
     found = []
     absent = [_ABSENT[what] for what in responses.absent if what in _ABSENT]
     if absent:
@@ -325,14 +325,14 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
     return tuple(found)
 
 
-#: The sentence of `merilo.people.gold` about rows that repeat an item: gold warnings come in English only.
+#: The English sentence of `merilo.people.gold` about repeated items; gold warnings have no Russian text of their own.
 _REPEATED_GOLD: Final = re.compile(
     r"(?P<file>.+), row (?P<row>\d+): repeats an item with the same answer \((?P<rows>\d+) such rows\)"
 )
 
 
 def _in_russian(text: str) -> str:
-    """A gold warning in Russian; as it is where its sentence is not known."""
+    """Translate a gold warning into Russian; return it unchanged if there is no translation."""
     if not (found := _REPEATED_GOLD.fullmatch(text)):
         return text
     rows = int(found["rows"])
@@ -343,7 +343,7 @@ def _in_russian(text: str) -> str:
 
 
 def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
-    """What the reader should know of the controls and of the people whom they excluded.
+    """Return the warnings about control items and the annotators excluded by them.
 
     Args:
         health: the health of the study's controls.

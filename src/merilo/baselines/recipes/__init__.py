@@ -1,1 +1,1 @@
-"""Recipes: several questions about one item, and what follows from their answers together."""
+"""Recipes: several questions about one item, and the results computed from all their answers."""

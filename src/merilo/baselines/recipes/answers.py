@@ -1,4 +1,4 @@
-"""Reading the answers to a recipe's question, and telling which question a file belongs to."""
+"""Reading the answers to a recipe's questions, and finding the question that a file belongs to."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _NUMBER = "\x1fnumber"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One question after people answered it.
+    """The answers to one question.
 
     Attributes:
         made: the question's baseline.
-        table: the fields that the question shows, and the answer under the question's name (null without a majority).
-        accepted: the labels that accept an item, as the answers spell them.
+        table: the fields that the question shows, and the answer in a column named after the question (null without a
+            majority).
+        accepted: the labels that accept an item, in the spelling of the answers.
     """
 
     made: Baseline
@@ -39,7 +40,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A question's files as read: the responses, the item's field -> its column, and the labels that accept."""
+    """The content of a question's files: responses, mapping from item field to column, and the labels that accept."""
 
     responses: Responses
     columns: Mapping[str, str]
@@ -49,18 +50,18 @@ class _Read:
 def read_answers(
     recipe: Recipe, exports: Mapping[str, Sequence[Path]], *, encoding: str | None, repeats: Repeats
 ) -> dict[str, Answered]:
-    """Read the files of every question and make its baseline.
+    """Read the files of every question and compute its baseline.
 
     Args:
         recipe: the recipe.
-        exports: question -> its files.
-        encoding: the files' encoding, where it is neither UTF-8 nor marked.
-        repeats: what becomes of a person's second, different answer to an item.
+        exports: mapping from question to its files.
+        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
+        repeats: what happens to an annotator's second, different answer to an item.
 
     Raises:
         UsageError: a file lacks a field or the column of answers; the message names the question that the file fits.
         InputError: a file cannot be read.
-        DataError: nobody gave an answer that the recipe accepts, or two items look the same.
+        DataError: no annotator gave an answer that the recipe accepts, or two items have the same fields.
     """
     found = {}
     for name in recipe.questions:
@@ -80,7 +81,7 @@ def read_answers(
 
 
 def _fitting(recipe: Recipe, question: str, paths: Sequence[Path], encoding: str | None) -> str | None:
-    """Another question that these files fit."""
+    """Return another question whose fields and answers these files have."""
     for other in recipe.questions:
         if other != question:
             try:
@@ -115,7 +116,7 @@ def _field(column: str, responses: Responses, path: Path, question: str) -> str:
 
 
 def _without(responses: Responses, ignored: Sequence[str]) -> Responses:
-    """The responses with items made of the other fields alone; items that differ only in ignored fields become one."""
+    """Drop the ignored fields; items that differ only in them become one item."""
     kept = [name for name in responses.fields if name.removeprefix(INPUT_MARK) not in ignored]
     if kept == responses.fields:
         return responses
@@ -140,7 +141,7 @@ def _without(responses: Responses, ignored: Sequence[str]) -> Responses:
 
 
 def _accepted(accept: Sequence[str], responses: Responses, path: Path, question: str) -> tuple[str, ...]:
-    """The accepted answers in the spelling of the answers that were given."""
+    """Return the accepted answers in the spelling of the collected answers."""
     counted = responses.table["answer"].value_counts().sort(["count", "answer"], descending=[True, False])
     counts = {str(text): int(n) for text, n in counted.iter_rows()}
     found = []
@@ -157,7 +158,7 @@ def _accepted(accept: Sequence[str], responses: Responses, path: Path, question:
 
 
 def _answered(recipe: Recipe, name: str, read: _Read, path: Path, repeats: Repeats) -> Answered:
-    """A question's baseline, and its answers by the item's fields."""
+    """Compute a question's baseline, and its answers by the item's fields."""
     shown = recipe.shown(name)
     settings = Settings(
         min_votes=recipe.questions[name].min_votes or recipe.min_votes,

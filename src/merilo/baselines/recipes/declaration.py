@@ -1,4 +1,4 @@
-"""What a recipe says: which questions were asked about an item, and what is made of the answers."""
+"""Declarations of recipes: the questions asked about an item, and what is computed from the answers."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from merilo.datasets import Dataset, dataset
 from merilo.datasets.custom import TextLoader, faults_of, read_yaml
 from merilo.errors import InputError, UsageError
 
-#: Metrics that a recipe without a dataset may ask for.
+#: Metrics available to a recipe without a dataset.
 Metric: TypeAlias = Literal["acc", "em", "f1_macro", "mcc", "j"]
 
 _SUFFIX: Final = ".yaml"
 
 _Config: TypeAlias = dict[str, str]
 
-#: A field that no recipe has is a mistake, and is named.
+#: Unknown fields are errors, and the message names them.
 _STRICT: Final[_Config] = {"extra": "forbid"}
 
-#: Columns of the result beside the fields and the questions.
+#: Columns of the result besides the fields and the questions.
 GOLD, KEPT = "gold", "kept"
 RESERVED: Final = frozenset({KEPT, GOLD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question that people were asked about the items, in a project of its own.
+    """One question that annotators answered about the items, collected in a separate project.
 
     Attributes:
-        about: what was asked, in words.
-        shows: the item's fields that people saw; all of them when empty.
-        columns: item's field -> how the export calls it, where it calls it otherwise.
-        answer: the column of answers, where the export has several.
-        accept: the answers that accept an item; a file may give a single one without a list.
-        min_votes: how many equal votes make a majority; the recipe's own when not given.
+        about: description of the question.
+        shows: the item's fields shown to annotators; all fields if empty.
+        columns: mapping from item field to the export's column, for fields whose names differ.
+        answer: the column of answers, if the export has several.
+        accept: the answers that accept an item; in a file, a single answer needs no list.
+        min_votes: how many equal votes make a majority; by default, the recipe's value.
     """
 
     __pydantic_config__: ClassVar[_Config] = _STRICT
@@ -53,15 +53,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreStep:
-    """One scoring of the answers.
+    """One scoring step of a recipe.
 
     Attributes:
-        metric: the metric; `None` where the recipe names a dataset, whose metrics are taken.
-        questions: the questions whose answers are scored, each by itself; all when empty. Not with `source`.
-        gold: the columns of right answers, one score each; the dataset's criteria (`virtue`, `law`) or `gold` when empty. Not
-            with `source`.
-        source: the item's field of the toxic sentence, where sentences that people rewrote are scored.
-        rewritten: the item's field of the rewritten sentence.
+        metric: the metric; `None` if the recipe names a dataset, whose metrics are then used.
+        questions: the questions whose answers are scored, each separately; all questions if empty. Not allowed with
+            `source`.
+        gold: the columns of gold answers, one score for each; if empty, the dataset's criteria (`virtue`, `law`) or
+            `gold`. Not allowed with `source`.
+        source: the item's field with the toxic sentence, if rewritten sentences are scored.
+        rewritten: the item's field with the rewritten sentence.
         kept: whether only items that the recipe keeps are scored.
     """
 
@@ -80,19 +81,20 @@ class Recipe:
     """Several questions about one item.
 
     Attributes:
-        name: its name.
-        about: what it is for, in words.
-        dataset: the dataset whose metrics score the answers; a name of the catalogue or the path of a declaration. Without it
-            every score names its metric.
-        item: the fields that together are one item.
-        ignore: input fields of the exports that are the platform's and not the item's, such as row numbers.
-        questions: name -> question.
+        name: the name of the recipe.
+        about: description of its purpose.
+        dataset: the dataset whose metrics score the answers: a name from the catalogue or the path of a declaration.
+            Without a dataset, every score names its metric.
+        item: the fields that together identify an item.
+        ignore: input fields of the exports that belong to the platform and not to the item, such as row numbers.
+        questions: mapping from name to question.
         min_votes: how many equal votes make a majority.
-        min_control_accuracy: people below it on control items are excluded, in each question by itself.
+        min_control_accuracy: annotators with a lower accuracy on control items are excluded, separately for each
+            question.
         resolve: what happens to items without a majority, as in `merilo baseline`.
-        keep: the questions that must all accept an item for it to be kept; none keeps nothing apart.
-        scores: what is scored.
-        compare: two questions whose answers are set beside each other, item by item.
+        keep: the questions that must all accept an item for it to be kept; if empty, items are not filtered.
+        scores: the scoring steps.
+        compare: two questions whose answers are compared item by item.
     """
 
     __pydantic_config__: ClassVar[_Config] = _STRICT
@@ -141,16 +143,16 @@ class Recipe:
             )
 
     def shown(self, question: str) -> tuple[str, ...]:
-        """The item's fields that people saw with a question."""
+        """Return the item's fields that annotators saw with a question."""
         return self.questions[question].shows or self.item
 
     def asked(self, step: ScoreStep) -> tuple[str, ...]:
-        """The questions that a step scores."""
+        """Return the questions that a step scores."""
         return step.questions or tuple(self.questions)
 
     @property
     def declared(self) -> Dataset | None:
-        """The declaration of the recipe's dataset.
+        """Return the declaration of the recipe's dataset.
 
         Raises:
             UsageError: there is no such dataset.
@@ -159,7 +161,7 @@ class Recipe:
         return dataset(self.dataset) if self.dataset else None
 
     def gold_columns(self, step: ScoreStep) -> tuple[str, ...]:
-        """The columns of right answers that a step needs."""
+        """Return the columns of gold answers that a step needs."""
         if step.source:
             return ()
         declared = self.declared
@@ -191,7 +193,7 @@ class Recipe:
 
 @cache
 def names() -> tuple[str, ...]:
-    """The names of the recipes that Merilo brings."""
+    """Return the names of the recipes included in Merilo."""
     folder = files("merilo.baselines.recipes") / "declared"
     return tuple(
         sorted(path.name.removesuffix(_SUFFIX) for path in folder.iterdir() if path.name.endswith(_SUFFIX))
@@ -199,10 +201,10 @@ def names() -> tuple[str, ...]:
 
 
 def text_of(name: str) -> str:
-    """The declaration of a recipe that Merilo brings, to read and to copy.
+    """Return the YAML text of a recipe included in Merilo, to read or copy.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: no included recipe has this name.
     """
     if name not in names():
         raise UsageError(
@@ -212,11 +214,11 @@ def text_of(name: str) -> str:
 
 
 def recipe(name: str) -> Recipe:
-    """A recipe by its name, or from the YAML file of that path.
+    """Return the recipe of this name, or read it from the YAML file at this path.
 
     Raises:
-        UsageError: there is neither.
-        InputError: the file is no recipe; one sentence names all faults.
+        UsageError: there is neither a recipe nor a file of this name.
+        InputError: the file is not a valid recipe; one sentence names all errors.
     """
     if name in names():
         with as_file(files("merilo.baselines.recipes") / "declared" / f"{name}{_SUFFIX}") as path:
@@ -228,16 +230,16 @@ def recipe(name: str) -> Recipe:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """Read a recipe of one's own.
+    """Read a user's recipe from a file.
 
     Args:
-        path: a YAML file with the fields of `Recipe`. Plain values are read as they are written: `accept: yes` is the answer
+        path: a YAML file with the fields of `Recipe`. Plain values are read as text: `accept: yes` is the answer
             "yes", and `accept: false` is the answer "false".
 
     Raises:
-        InputError: the file cannot be read, or is no recipe; one sentence names all faults.
+        InputError: the file cannot be read or is not a valid recipe; one sentence names all errors.
     """
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - only recipes pay for it
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - imported only for recipes: slow to load
 
     content = read_yaml(path, loader=TextLoader)
     if not isinstance(content, dict):
@@ -251,7 +253,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def _listed_answers(content: dict[object, object]) -> dict[object, object]:
-    """The declaration with every single `accept` as a list of one."""
+    """Return the declaration with every single `accept` value as a list of one."""
     questions = content.get("questions")
     if not isinstance(questions, dict):
         return content

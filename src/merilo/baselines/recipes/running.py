@@ -1,4 +1,4 @@
-"""Following a recipe: a baseline for every question, then the items kept, the scores and the comparison."""
+"""Running a recipe: a baseline for every question, then the items kept, the scores and the comparison."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from merilo.statistics.comparison import Difference
 
 @dataclass(frozen=True, slots=True)
 class RecipeResult:
-    """What came of a recipe.
+    """The result of a recipe.
 
     Attributes:
         recipe: the recipe.
-        questions: question -> its baseline.
-        accepted: question -> the labels that accept an item, as the answers spell them.
-        table: a row an item: its fields, every question's answer (null where there is none), the right answers if they are
-            known, and `kept` where the recipe keeps items: true, false, or null where a question has no answer and none
-            refuses.
-        scores: name -> score: `correct.virtue`, `with_history.acc`, `j`.
-        comparison: the first of the two questions that the recipe compares less the second, on the items that both decided;
-            `None` without gold.
-        agreement: on how many items those two gave the same answer, and of how many; `None` where nothing is compared.
-        left_undone: what the recipe asks for and could not be had, a sentence each.
+        questions: mapping from question to its baseline.
+        accepted: mapping from question to the labels that accept an item, in the spelling of the answers.
+        table: one row per item: its fields, every question's answer (null if there is none), the gold answers if they are
+            known, and `kept` if the recipe filters items: true, false, or null if a question has no answer and no
+            question rejects the item.
+        scores: mapping from name to score: `correct.virtue`, `with_history.acc`, `j`.
+        comparison: the difference of the two questions that the recipe compares (first minus second) on the items with an
+            answer to both; `None` without gold.
+        agreement: on how many items the two compared questions have the same answer, and the number of items compared;
+            `None` if the recipe compares nothing.
+        left_undone: the results that could not be computed, one sentence each.
     """
 
     recipe: Recipe
@@ -59,24 +60,24 @@ def run_recipe(
     repeats: Repeats = "refuse",
     seed: int = 0,
 ) -> RecipeResult:
-    """Follow a recipe.
+    """Run a recipe.
 
     Args:
         recipe: the recipe.
-        exports: question -> the files of its answers.
-        gold: right answers, joined on the item's fields: a table, or the dataset's own split file.
-        rater: rates sentences for J.
-        encoding: the files' encoding, where it is neither UTF-8 nor marked.
-        repeats: what becomes of a person's second, different answer to an item.
-        seed: of the intervals' resampling.
+        exports: mapping from question to the files of its answers.
+        gold: gold answers, joined on the item's fields: a table, or the dataset's split file.
+        rater: the model that rates sentences for the metric J.
+        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
+        repeats: what happens to an annotator's second, different answer to an item.
+        seed: random seed for the bootstrap resamples of the intervals.
 
     Returns:
-        The result; what it lacks for want of gold or of models stands in `left_undone`.
+        The result; `left_undone` lists what could not be computed without gold or models.
 
     Raises:
-        UsageError: a question has no files, files are given for a question that is none, or an export lacks a field.
+        UsageError: a question has no files, files are given for an unknown question, or an export lacks a field.
         InputError: a file cannot be read.
-        DataError: the questions are about different items, an accepted answer was never given, or right answers are missing.
+        DataError: the questions are about different items, an accepted answer never occurs, or gold answers are missing.
     """
     _require_files(recipe, exports)
     answered = read_answers(recipe, exports, encoding=encoding, repeats=repeats)
@@ -124,7 +125,7 @@ def _require_files(recipe: Recipe, exports: Mapping[str, Sequence[Path]]) -> Non
 
 
 def _join(recipe: Recipe, answers: Mapping[str, Answered]) -> pl.DataFrame:
-    """A row an item, with every question's answer; items come from the questions that show all of their fields."""
+    """Join every question's answers, one row per item; items come from the questions that show all of their fields."""
     whole = [
         answers[name].table.select(recipe.item)
         for name in recipe.questions
@@ -142,7 +143,7 @@ def _join(recipe: Recipe, answers: Mapping[str, Answered]) -> pl.DataFrame:
 
 
 def _kept(recipe: Recipe, accepted: Mapping[str, tuple[str, ...]]) -> pl.Expr:
-    """True where every question accepts; false where one refuses; null where one has no answer and none refuses."""
+    """Return true if all questions accept, false if one rejects, null if one has no answer and none rejects."""
     return pl.all_horizontal(pl.col(name).is_in(accepted[name]) for name in recipe.keep)
 
 

@@ -1,4 +1,4 @@
-"""A recipe's answers against the right answers, scored as any answers to a dataset are."""
+"""Scores of a recipe's answers against the gold answers, computed as for any other answers to a dataset."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from merilo.people.gold import read_gold, records
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 
-#: The column of the items' numbers in a recipe's table.
+#: The column of item numbers in a recipe's table.
 ITEM: Final = "\x1fitem"
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeGold:
-    """The right answers of a recipe's items.
+    """The gold answers of a recipe's items.
 
     Attributes:
-        columns: a column a criterion, named by `gold_column`, a row an item.
-        meta: item's number -> the `meta` that the file gives.
+        columns: one column per criterion, named by `gold_column`, and one row per item.
+        meta: mapping from item number to the `meta` of the file.
     """
 
     columns: tuple[pl.Series, ...] = ()
@@ -42,11 +42,11 @@ class RecipeGold:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a step of a recipe gives.
+    """The result of a scoring step of a recipe.
 
     Attributes:
-        scores: name -> score.
-        missing: what could not be computed, a sentence each.
+        scores: mapping from name to score.
+        missing: the scores that could not be computed, one sentence each.
     """
 
     scores: Mapping[str, Score] = field(default_factory=dict)
@@ -54,23 +54,23 @@ class Scored:
 
 
 def gold_column(criterion: str) -> str:
-    """How a recipe's table calls the right answers by a criterion."""
+    """Return the column of a criterion's gold answers in a recipe's table."""
     return criterion if criterion == GOLD else f"{GOLD}.{criterion}"
 
 
 def read_recipe_gold(recipe: Recipe, table: pl.DataFrame, path: Path, encoding: str | None) -> RecipeGold:
-    """Read the right answers that a recipe's scores need.
+    """Read the gold answers that a recipe's scores need.
 
     Args:
         recipe: the recipe.
-        table: a row an item: `ITEM`, the item's fields and the questions' answers.
-        path: the file: a table, or the dataset's own split file.
-        encoding: its encoding, where it is neither UTF-8 nor marked.
+        table: one row per item: `ITEM`, the item's fields and the questions' answers.
+        path: the file: a table, or the dataset's split file.
+        encoding: its encoding, if it is not UTF-8 and has no byte order mark.
 
     Raises:
-        UsageError: the file lacks columns of right answers; the message names them all.
+        UsageError: the file lacks columns of gold answers; the message names all missing columns.
         InputError: the file cannot be read.
-        DataError: the file answers one item in two ways, or some items by some of the criteria only.
+        DataError: the file has two different gold answers for an item, or lacks some criteria for some items.
     """
     wanted = list(dict.fromkeys(name for step in recipe.scores for name in recipe.gold_columns(step)))
     marked = {name: f"{INPUT_MARK}{name}" for name in recipe.item if name in {"item", "row"}}
@@ -93,7 +93,7 @@ def read_recipe_gold(recipe: Recipe, table: pl.DataFrame, path: Path, encoding: 
 
 
 def _columns(wanted: Sequence[str], there: Sequence[str], path: Path) -> dict[str, str | None]:
-    """Criterion -> the file's column; `None` where the file's own rules find it."""
+    """Map each criterion to the file's column; `None` if the reader of gold files finds the column itself."""
     called = {
         name: next((one for one in (name, f"outputs.{name}", f"meta.{name}") if one in there), None)
         for name in wanted
@@ -109,7 +109,7 @@ def _columns(wanted: Sequence[str], there: Sequence[str], path: Path) -> dict[st
 
 
 def _refuse_gaps(columns: Sequence[pl.Series], path: Path) -> None:
-    """Every item with right answers needs one for each criterion."""
+    """Reject items that have gold answers for some of the criteria only."""
     golds = pl.DataFrame(list(columns))
     some = golds.filter(~pl.all_horizontal(pl.all().is_null()))
     gaps = {name.removeprefix(f"{GOLD}."): some[name].null_count() for name in some.columns}
@@ -120,13 +120,13 @@ def _refuse_gaps(columns: Sequence[pl.Series], path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RecipeScorer:
-    """Scores what a recipe's questions found.
+    """Scores the answers to a recipe's questions.
 
     Attributes:
         recipe: the recipe.
-        gold: the right answers; those of the tables' columns count.
-        rater: rates sentences for J.
-        seed: of the intervals' resampling.
+        gold: the gold answers; only columns present in the scored table are used.
+        rater: the model that rates sentences for the metric J.
+        seed: random seed for the bootstrap resamples of the intervals.
     """
 
     recipe: Recipe
@@ -135,11 +135,11 @@ class RecipeScorer:
     seed: int = 0
 
     def step(self, step: ScoreStep, table: pl.DataFrame) -> Scored:
-        """Follow one step of the recipe.
+        """Run one scoring step of the recipe.
 
         Args:
             step: the step.
-            table: a row an item to score.
+            table: the items to score, one row per item.
 
         Raises:
             UsageError: the step does not fit the recipe's dataset.
@@ -173,11 +173,11 @@ class RecipeScorer:
         )
 
     def points(self, question: str, table: pl.DataFrame) -> Mapping[int, float]:
-        """What each item's answer to a question is worth; see `dataset_items.item_points`."""
+        """Return the points of each item's answer to a question; see `dataset_items.item_points`."""
         return item_points(*self._sheet("acc", question, GOLD, table))
 
     def _rewritten(self, step: ScoreStep, table: pl.DataFrame) -> Scored:
-        """J and its parts: the toxic sentence is the item, and the rewritten one is the answer to it."""
+        """Compute J and its parts; the toxic sentence is the item, and the rewritten sentence is the answer."""
         pairs = table.select(ITEM, str(step.source), str(step.rewritten)).drop_nulls()
         kept = f"{pairs.height} {'kept ' if step.kept else ''}{'pair' if pairs.height == 1 else 'pairs'}"
         if self.rater is None:
@@ -190,7 +190,7 @@ class RecipeScorer:
         return Scored(score(declared, items, answers, rater=self.rater, seed=self.seed).all())
 
     def _by_criteria(self, declared: Dataset, asked: Sequence[str], table: pl.DataFrame) -> Scored:
-        """One label answers every criterion: each question about an item is an item of the dataset."""
+        """Score by every criterion; one label answers all criteria, and each pair of item and question is an item of the dataset."""
         criteria = declared.answer.criteria
         inputs = texts(table, self.recipe.item, number=ITEM)
         items: list[Item] = []
@@ -217,7 +217,7 @@ class RecipeScorer:
     def _sheet(
         self, metric: str | None, question: str, criterion: str, table: pl.DataFrame
     ) -> tuple[Dataset, list[Item], dict[ItemId, Given]]:
-        """The declaration, the items and the answers of one question and one column of right answers."""
+        """Return the declaration, items and answers for one question and one column of gold answers."""
         known = table.drop_nulls([question, gold_column(criterion)])
         given, right = known[question].to_list(), known[gold_column(criterion)].to_list()
         inputs = texts(known, self.recipe.item, number=ITEM)
