@@ -1,4 +1,4 @@
-"""The people of a baseline, from the folder that it was written to or from memory."""
+"""The annotators of a baseline, read from its folder or from memory."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from merilo.people.votes import Votes, encode
 from merilo.statistics.arrays import FloatArray
 from merilo.strict_json import Json, read_json
 
-#: The items with gold of a baseline's folder, in the benchmark's own form: what `merilo score --data` takes.
+#: The file of items with gold in a baseline's folder, in the benchmark's format, as `merilo score --data` reads it.
 ITEMS_FILE: Final = "items.jsonl"
 
-#: What is read of each table of the folder.
+#: The columns read from each table of the folder.
 _COLUMNS: Final = {
     "consensus": ("item", "id", "label", "gold"),
     "responses": ("item", "respondent", "answer", "became"),
@@ -39,23 +39,23 @@ _COLUMNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The people of a baseline, on the items that have gold.
+    """The annotators of a baseline and their answers to the items that have gold.
 
     Attributes:
-        folder: the baseline's folder, as it was named.
+        folder: the baseline's folder, with its name as given.
         names: shape (items,), the items' ids as text.
-        gold: shape (items,), the right answers as text.
-        items: shape (items,), the items with their gold answers, as the scorer takes them.
-        declaration: the dataset as the scorer knows it.
-        consensus: shape (items,), the people's answers, `None` where they reached none.
-        votes: the answers that counted; items are coded by their place in `names`.
+        gold: shape (items,), the gold answers as text.
+        items: shape (items,), the items with their gold answers, as the scorer expects them.
+        declaration: the dataset as the scorer uses it.
+        consensus: shape (items,), the consensus labels, `None` for items without a consensus.
+        votes: the answers that count; items are coded by their position in `names`.
         labels: the labels by code.
         annotators: the annotators' ids by code.
-        weight: shape (n,), what each answer weighs where labels tie; `None` where a majority decides.
+        weight: shape (n,), the weight of each answer in ties; `None` if a majority decides.
         needed: shape (items,), how many equal votes make a majority.
-        settings: how the baseline was made.
-        status: "accepted" or "rejected", as the baseline says.
-        reasons: why it was rejected, in English.
+        settings: the settings of the baseline.
+        status: the status of the baseline, "accepted" or "rejected".
+        reasons: why the baseline was rejected, in English.
     """
 
     folder: str
@@ -75,11 +75,11 @@ class Crowd:
 
     @property
     def metric(self) -> str:
-        """The baseline's main metric."""
+        """Return the name of the baseline's main metric."""
         return self.declaration.metrics[0]
 
     def on(self, chosen: Sequence[int]) -> Crowd:
-        """The same people on some of the items, given by their places."""
+        """Return the same annotators restricted to the items at these places."""
         place = np.full(len(self.names), -1, dtype=np.int32)
         place[list(chosen)] = np.arange(len(chosen), dtype=np.int32)
         kept = place[self.votes.item] >= 0
@@ -97,15 +97,15 @@ class Crowd:
 
 
 def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
-    """Read the people of a baseline from the folder that `merilo baseline --out` wrote.
+    """Read the annotators of a baseline from the folder that `merilo baseline --out` wrote.
 
     Args:
         folder: the folder: `baseline.json`, and `consensus`, `responses` and `annotators` as Parquet.
-        data: the items with their ids and right answers, where the baseline was made without.
+        data: the items with their ids and gold answers, if the baseline was computed without gold.
 
     Raises:
-        InputError: it is no such folder.
-        DataError: no item has a right answer, or no answer to such an item counted.
+        InputError: the folder is not a baseline folder.
+        DataError: no item has a gold answer, or no answer to an item with gold counts.
     """
     content = _summary(folder)
     tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
@@ -125,10 +125,10 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
 
 
 def crowd_of(baseline: Baseline) -> Crowd:
-    """The people of a baseline that is in memory: the same as `read_crowd` of its folder.
+    """Return the annotators of a baseline in memory; the result equals `read_crowd` of its folder.
 
     Raises:
-        DataError: no item has a gold answer, or no answer to such an item counted.
+        DataError: no item has a gold answer, or no answer to an item with gold counts.
     """
     items = {int(item.id): item for item in baseline.scorer.items} if baseline.scorer else {}
     tables = _Tables(
@@ -144,7 +144,7 @@ def crowd_of(baseline: Baseline) -> Crowd:
 
 
 def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
-    """Every response with what became of it: used, control, or excluded with its annotator (column `became`)."""
+    """Return all responses with their use in the column `became`: used, control, or excluded with its annotator."""
     out = baseline.annotators.filter("excluded")["annotator"].implode()
     became = (
         pl.when("is_control")
@@ -158,7 +158,7 @@ def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """The tables of a baseline with its status, and the folder that they come from."""
+    """The tables and status of a baseline, and the folder that they come from."""
 
     source: str
     consensus: pl.DataFrame
@@ -171,7 +171,7 @@ class _Tables:
 def _crowd(
     tables: _Tables, items: Mapping[int, Item], declaration: PlainDataset, settings: Settings
 ) -> Crowd:
-    """The people on the items that have gold, known by their numbers."""
+    """Build the crowd on the items that have gold, given by number."""
     folder = tables.source
     known = tables.consensus.filter(pl.col("gold").is_not_null() & pl.col("item").is_in(list(items)))
     if not known.height:
@@ -185,7 +185,7 @@ def _crowd(
     place = pl.DataFrame({"item": known["item"], "place": np.arange(known.height)})
     coded = used.join(place, on="item", how="left", maintain_order="left")
     encoding = encode(coded["place"], coded["respondent"], coded["answer"])
-    # Items that nobody's answer counted on keep their place.
+    # Items without counted answers keep their place.
     item = encoding.items.to_numpy().astype(np.int32)[encoding.votes.item]
     votes = replace(encoding.votes, item=item, items=known.height)
     by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
@@ -208,7 +208,7 @@ def _crowd(
 
 
 def _needed(settings: Settings, responses: pl.DataFrame, items: pl.Series) -> NDArray[np.int64]:
-    """How many equal votes make a majority of each of the items."""
+    """Return how many equal votes make a majority for each item."""
     if settings.min_votes != "majority":
         return np.full(len(items), settings.min_votes, dtype=np.int64)
     tests = responses.filter(pl.col("became") != "control").group_by("item")
@@ -225,7 +225,7 @@ def _needed(settings: Settings, responses: pl.DataFrame, items: pl.Series) -> ND
 
 
 def _names(known: pl.DataFrame, folder: str) -> tuple[str, ...]:
-    """The items' ids; their numbers where the right answers came without ids."""
+    """Return the items' ids, or their numbers if the gold answers have no ids."""
     ids, numbers = known["id"].cast(pl.String), known["item"].cast(pl.String)
     if ids.null_count() == known.height:
         return tuple(numbers)
@@ -259,7 +259,7 @@ def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def _settings(content: dict[str, Json], folder: Path) -> tuple[Settings, PlainDataset]:
-    """The settings that the baseline was made with, and its dataset's declaration."""
+    """Return the settings of the baseline and its dataset's declaration."""
     made = content.get("provenance")
     given = made.get("parameters") if isinstance(made, dict) else None
     if not isinstance(given, dict):
@@ -291,13 +291,13 @@ def _settings(content: dict[str, Json], folder: Path) -> tuple[Settings, PlainDa
 
 
 def _status(content: dict[str, Json]) -> tuple[str, tuple[str, ...]]:
-    """The baseline's status and the reasons for it."""
+    """Return the baseline's status and the reasons for it."""
     reasons = content.get("reasons")
     return str(content.get("status")), tuple(map(str, reasons)) if isinstance(reasons, list) else ()
 
 
 def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:
-    """Pool's number -> item, from the file of items that the folder holds; none where the baseline had no gold."""
+    """Map item numbers of the pool to items, from the folder's file of items; empty if the baseline had no gold."""
     path = folder / ITEMS_FILE
     if not path.is_file():
         return {}
@@ -309,7 +309,7 @@ def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:
 
 
 def _with_data(consensus: pl.DataFrame, data: Path) -> tuple[pl.DataFrame, dict[int, Item]]:
-    """The consensus with ids and right answers from a file of items, and these items."""
+    """Add ids and gold answers from a file of items to the consensus; also return these items."""
     fields = [name for name in consensus.columns if name not in COLUMNS]
     found = read_gold(data, consensus.select("item", *fields))
     joined = consensus.drop("id", "gold").join(found.answers, on="item", how="left", maintain_order="left")

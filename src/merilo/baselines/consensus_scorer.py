@@ -1,4 +1,4 @@
-"""Where a consensus meets gold: its labels become answers by item, and the one scorer scores them."""
+"""Scoring of a consensus against gold: its labels become answers by item for `merilo.metrics.scoring`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from merilo.statistics.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class ConsensusScorer:
-    """Scores what people decided by the metrics that a dataset declares.
+    """Scores a consensus by the metrics that a dataset declares.
 
     Attributes:
         dataset: the declaration.
-        items: the items with gold, known by their numbers in the pool.
+        items: the items with gold, identified by their numbers in the pool.
         codes: shape (items,), the codes of these items in the pool's votes.
         labels: the labels' texts by code.
     """
@@ -37,12 +37,12 @@ class ConsensusScorer:
 
     @classmethod
     def of(cls, dataset: Declared, encoding: Encoding, gold: Mapping[int, Item]) -> ConsensusScorer:
-        """Bring the items with gold and the votes' codes together.
+        """Build the scorer from the items with gold and the encoded votes.
 
         Args:
             dataset: the declaration.
             encoding: the pool's votes; its items are numbers.
-            gold: the number of an item -> the item with its gold answer.
+            gold: mapping from item number to the item with its gold answer.
         """
         numbers = [int(number) for number in encoding.items]
         known = [(code, number) for code, number in enumerate(numbers) if number in gold]
@@ -51,7 +51,7 @@ class ConsensusScorer:
         return cls(dataset, items, codes, tuple(map(str, encoding.labels)))
 
     def answers(self, consensus: Consensus) -> dict[int | str, Given]:
-        """The consensus as answers by item; items without a label have none."""
+        """Return the consensus as answers by item; items without a label are left out."""
         label = consensus.label[self.codes]
         given = [self._given(text) for text in self.labels]
         return {
@@ -61,11 +61,11 @@ class ConsensusScorer:
         }
 
     def scores(self, consensus: Consensus) -> Scores:
-        """All metrics of a consensus, each with its interval over items."""
+        """Compute all metrics of a consensus, each with its interval over items."""
         return score(self.dataset, self.items, self.answers(consensus))
 
     def main_scores(self, consensus: Consensus) -> dict[str, Score]:
-        """The declared metrics alone, those that could be computed; empty where no item has a label."""
+        """Compute the declared metrics only; metrics that cannot be computed are left out. Empty if no item has a label."""
         answers = self.answers(consensus)
         if not answers:
             return {}
@@ -75,13 +75,13 @@ class ConsensusScorer:
         return dict(score(only, self.items, answers).main)
 
     def on(self, numbers: Collection[int]) -> ConsensusScorer:
-        """The same scorer on some of the items, given by their numbers."""
+        """Return the scorer restricted to the items with these numbers."""
         wanted = set(numbers)
         rows = [row for row, item in enumerate(self.items) if item.id in wanted]
         return replace(self, items=tuple(self.items[row] for row in rows), codes=self.codes[rows])
 
     def headline(self, consensus: Consensus) -> Score | None:
-        """The main metric alone; `None` where it cannot be computed or no item has a label."""
+        """Compute only the main metric; `None` if it cannot be computed or no item has a label."""
         answers = self.answers(consensus)
         if not answers:
             return None
@@ -91,11 +91,11 @@ class ConsensusScorer:
         return next(iter(score(dataset, self.items, answers).all().values()), None)
 
     def parts(self) -> tuple[list[Part], list[Part]]:
-        """The main and the extra scores with the places of their items."""
+        """Return the main and the extra scores with the places of their items."""
         return parts(self.dataset, self.items)
 
     def share_earned(self, consensus: Consensus) -> dict[int | str, float]:
-        """What the consensus earns on each item, from 0 to 1; empty where items are not judged one by one."""
+        """Return the points of the consensus on each item, from 0 to 1; empty if no metric scores single items."""
         form = self.dataset.answer
         if form.kind in {"criteria", "program"}:
             return {}
@@ -107,7 +107,7 @@ class ConsensusScorer:
         return {item.id: share for item, share in zip(answered, earned.tolist(), strict=True)}
 
     def with_blanks(self, part: Part, consensus: Consensus) -> float:
-        """A main metric with undecided items left unanswered."""
+        """Compute a main metric with undecided items counted as unanswered."""
         given = self.answers(consensus)
         items = [self.items[row] for row in part.rows]
         filled: dict[int | str, Given] = {item.id: given.get(item.id, self._given("")) for item in items}
@@ -115,7 +115,7 @@ class ConsensusScorer:
         return score(only, items, filled).main[part.name].value
 
     def pairs(self, votes: Votes, *consensus: Consensus) -> Pairs:
-        """The distinct pairs of an item with gold and an answer that it got, or that a consensus gives it."""
+        """Return the distinct pairs of an item with gold and one of its answers, from votes or from a consensus."""
         place = np.full(votes.items, -1, dtype=np.int64)
         place[self.codes] = np.arange(len(self.codes))
         width = max(votes.labels, 1)
@@ -129,7 +129,7 @@ class ConsensusScorer:
         return Pairs(cells // width, cells % width, pair_of_vote, self.codes)
 
     def worth(self, part: Part, pairs: Pairs, weight: FloatArray) -> Worth:
-        """What each pair is worth to a score, taken at the answers that the weights choose.
+        """Compute each pair's contribution to a score, linearised at the answers that the weights choose.
 
         Args:
             part: the score.
@@ -153,7 +153,7 @@ class ConsensusScorer:
         return replace(found, answer=answer)
 
     def _given(self, label: str) -> Given:
-        """A label as an answer; one label answers the question by every criterion alike."""
+        """Convert a label to an answer; for several criteria, the same label is used for each."""
         form = self.dataset.answer
         return dict.fromkeys(form.criteria, label) if form.kind == "criteria" else label
 
@@ -163,9 +163,9 @@ class Pairs:
     """Distinct pairs of an item with gold and an answer.
 
     Attributes:
-        place: shape (pairs,), the item's place among the scorer's items, ascending.
+        place: shape (pairs,), the item's position among the scorer's items, ascending.
         label: shape (pairs,), the answer's code.
-        pair_of_vote: shape (n,), the pair of each vote; -1 where its item has no gold.
+        pair_of_vote: shape (n,), the pair of each vote; -1 if the item has no gold.
         codes: shape (items,), the codes of the scorer's items.
     """
 
@@ -178,23 +178,23 @@ class Pairs:
         return int(self.place.shape[0])
 
     def inside(self, part: Part) -> NDArray[np.bool_]:
-        """Which pairs belong to a part, shape (pairs,)."""
+        """Return a mask of the pairs that belong to a part, shape (pairs,)."""
         member = np.zeros(len(self.codes), dtype=np.bool_)
         member[list(part.rows)] = True
         return np.asarray(member[self.place])
 
     def votes_of(self, part: Part) -> NDArray[np.bool_]:
-        """Which votes belong to a part, shape (n,)."""
+        """Return a mask of the votes that belong to a part, shape (n,)."""
         if not len(self):
             return np.zeros(self.pair_of_vote.shape, dtype=np.bool_)
         return np.asarray((self.pair_of_vote >= 0) & self.inside(part)[self.pair_of_vote])
 
     def chosen(self, consensus: Consensus) -> FloatArray:
-        """Weight 1 on the pairs that a consensus chose, shape (pairs,)."""
+        """Return weights of 1 for the pairs that a consensus chose and 0 for others, shape (pairs,)."""
         return np.asarray(consensus.label[self.codes[self.place]] == self.label, dtype=np.float64)
 
     def leading(self, votes: Votes, places: NDArray[np.int64]) -> FloatArray:
-        """For the items at some places, equal weights that sum to 1 on the answers with most votes, shape (pairs,)."""
+        """Return equal weights that sum to 1 per item on its answers with most votes, for items at `places`, shape (pairs,)."""
         given = self.pair_of_vote[self.pair_of_vote >= 0]
         count = np.bincount(given, minlength=len(self))
         most = np.zeros(len(self.codes), dtype=np.int64)

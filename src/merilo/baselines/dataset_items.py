@@ -60,7 +60,7 @@ def undeclared(name: str, metrics: tuple[str, ...], labels: Iterable[str]) -> Da
     """
     known: Mapping[str, None] = dict.fromkeys(labels)
     if len(known) < 2:
-        # A choice needs at least two labels; if only one occurs, an arbitrary second one is added.
+        # A choice needs at least two labels; if fewer occur, arbitrary labels are added.
         known = {**known, "another answer": None, "a third answer": None}
     return Dataset(name=name, title=name, answer=Answer(kind="choice", labels=tuple(known)), metrics=metrics)
 

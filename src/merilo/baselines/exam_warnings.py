@@ -1,4 +1,4 @@
-"""Warnings about variants of the exam that are not complete, and so are not scored."""
+"""Warnings about incomplete variants of the exam, which are not scored."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from merilo.metrics.scoring import exam_items
 
 
 def warnings_on_variants(scorer: ConsensusScorer | None) -> tuple[BaselineWarning, ...]:
-    """A warning for each variant of the exam that is not complete, with the tasks that it lacks.
+    """Return a warning for each incomplete variant of the exam, with its missing tasks.
 
     Args:
         scorer: the study's scorer; `None` without gold.
 
     Raises:
-        DataError: an item lacks what the exam's rules need.
+        DataError: an item lacks data required by the exam's scoring rules.
     """
     if scorer is None or "grade_norm" not in scorer.dataset.metrics:
         return ()

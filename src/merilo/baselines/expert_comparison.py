@@ -1,4 +1,4 @@
-"""Two sides that answered the same items: experts and people without training, or two conditions of one question."""
+"""Comparison of two groups that answered the same items: experts and non-experts, or two versions of a question."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def compare(first: Mapping[Key, float], second: Mapping[Key, float]) -> Difference | None:
-    """Set two sides beside each other on the items that both decided.
+    """Compare two groups on the items that both decided.
 
     Args:
-        first: an item's key -> the points of the first side's answer: whether it is right, or a part from 0 to 1.
-        second: the same of the second side.
+        first: mapping from an item's key to the points of the first group's answer: whether it is correct, or a number
+            from 0 to 1.
+        second: the same mapping for the second group.
 
     Returns:
-        The difference, second less first; `None` where no item was decided by both.
+        The difference, second minus first; `None` if no item was decided by both.
 
     Example:
         >>> found = compare({"a": True, "b": False, "c": False, "d": True}, {"a": True, "b": True, "c": True})

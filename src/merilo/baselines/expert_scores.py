@@ -1,4 +1,4 @@
-"""The experts' answers, and those of people without training, scored as any answers to the dataset are."""
+"""Scores of experts and non-experts, computed as for any other answers to the dataset."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from merilo.responses import Responses
 
 @dataclass(frozen=True, slots=True)
 class LabelScores:
-    """One label an item, scored.
+    """Scores of one label per item.
 
     Attributes:
         scores: every metric of the dataset.
-        points: item's number -> the answer's points, from 0 to 1, by the first metric that judges items one by one.
-        by_domain: domain -> the first metric on its items.
+        points: mapping from item number to the answer's points, from 0 to 1, by the first metric that scores single
+            items.
+        by_domain: mapping from domain to the first metric on its items.
         undecided_wrong: the first metric with undecided items counted as wrong; NaN without gold.
     """
 
@@ -38,18 +39,18 @@ class LabelScores:
 def score_experts(
     result: OutOfBag, responses: Responses, gold: Gold | None, declared: Dataset | None
 ) -> LabelScores:
-    """Score what experts decided out of bag.
+    """Score the out-of-bag labels of experts.
 
-    An item that late answers decided is answered by nothing, which is wrong by every metric.
+    An item decided only by late answers counts as unanswered, which is wrong for every metric.
 
     Args:
-        result: what the experts decided.
+        result: the experts' out-of-bag labels.
         responses: the experts' study.
-        gold: its right answers.
-        declared: the dataset; without it the metric is `acc`.
+        gold: the gold answers of the study.
+        declared: the dataset; without a dataset the metric is `acc`.
 
     Raises:
-        UsageError: the dataset's items take more than one label each.
+        UsageError: the dataset's items require more than one label each.
     """
     labels = {
         one.item: one.label or "" for one in result.items if one.label is not None or one.outcome == "late"
@@ -74,10 +75,10 @@ def score_experts(
 
 
 def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
-    """Score the consensus of people without training.
+    """Score the consensus of non-experts.
 
     Raises:
-        UsageError: the dataset's items take more than one label each.
+        UsageError: the dataset's items require more than one label each.
     """
     decided = people.consensus.select("item", "label").drop_nulls()
     labels = {int(item): str(label) for item, label in decided.iter_rows()}
@@ -87,16 +88,16 @@ def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
 def score_labels(
     labels: Mapping[int, str], responses: Responses, gold: Gold | None, declared: Dataset | None
 ) -> LabelScores:
-    """Score one label an item.
+    """Score one label per item.
 
     Args:
-        labels: item's number -> label.
+        labels: mapping from item number to label.
         responses: the study.
-        gold: its right answers; without them, or without a label for any, nothing is scored.
-        declared: the dataset; without it the metric is `acc`.
+        gold: the gold answers of the study; nothing is scored without gold answers, or if no item with gold has a label.
+        declared: the dataset; without a dataset the metric is `acc`.
 
     Raises:
-        UsageError: the dataset's items take more than one label each.
+        UsageError: the dataset's items require more than one label each.
     """
     if declared:
         _require_labels(declared)
@@ -115,7 +116,7 @@ def _first(declared: Dataset | None) -> str:
 
 
 def _require_labels(declared: Dataset) -> None:
-    """Refuse datasets whose answers are not one label or text an item."""
+    """Reject datasets whose answers are not one label or text per item."""
     instead = {
         "criteria": f"merilo recipe run {declared.name}",
         "program": "merilo code score",

@@ -1,4 +1,4 @@
-"""A model's answers, in the spelling of the people with whom it is compared."""
+"""A model's answers in the spelling of the annotators' answers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Samples:
     """A model's answers.
 
     Attributes:
-        model: its name.
-        file: the file, as it was named.
-        answers: item id -> its answers, in the order of the samples.
+        model: the name of the model.
+        file: the file, with its name as given.
+        answers: mapping from item id to its answers, in the order of the samples.
     """
 
     model: str
@@ -32,15 +32,16 @@ class Samples:
 
 
 def read_samples(path: Path, crowd: Crowd) -> Samples:
-    """Read a model's answers, and bring them to the spelling that the people's answers were brought to.
+    """Read a model's answers and bring them to the spelling of the annotators' answers.
 
     Args:
-        path: a file of answers as `merilo.answer_tables` reads it, with `sample` where a model was asked more than once; in
+        path: a file of answers as `merilo.answer_tables` reads it, with `sample` if the model answered an item more than
+            once; in
             JSON the answer may also be the list of all samples.
-        crowd: the people whom the model is compared with.
+        crowd: the annotators with whom the model is compared.
 
     Raises:
-        InputError: the file has no ids or answers, or answers an item twice without saying which sample it is.
+        InputError: the file has no ids or answers, or has two answers to an item without sample numbers.
     """
     found: dict[str, dict[str, str]] = {}
     sampled = False
@@ -73,7 +74,7 @@ def read_samples(path: Path, crowd: Crowd) -> Samples:
 
 
 def _samples(path: Path, record: AnswerRecord) -> Iterator[tuple[str, str]]:
-    """The samples that a record holds: one, or in JSON a list of them."""
+    """Yield the samples of a record: one, or in JSON a list."""
     given = record.answer
     if not isinstance(given, list):
         yield record.sample or "1", _folded(given)
@@ -87,19 +88,19 @@ def _samples(path: Path, record: AnswerRecord) -> Iterator[tuple[str, str]]:
 
 
 def _folded(value: Json) -> str:
-    """A value as text, white space folded as in the people's answers."""
+    """Convert a value to text, with whitespace folded as in the annotators' answers."""
     return " ".join((text_of(value) or "").split())
 
 
 def _by_sample(answers: dict[str, str]) -> list[tuple[str, str]]:
-    """Samples in the order of their numbers; names that are no numbers keep the file's order after them."""
+    """Sort samples by number; samples with other names follow in the order of the file."""
     return sorted(
         answers.items(), key=lambda pair: int(pair[0]) if pair[0].isdecimal() else len(answers) + 10**9
     )
 
 
 def _spelling(written: set[str], crowd: Crowd) -> dict[str, str]:
-    """As typed -> as the people's answers are spelt: the same rules bring both to one spelling."""
+    """Map each answer as typed to its spelling in the annotators' answers, by the same normalisation rules."""
     rules = rules_of(crowd.settings.normalise)
     key = key_of(crowd.declaration)
 

@@ -1,8 +1,8 @@
-"""People against models on the same items, like beside like.
+"""Comparison of annotators with models on the same items.
 
-One answer of a person stands beside one answer of the model; the majority of five people beside the majority of five of
-the model's answers; the consensus of the baseline beside the model's answers is what is usually published, and is said
-to be unlike where the model answered once.
+Single answers of annotators are compared with single answers of the model, and the majority of five annotators with the
+majority of five answers of the model. The usual published comparison sets the consensus of the baseline against the
+model's answers; it is marked as unlike if the model answered each item once.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ from merilo.statistics.intervals import Interval
 
 Kind: TypeAlias = Literal["consensus", "single", "majority"]
 
-#: So many ways to choose a committee from a model's samples are gone through; more are drawn.
+#: Up to this many ways to choose a committee from a model's samples are enumerated; beyond it, committees are sampled.
 _COMMITTEES: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """People and a model compared in one way.
+    """One comparison of annotators with a model.
 
     Attributes:
-        kind: consensus beside the model's answers, single person beside single answer, majority beside majority.
-        like: whether both sides answered alike: as often, decided in the same way.
-        difference: model less people, paired by item.
-        both: the interval of the difference over items and annotators together; `None` where the metric is no mean.
-        corrected: the p-value after Holm's correction over all models compared in this way.
+        kind: consensus against the model's answers, single annotator against single answer, or majority against majority.
+        like: whether both sides have as many answers per item, decided in the same way.
+        difference: model minus annotators, paired by item.
+        both: the interval of the difference over items and annotators together; `None` if the metric is not a mean over
+            items.
+        corrected: the p-value after Holm's correction over all models with this kind of comparison.
     """
 
     kind: Kind
@@ -63,20 +64,20 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ModelComparison:
-    """People against one model.
+    """Comparison of annotators with one model.
 
     Attributes:
         model: the model's name.
-        n: how many items both answered and the people agreed on.
-        undecided: how many items were left out because the people reached no consensus.
-        people_only: items of the baseline that the model did not answer; left out, on demand only.
-        model_only: items that the model answered and the baseline does not have; left out, on demand only.
-        samples: the fewest and the most answers of the model to an item.
+        n: how many items have both a consensus and an answer of the model.
+        undecided: how many items were left out because they have no consensus.
+        people_only: items of the baseline that the model did not answer; left out only with `force`.
+        model_only: items that the model answered and the baseline does not have; left out only with `force`.
+        samples: the smallest and the largest number of answers of the model to an item.
         matches: the comparisons that could be made.
-        missing: kind -> why it could not be compared.
-        standing: the share of people whom the model beats on their own items, ties as half, with its interval; `None` where
-            nobody answered enough of them.
-        people: how many people that share is of.
+        missing: mapping from kind to the reason why this comparison could not be made.
+        standing: the share of annotators whom the model outperforms on the items that they answered, with its interval;
+            ties count as half. `None` if no annotator answered enough items.
+        people: how many annotators this share is computed over.
     """
 
     model: str
@@ -100,22 +101,22 @@ def compare(
     seed: int = 0,
     min_answers: int = MIN_ANSWERS,
 ) -> list[ModelComparison]:
-    """Compare the people of a baseline with models on the same items.
+    """Compare the annotators of a baseline with models on the same items.
 
     Args:
-        crowd: the people.
+        crowd: the annotators of the baseline.
         models: the models' answers.
-        metric: a metric that fits the dataset's answers; the baseline's own when not given.
-        force: compare on the items that both answered where these are not all.
-        seed: of all draws.
-        min_answers: with fewer answers a person is not counted in the model's standing.
+        metric: a metric that fits the dataset's answers; by default, the baseline's main metric.
+        force: if the items differ, compare on the items that both answered.
+        seed: random seed for all random draws.
+        min_answers: annotators with fewer answers are left out of the model's standing.
 
     Returns:
-        One comparison a model, in their order.
+        One comparison per model, in the order of `models`.
 
     Raises:
-        UsageError: a file stands for two models, or the metric does not fit the answers.
-        DataError: the items differ and `force` is not given, or there is none in common.
+        UsageError: a file is given for two models, or the metric does not fit the answers.
+        DataError: the items differ and `force` is not given, or there are no common items.
     """
     files = [model.file for model in models]
     if twice := next((file for file in files if files.count(file) > 1), None):
@@ -155,7 +156,7 @@ def _comparison(crowd: Crowd, model: Samples, *, force: bool, seed: int, min_ans
         raise DataError(f"answers none of the {len(crowd.names)} items of {crowd.folder}", file=model.file)
     if metric == "grade_norm":
         answered = _whole_variants(crowd, answered, model)
-    # A question that people left open is blank in the exam, and every question of a variant counts.
+    # In the exam, a question without consensus counts as blank, because every question of a variant is scored.
     decided = [place for place in answered if metric == "grade_norm" or crowd.consensus[place] is not None]
     if not decided:
         raise DataError(f"the people agreed on none of the {len(answered)} items", file=crowd.folder)
@@ -208,7 +209,7 @@ def _subsets(crowd: Crowd, model: Samples, people_only: Sequence[str], model_onl
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """What each answer scores, of people by row of the votes, of the model by item."""
+    """Scores of the annotators' answers by row of the votes, and of the model's answers by item."""
 
     people: FloatArray
     model: FloatArray
@@ -230,20 +231,20 @@ class _Scores:
 
 
 def earned(crowd: Crowd, places: Sequence[int], answers: Sequence[str]) -> FloatArray:
-    """What answers to items, given by their places, earn under the baseline's metric, shape (n,)."""
+    """Return the points of answers to the items at these places by the baseline's metric, shape (n,)."""
     part = Part(crowd.metric, crowd.metric, ())
     return points(crowd.declaration, part, [crowd.items[place] for place in places], answers)
 
 
 def _right(crowd: Crowd, given: Sequence[Sequence[str]]) -> tuple[FloatArray, FloatArray]:
-    """Right and wrong answers, where the metric is no mean over items."""
+    """Return whether answers are correct, as 0 and 1, if the metric is not a mean over items."""
     exact = replace(crowd, declaration=undeclared("acc"))
     scores = _Scores.of(exact, given)
     return scores.people, scores.model
 
 
 def _whole_variants(crowd: Crowd, answered: Sequence[int], model: Samples) -> list[int]:
-    """The places of items of complete variants of the exam of which both sides have every question."""
+    """Return the places of the items of complete exam variants in which both sides have every question."""
     main, _ = parts(crowd.declaration, [crowd.items[place] for place in answered])
     rows = [answered[row] for row in main[0].rows]
     if not rows:
@@ -252,7 +253,7 @@ def _whole_variants(crowd: Crowd, answered: Sequence[int], model: Samples) -> li
 
 
 def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match:
-    """The baseline's consensus beside the model's answers: beside the mean of all, or the first where no mean will do."""
+    """Compare the baseline's consensus with the mean over the model's answers, or the first answer if no mean is defined."""
     people = ["" if label is None else label for label in crowd.consensus]
     if crowd.metric in OF_LABELS:
         difference = compare_labels(
@@ -277,7 +278,7 @@ def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match
 
 
 def _single(crowd: Crowd, scores: _Scores, seed: int) -> Match:
-    """One person's answer beside one of the model's: on each item, the mean of people beside the mean of samples."""
+    """Compare single answers: on each item, the mean score of annotators with the mean score of the model's samples."""
     votes = crowd.votes
     overlap = np.bincount(votes.item, minlength=len(crowd.names))
     asked = overlap > 0
@@ -298,7 +299,7 @@ def _single(crowd: Crowd, scores: _Scores, seed: int) -> Match:
 
 
 def _majority(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match | str:
-    """The majority of an item's people beside the majority of as many of the model's answers; ties share the item."""
+    """Compare the majority of an item's annotators with the majority of as many answers of the model; ties share the item."""
     overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
     asked = np.flatnonzero(overlap)
     short = sum(len(given[place]) < overlap[place] for place in asked.tolist())
@@ -333,13 +334,13 @@ def _majority(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match 
 def committee_score(
     answers: Sequence[str], worth: Sequence[float] | FloatArray, size: int, rng: np.random.Generator
 ) -> float:
-    """What the majority of some of a model's answers earns, over all ways to choose them; ties share.
+    """Return the expected points of the majority of `size` of a model's answers, over all ways to choose them; ties share.
 
     Args:
         answers: the model's answers to one item, at least `size`.
-        worth: shape of `answers`, what each earns.
-        size: how many answers are chosen.
-        rng: chooses, where there are too many ways to go through.
+        worth: the points of each answer, shape of `answers`.
+        size: how many answers a committee has.
+        rng: samples committees if there are too many to enumerate.
 
     Example:
         >>> committee_score(["A", "A", "B"], [1, 1, 0], 3, np.random.default_rng(0))
@@ -363,7 +364,7 @@ def committee_score(
 
 
 def _standing(votes: Votes, scores: _Scores, min_answers: int) -> tuple[tuple[float, Interval] | None, int]:
-    """Where the model stands among people, each on the items they answered."""
+    """Compute the share of annotators whom the model outperforms, each on the items that they answered."""
     answered = np.bincount(votes.annotator, minlength=votes.annotators)
     own = np.bincount(votes.annotator, weights=scores.people, minlength=votes.annotators)
     rival = np.bincount(votes.annotator, weights=scores.model[votes.item], minlength=votes.annotators)

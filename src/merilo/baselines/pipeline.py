@@ -1,4 +1,4 @@
-"""A human baseline: from responses to its estimates.
+"""Computation of a human baseline from responses.
 
 The order of the steps is that of the published procedure: annotators who fail the control items are excluded with all
 their answers; the others decide each item; items without a majority are counted; the consensus is scored against gold.
@@ -51,16 +51,16 @@ class Baseline:
     """The scored consensus of a study and the result of each step that led to it.
 
     Attributes:
-        settings: what was decided beforehand.
-        declaration: the dataset as the scorer knows it.
-        cleaned: the responses ready to be counted.
-        screened: who counts; its `annotators` with what the model says of them.
+        settings: the settings of the baseline.
+        declaration: the dataset as the scorer uses it.
+        cleaned: the responses ready for aggregation.
+        screened: the annotators and responses that count; `annotators` includes the model's estimates.
         decided: the consensus.
-        consensus: the consensus as a table, a row an item; see `consensus_table.COLUMNS`.
+        consensus: the consensus as a table, one row per item; see `consensus_table.COLUMNS`.
         scorer: scores a consensus of this study; `None` without gold.
-        estimates: every metric of the consensus and of the single person, with their uncertainty; empty without gold.
-        control_check: the control items' known answers beside what annotators answered.
-        diagnosis: whether the baseline is valid, warnings, agreement, groups, cost.
+        estimates: every metric of the consensus and of single annotators, with its uncertainty; empty without gold.
+        control_check: the check of the control items' known answers against the annotators' answers.
+        diagnosis: status, warnings, agreement, groups and cost.
     """
 
     settings: Settings
@@ -76,107 +76,107 @@ class Baseline:
 
     @property
     def status(self) -> Literal["accepted", "rejected"]:
-        """Either "accepted", or "rejected" if too many items have no majority."""
+        """Return "accepted", or "rejected" if too many items have no majority."""
         return self.diagnosis.status
 
     @property
     def reasons(self) -> tuple[BaselineWarning, ...]:
-        """Why it was rejected; empty if it was not."""
+        """Return the reasons for rejection; empty if the baseline is accepted."""
         return self.diagnosis.reasons
 
     @property
     def warnings(self) -> tuple[BaselineWarning, ...]:
-        """What the reader should know."""
+        """Return the warnings for the reader of the baseline."""
         return self.diagnosis.warnings
 
     @property
     def agreement(self) -> Agreement:
-        """The agreement of the responses that count."""
+        """Return the agreement of the responses that count."""
         return self.diagnosis.agreement
 
     @property
     def by(self) -> dict[str, dict[str, Group]]:
-        """Field -> value -> the items that share it."""
+        """Return the groups of items: field -> value -> group."""
         return self.diagnosis.by
 
     @property
     def cost(self) -> cost.Cost:
-        """Money and time."""
+        """Return the cost in money and time."""
         return self.diagnosis.cost
 
     @property
     def responses(self) -> Responses:
-        """All responses, control items among them."""
+        """Return all responses, including those to control items."""
         return self.cleaned.responses
 
     @property
     def gold(self) -> Gold | None:
-        """The gold answers; `None` if they are not known."""
+        """Return the gold answers; `None` if they are not known."""
         return self.cleaned.gold
 
     @property
     def used(self) -> pl.DataFrame:
-        """The responses that count."""
+        """Return the responses that count."""
         return self.screened.used
 
     @property
     def annotators(self) -> pl.DataFrame:
-        """A row an annotator."""
+        """Return the table of annotators, one row per annotator."""
         return self.screened.annotators
 
     @property
     def pool(self) -> PoolVotes:
-        """Every vote of the pool."""
+        """Return all votes of the pool."""
         return self.screened.pool
 
     @property
     def model(self) -> Fit | None:
-        """The model of annotators that was fitted, if any."""
+        """Return the model of annotators, if one was fitted."""
         return self.decided.model
 
     @property
     def resolved_by(self) -> dict[Resolution, int]:
-        """How many items were resolved in each way."""
+        """Return how many items were resolved in each way."""
         return self.decided.resolved_by
 
     @property
     def low_agreement(self) -> int:
-        """How many items have no majority."""
+        """Return how many items have no majority."""
         return self.decided.low_agreement
 
     @property
     def control_health(self) -> ControlHealth:
-        """The control items, their answers, and who was judged on few of them."""
+        """Return the control items with their answers, and the annotators judged on few of them."""
         return self.control_check.health
 
     @property
     def without_suspects(self) -> Score | None:
-        """The main metric when suspect controls judge nobody; `None` without such controls or without gold."""
+        """Return the main metric without exclusion by suspect control items; `None` if there are none, or without gold."""
         return self.control_check.without_suspects
 
     @property
     def scores(self) -> dict[str, Score]:
-        """The metrics of the consensus by name, the headline first; empty without gold."""
+        """Return the metrics of the consensus by name, the main one first; empty without gold."""
         return {name: one.score for name, one in self.estimates.all().items()}
 
     @property
     def simulated(self) -> bool:
-        """Whether simulated annotators are among those who answered."""
+        """Return whether some of the annotators are simulated."""
         return any(name.startswith(SIMULATED_PREFIX) for name in self.annotators["annotator"])
 
     @property
     def items(self) -> int:
-        """How many items the study has."""
+        """Return how many items the study has."""
         return self.consensus.height
 
     @property
     def alpha(self) -> float:
-        """Krippendorff's alpha of the responses used; NaN if it is not defined."""
+        """Return Krippendorff's alpha of the responses that count; NaN if it is not defined."""
         return self.agreement.krippendorff_alpha
 
     @property
     def low_agreement_share(self) -> float:
-        """The share of items without a majority."""
+        """Return the share of items without a majority."""
         return self.low_agreement / self.items
 
 
@@ -188,18 +188,20 @@ def baseline(
     gold: Gold | None = None,
     skills: pl.DataFrame | None = None,
 ) -> Baseline:
-    """Make a human baseline.
+    """Compute a human baseline.
 
     Args:
         responses: the responses of one study.
-        settings: what was decided beforehand.
-        dataset: the dataset's declaration: how answers are compared and scored; labels compared as texts when not given.
+        settings: the settings of the baseline.
+        dataset: the dataset's declaration, which sets how answers are compared and scored; by default, labels are
+            compared as texts.
         gold: the gold answers, if they are known.
         skills: the platform's skills of annotators, see `controls.read_skills`.
 
     Raises:
-        UsageError: the metric does not fit the dataset's answers, or answers are programs, which have to be run.
-        DataError: there are no test items, an annotator contradicts themselves, or nobody passes the control items.
+        UsageError: the metric does not fit the dataset's answers, or answers are programs, which must be run.
+        DataError: there are no test items, an annotator gave two different answers to an item, or no annotator passes the
+            control items.
     """
     declaration = declared(dataset, settings)
     cleaned = clean(responses, gold, declaration, settings)

@@ -1,4 +1,4 @@
-"""What is needed to make a result again: inputs by their hashes, parameters, versions."""
+"""Provenance of a result: hashes of inputs, parameters and versions needed to reproduce it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from merilo.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How a result was made.
+    """The provenance of a result.
 
     Attributes:
-        command: the command that makes it again, given the same inputs.
-        inputs: each input file as named, with its size in bytes and SHA-256.
-        parameters: every parameter, those that were not given among them.
-        versions: Merilo, Python and the libraries that compute.
+        command: the command that reproduces the result from the same inputs.
+        inputs: each input file with its name as given, size in bytes and SHA-256.
+        parameters: all parameters, including those left at their defaults.
+        versions: the versions of Merilo, Python and the numerical libraries.
     """
 
     command: str
@@ -31,7 +31,7 @@ class Provenance:
     versions: Mapping[str, str]
 
     def to_json(self) -> dict[str, Json]:
-        """The record as JSON."""
+        """Return the record as JSON."""
         return {
             "command": self.command,
             "inputs": list(self.inputs),
@@ -40,7 +40,7 @@ class Provenance:
         }
 
     def without_folders(self) -> Provenance:
-        """The record with every input file called by its name, without its folder."""
+        """Return the record with input files named without their folders."""
         names = {str(one["file"]): Path(str(one["file"])).name for one in self.inputs}
         return replace(
             self,
@@ -58,7 +58,7 @@ class Provenance:
 def command_line(
     command: str, files: Sequence[Path], options: Mapping[str, Json], defaults: Mapping[str, Json]
 ) -> str:
-    """The command that makes the same result again; what was left at its default is left out."""
+    """Return the command that reproduces the result; parameters at their defaults are left out."""
     words = ["merilo", *command.split(), *map(shown, files)]
     for name, value in options.items():
         if value is None or value == [] or value == defaults.get(name):
@@ -72,12 +72,12 @@ def command_line(
 
 
 def provenance(command: str, inputs: Sequence[Path], parameters: Mapping[str, Json]) -> Provenance:
-    """Describe the making of a result.
+    """Record the provenance of a result.
 
     Args:
-        command: the command that makes it again.
-        inputs: the files that went in.
-        parameters: every parameter.
+        command: the command that reproduces the result.
+        inputs: the input files.
+        parameters: all parameters.
     """
     return Provenance(
         command=command,

@@ -1,4 +1,4 @@
-"""The quality of a baseline's people and of its dataset, and how much its figure hangs on who is kept and who decides."""
+"""The quality of a baseline's annotators and dataset, and the sensitivity of its main metric to the settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from merilo.people.quality.annotators import PeopleQuality, people_quality
 from merilo.people.quality.exclusion import Rule
 from merilo.people.quality.reading import study_work
 
-#: Beyond so many answers models of people are fitted only where they are asked for, not ten times for a table.
+#: With more answers than this, models of annotators are fitted only on request and not for every row of the table.
 MOST_ANSWERS: Final = 50_000
 
 MODELS: Final[tuple[Literal["dawid-skene", "one-coin", "glad"], ...]] = ("dawid-skene", "one-coin", "glad")
@@ -39,13 +39,13 @@ MODELS: Final[tuple[Literal["dawid-skene", "one-coin", "glad"], ...]] = ("dawid-
 
 @dataclass(frozen=True, slots=True)
 class StudyQuality:
-    """The quality of a study's people and the sensitivity of its figure.
+    """The quality of a study's annotators and the sensitivity of its main metric.
 
     Attributes:
-        people: one row a person, and the tests.
-        sensitivity: the figure under every threshold on controls and every aggregator.
-        left_out: aggregators that could not be run, and why.
-        dataset: the audit of the dataset; `None` without gold, or on too many answers for a table.
+        people: one row per annotator, and the tests.
+        sensitivity: the main metric for every threshold on control accuracy and every aggregator.
+        left_out: mapping from each aggregator that could not be run to the reason.
+        dataset: the audit of the dataset; `None` without gold, or if there are too many answers.
     """
 
     people: PeopleQuality
@@ -55,9 +55,9 @@ class StudyQuality:
 
 
 def study_quality(baseline: Baseline) -> StudyQuality:
-    """Look at the people behind a baseline, and at what becomes of its figure without some of them.
+    """Measure the quality of a baseline's annotators and the sensitivity of its main metric to excluding them.
 
-    Abilities are fitted on every answer of the study, controls and excluded people included.
+    Abilities are fitted to all answers of the study, including those to control items and those of excluded annotators.
 
     Args:
         baseline: the baseline.
@@ -92,7 +92,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
 
 
 def _procedures(settings: Settings, fits: Mapping[str, Fit], *, free_text: bool) -> dict[str, Procedure]:
-    """The ways of deciding that can be afforded: the published one, the cascade, and the models."""
+    """Return the procedures that are fast enough for this study: the published one, the cascade, and the fitted models."""
     min_votes = settings.min_votes
 
     def by_majority(pool: PoolVotes) -> Consensus:
@@ -124,7 +124,7 @@ def _by_model(
     settings: Settings,
     everybody: Fit | None,
 ) -> Consensus:
-    """What a model decides alone; where nobody is excluded, a fit to everybody's answers is not made again."""
+    """Decide items by a model only; if no annotator is excluded, the existing fit to all answers is reused."""
     if everybody and pool.kept.all():
         anchors = pool.anchors if settings.anchor_controls else None
         return glad(pool.everyone.votes, anchors=anchors, open_answers=settings.open_answers, fit=everybody)
@@ -139,7 +139,7 @@ def _by_model(
 
 
 def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str, str]]:
-    """Each model fitted to everybody's answers, and the models that could not be."""
+    """Fit each model to the answers of all annotators; also return the models that could not be fitted, with reasons."""
     settings, votes = baseline.settings, pool.everyone.votes
     fits: dict[str, Fit] = {}
     left_out: dict[str, str] = {}
@@ -157,7 +157,7 @@ def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str
             fits["dawid-skene"] = fit
     if coin := one_coin(votes, anchors=anchors, open_answers=opened).fit:
         fits["one-coin"] = coin
-    # The cascade has fitted GLAD to everybody already.
+    # The cascade has already fitted GLAD to the answers of all annotators.
     made = baseline.model if (settings.aggregator, settings.resolve) == ("majority", "cascade") else None
     fits["glad"] = made or fit_glad(votes, anchors=anchors, open_answers=opened)
     return fits, left_out

@@ -1,4 +1,4 @@
-"""How the figure moves: the baseline again under every threshold on controls and every aggregator."""
+"""Sensitivity analysis: the baseline recomputed for every threshold on control accuracy and every aggregator."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from merilo.people.decision import PoolVotes
 from merilo.people.quality.controls import ControlAccuracy
 from merilo.people.quality.exclusion import Rule
 
-#: 0, 0.1 .. 0.9: from keeping everybody to keeping those who hardly ever err on a control.
+#: 0, 0.1 .. 0.9: from keeping all annotators to keeping those who almost never fail a control item.
 THRESHOLDS = tuple(round(0.1 * step, 1) for step in range(10))
 
-#: What makes a consensus of a pool's votes.
+#: Computes a consensus from a pool's votes.
 Procedure: TypeAlias = Callable[[PoolVotes], Consensus]
 
-#: What scores it, on the items that have a label; `None` without gold.
+#: Scores a consensus on the items that have a label; returns `None` without gold.
 Scorer: TypeAlias = Callable[[Consensus], Score | None]
 
 
 @dataclass(frozen=True, slots=True)
 class SensitivityRow:
-    """The baseline under one threshold and one aggregator.
+    """The baseline for one threshold and one aggregator.
 
     Attributes:
-        threshold: the least accuracy on controls.
+        threshold: the lowest accuracy on control items with which annotators are kept.
         aggregator: the aggregator's name.
-        annotators: people whose answers count.
-        answers: answers that count.
-        consensus: items with a consensus.
-        score: the metric on those; `None` without gold or without any consensus.
+        annotators: how many annotators count.
+        answers: how many answers count.
+        consensus: how many items have a consensus.
+        score: the metric on the items with a consensus; `None` without gold or if there are no such items.
     """
 
     threshold: float
@@ -54,19 +54,19 @@ def sensitivity(
     thresholds: Sequence[float] = THRESHOLDS,
     min_controls: int = 1,
 ) -> tuple[SensitivityRow, ...]:
-    """The figure under every threshold and every aggregator.
+    """Compute the metric for every threshold and every aggregator.
 
     Args:
-        pool: every answer, whoever gave it; who counts in it is decided here anew.
-        controls: each annotator's accuracy on controls, by the codes of `pool.everyone`.
-        procedures: name -> what makes a consensus.
-        score: what scores it.
-        thresholds: accuracies on controls, each 0 to 1.
-        min_controls: people with fewer answers to controls are kept whatever the threshold.
+        pool: all answers of all annotators; this function selects again which of them count.
+        controls: each annotator's accuracy on control items, indexed by the codes of `pool.everyone`.
+        procedures: mapping from name to the function that computes a consensus.
+        score: the function that scores a consensus.
+        thresholds: accuracies on control items, each from 0 to 1.
+        min_controls: annotators with fewer answers to control items are kept for every threshold.
 
     Returns:
-        A row for each threshold and procedure, thresholds outermost. Thresholds that keep the same people share one
-        computation.
+        One row for each threshold and procedure, ordered by threshold first. Thresholds that keep the same annotators
+        share one computation.
     """
     votes = pool.everyone.votes
     rows: list[SensitivityRow] = []
@@ -86,7 +86,7 @@ def sensitivity(
 
 
 def _row(consensus: Consensus, pool: PoolVotes, score: Scorer, name: str) -> SensitivityRow:
-    """The row of one consensus, its threshold and people still open; items that are only controls do not count."""
+    """Build the row of one consensus without threshold and number of annotators; pure control items do not count."""
     votes = pool.votes
     asked = np.bincount(votes.item, minlength=votes.items) > 0
     label = np.where(asked, consensus.label, NO_LABEL).astype(np.int32)

@@ -1,4 +1,4 @@
-"""The steps from responses to a baseline, each a function with a result of its own."""
+"""The steps from responses to a baseline, each a function with its own result type."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from merilo.responses import Responses
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """Responses ready to be counted.
+    """Responses ready for aggregation.
 
     Attributes:
-        responses: all responses, one spelling for equal answers, at most one an annotator an item.
+        responses: all responses, with one spelling for equal answers and at most one answer per annotator and item.
         gold: the gold answers in the same spelling; `None` if they are not known.
-        normalisation: what the rules of the settings did to the answers' spelling.
+        normalisation: how the normalisation rules of the settings changed the answers' spelling.
         items: the items that are not control items: `item` and the input fields.
     """
 
@@ -52,18 +52,18 @@ class Cleaned:
 
     @property
     def tests(self) -> pl.DataFrame:
-        """The responses to items that are not control items."""
+        """Return the responses to items that are not control items."""
         return self.responses.table.filter(~pl.col("is_control"))
 
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """Who counts.
+    """The annotators and responses that count.
 
     Attributes:
-        annotators: a row an annotator, as `controls.annotators` makes it.
+        annotators: one row per annotator, as returned by `controls.annotators`.
         used: the responses that count: those to test items by annotators who were not excluded.
-        pool: every vote of the pool, and which of them count.
+        pool: all votes of the pool, and which of these votes count.
     """
 
     annotators: pl.DataFrame
@@ -73,14 +73,14 @@ class Screened:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What the annotators answer together.
+    """The consensus of the annotators.
 
     Attributes:
         consensus: the consensus by the settings, in the codes of the pool.
-        majority: the consensus by majority alone.
+        majority: the consensus by majority only.
         resolved_by: how many items were resolved in each way.
         low_agreement: how many items have no majority.
-        votes_needed: equal votes that make a majority -> how many items need so many.
+        votes_needed: mapping from the number of equal votes that make a majority to the number of items that need it.
     """
 
     consensus: Consensus
@@ -91,22 +91,22 @@ class Decided:
 
     @property
     def model(self) -> Fit | None:
-        """The model of annotators that was fitted on the way, if any."""
+        """Return the model of annotators, if one was fitted."""
         return self.consensus.fit
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What the reader of a baseline must know besides its estimates.
+    """The status, warnings, agreement, groups and cost of a baseline.
 
     Attributes:
         status: "accepted", or "rejected" if too many items have no majority.
-        reasons: why it was rejected; empty if it was not.
-        warnings: what the reader should know.
+        reasons: why the baseline was rejected; empty if it was accepted.
+        warnings: warnings for the reader of the baseline.
         agreement: the agreement of the responses that count.
-        by: field -> value -> the items that share it, for the fields that the settings name.
+        by: mapping from field to value to the group of items with this value, for the fields named in the settings.
         cost: money and time.
-        overlap_before: how many items got answers from how many annotators.
+        overlap_before: mapping from the number of annotators who answered an item to the number of such items.
         overlap: the same for the answers that count.
     """
 
@@ -121,16 +121,16 @@ class Diagnosis:
 
 
 def test_items(responses: Responses) -> pl.DataFrame:
-    """The items that are not control items: `item` and the input fields, by number."""
+    """Return the items that are not control items (`item` and the input fields), ordered by number."""
     numbers = responses.table.filter(~pl.col("is_control")).select("item").unique()
     return responses.items.join(numbers, on="item", how="semi", maintain_order="left")
 
 
 def clean(responses: Responses, gold: Gold | None, declaration: PlainDataset, settings: Settings) -> Cleaned:
-    """Bring equal answers to one spelling and settle repeated answers.
+    """Bring equal answers to one spelling and resolve repeated answers.
 
     Raises:
-        DataError: an annotator contradicts themselves, or there are no test items.
+        DataError: an annotator gave two different answers to an item, or there are no test items.
     """
     responses, normalisation = normalise(responses, rules_of(settings.normalise))
     gold = normalise_gold(gold, normalisation) if gold else None
@@ -164,7 +164,7 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
 def decide_items(
     cleaned: Cleaned, screened: Screened, declaration: PlainDataset, settings: Settings
 ) -> Decided:
-    """Decide every item by the settings, and by majority alone as the published procedure does."""
+    """Decide every item by the settings, and also by majority only, as in the published procedure."""
     pool = screened.pool
     consensus = decide(
         pool,
@@ -186,7 +186,7 @@ def decide_items(
 
 
 def with_quality(screened: Screened, decided: Decided) -> Screened:
-    """The annotators with what the model says of them: GLAD's `ability`, the other models' `expected_accuracy`."""
+    """Add the model's estimates to the annotators: GLAD's `ability`, or `expected_accuracy` from the other models."""
     fit, names = decided.model, screened.pool.everyone.annotators
     found = pl.DataFrame({"annotator": names})
     for name, models in {"ability": {"glad"}, "expected_accuracy": {"dawid-skene", "one-coin"}}.items():
@@ -199,7 +199,7 @@ def with_quality(screened: Screened, decided: Decided) -> Screened:
 def tabulate(
     cleaned: Cleaned, screened: Screened, decided: Decided, scorer: ConsensusScorer | None
 ) -> pl.DataFrame:
-    """The consensus as a table, with what each label earns."""
+    """Build the table of the consensus with the points of each label."""
     earned = scorer.share_earned(decided.consensus) if scorer else {}
     return consensus_table(cleaned.items, screened.pool, decided.consensus, cleaned.gold, earned)
 
@@ -214,7 +214,7 @@ def diagnose(
     skills: pl.DataFrame | None,
     health: ControlHealth,
 ) -> Diagnosis:
-    """Judge the baseline as a whole: valid or not, warnings, agreement, groups, cost."""
+    """Compute the status, warnings, agreement, groups and cost of the baseline."""
     items, pool = cleaned.items, screened.pool
     labels = pool.everyone.labels.cast(pl.String).to_list()
     votes, values = on_scale(pool.votes, labels, settings.level, settings.labels)
@@ -252,16 +252,16 @@ def diagnose(
 
 
 def _ways(cleaned: Cleaned, pool: PoolVotes, consensus: Consensus) -> dict[Resolution, int]:
-    """How many items were resolved in each way; ways that never happened stand with 0."""
+    """Count the items resolved in each way; ways that never occurred have 0."""
     tested = np.isin(pool.everyone.items.to_numpy(), cleaned.items["item"].to_numpy())
     counts = np.bincount(consensus.how[tested], minlength=len(Resolution))
-    # An item that nobody's answer counted on may have no votes at all.
+    # An item may have no votes if none of its answers counts.
     counts[Resolution.UNRESOLVED] += cleaned.items.height - int(tested.sum())
     return {way: int(counts[way]) for way in Resolution}
 
 
 def _votes_needed(pool: PoolVotes, settings: Settings) -> dict[int, int]:
-    """How many items need how many equal votes for a majority."""
+    """Count the items by the number of equal votes needed for a majority."""
     items = pool.everyone.votes.items
     tested = np.bincount(pool.everyone.votes.item[pool.tests], minlength=items) > 0
     needed = np.broadcast_to(pool.needed(settings.min_votes), items)[tested]
@@ -269,7 +269,7 @@ def _votes_needed(pool: PoolVotes, settings: Settings) -> dict[int, int]:
 
 
 def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
-    """How many items were answered by how many people, the largest overlap first."""
+    """Count the items by the number of annotators who answered them, largest overlap first."""
     people = answered.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))
     counts = items.select("item").join(people, on="item", how="left")["people"].fill_null(0).value_counts()
     return {int(people): int(n) for people, n in sorted(counts.iter_rows(), reverse=True)}

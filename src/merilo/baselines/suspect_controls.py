@@ -1,4 +1,4 @@
-"""Suspect control items of a baseline: its main metric without them, and the warnings about them and the excluded people."""
+"""Suspect control items of a baseline, and its main metric without them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from merilo.people.quality.exclusion import Rule
 
 @dataclass(frozen=True, slots=True)
 class ControlCheck:
-    """The control items under the eyes of the annotators.
+    """The check of control items against the annotators' answers.
 
     Attributes:
-        health: each control's known answer beside what annotators answered, and who was judged on few controls.
-        without_suspects: the main metric when suspect controls judge nobody; `None` without such controls or without gold.
+        health: each control item's known answer with the annotators' answers, and the annotators judged on few control
+            items.
+        without_suspects: the main metric if suspect control items are not used for exclusion; `None` if there are none,
+            or without gold.
     """
 
     health: ControlHealth
@@ -36,13 +38,13 @@ def check_controls(
     settings: Settings,
     skills: pl.DataFrame | None,
 ) -> ControlCheck:
-    """Look for control items with a wrong known answer, and score the study again without them.
+    """Find control items whose known answer may be wrong, and score the study again without them.
 
     Args:
-        cleaned: the responses as the baseline counts them.
-        screened: who counts.
-        declaration: the dataset as the scorer knows it.
-        settings: what was decided beforehand.
+        cleaned: the responses after cleaning.
+        screened: the annotators and responses that count.
+        declaration: the dataset as the scorer uses it.
+        settings: the settings of the baseline.
         skills: the platform's skills of annotators, if they were given.
     """
     rule = Rule(settings.min_control_accuracy, settings.min_controls)
@@ -53,7 +55,7 @@ def check_controls(
     try:
         others = screen(without, settings, skills)
     except DataError:
-        # The other controls exclude everybody.
+        # The other control items exclude all annotators.
         return ControlCheck(health, None)
     scorer = consensus_scorer(declaration, others.pool, cleaned.gold)
     decided = decide_items(without, others, declaration, settings)
