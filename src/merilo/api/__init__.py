@@ -1,1 +1,1 @@
-"""The functions and results of the library, which `merilo` offers by their names."""
+"""Functions and result classes of the library, exported by `merilo`."""

@@ -1,6 +1,6 @@
-"""Aggregation of labels: one function, and estimators in crowd-kit's manner.
+"""Aggregation of labels: the function `aggregate`, and estimators with the interface of crowd-kit.
 
-A table has the columns `task`, `worker` and `label`. pandas in, pandas out; Polars in, Polars out.
+A table has the columns `task`, `worker` and `label`. Results are tables of the library (pandas or Polars) of the input.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Method: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad", "casc
 
 
 def encoded(frame: Frame) -> Encoding:
-    """The votes of a table.
+    """Encode the votes of a table.
 
     Raises:
         UsageError: a column is missing, or there is no complete row.
@@ -46,15 +46,17 @@ def encoded(frame: Frame) -> Encoding:
 
 
 class _Estimator(ABC):
-    """What all aggregators share.
+    """Base class of all aggregators.
 
     Attributes:
-        labels_: the label of each task. pandas: a Series indexed by `task`. Polars: a table of `task` and `label`. A task on
-            which labels tie has none (null).
-        probas_: the probability of each label of each task. pandas: indexed by `task`. Polars: with a column `task`. `None`
+        labels_: the label of each task. pandas: a Series indexed by `task`. Polars: a table of `task` and `label`. A task
+            with tied labels has a null label.
+        probas_: the probability of each label of each task. pandas: indexed by `task`. Polars: with a column `task`.
+            `None`
             where answers are open: there are too many labels for a table.
-        skills_: the quality of each worker. pandas: a Series indexed by `worker`. Polars: a table of `worker` and `skill`.
-        consensus_: the result as the program computes with it.
+        skills_: the quality of each worker. pandas: a Series indexed by `worker`. Polars: a table of `worker` and
+            `skill`.
+        consensus_: the internal representation of the result.
     """
 
     labels_: Any
@@ -64,10 +66,10 @@ class _Estimator(ABC):
 
     @abstractmethod
     def _aggregate(self, votes: Votes) -> Consensus:
-        """The consensus on votes."""
+        """Compute the consensus of votes."""
 
     def fit(self, data: Frame) -> Self:
-        """Aggregate a table of `task`, `worker`, `label`; missing values are no answers.
+        """Aggregate a table of `task`, `worker`, `label`; rows with missing values are ignored.
 
         Raises:
             UsageError: a column is missing, or the labels do not suit the method.
@@ -96,11 +98,11 @@ class _Estimator(ABC):
         return self
 
     def fit_predict(self, data: Frame) -> Any:  # noqa: ANN401 - a Series of pandas or a table of Polars
-        """Aggregate, and answer with `labels_`."""
+        """Aggregate a table and return `labels_`."""
         return self.fit(data).labels_
 
     def fit_predict_proba(self, data: Frame) -> Any:  # noqa: ANN401 - a table of pandas or Polars
-        """Aggregate, and answer with `probas_`."""
+        """Aggregate a table and return `probas_`."""
         return self.fit(data).probas_
 
     def _probabilities(
@@ -123,7 +125,9 @@ class _Estimator(ABC):
 
 
 class MajorityVote(_Estimator):
-    """The label with the most votes. `probas_` are shares of votes; `skills_` the share of a worker's labels that win.
+    """The label with the most votes.
+
+    `probas_` are shares of votes; `skills_` are the shares of each worker's labels that equal the result.
 
     Example:
         >>> frame = pl.DataFrame({"task": [1, 1, 1], "worker": [*"abc"], "label": ["x", "x", "y"]})
@@ -136,7 +140,7 @@ class MajorityVote(_Estimator):
 
 
 class Cascade(_Estimator):
-    """Most votes, and on a tie the larger sum of GLAD's abilities. `skills_` are GLAD's abilities."""
+    """Majority vote; ties are broken by the larger sum of GLAD's abilities. `skills_` are GLAD's abilities."""
 
     def _aggregate(self, votes: Votes) -> Consensus:
         return cascade(votes)
@@ -152,8 +156,8 @@ class _Model(_Estimator):
     """A model of annotators.
 
     Args:
-        n_iter: the most iterations.
-        tol: stop when an iteration gains less than this in log-likelihood per answer.
+        n_iter: the maximum number of iterations.
+        tol: stop if an iteration improves the log-likelihood per answer by less than this.
     """
 
     _n_iter: ClassVar[int]
@@ -165,12 +169,12 @@ class _Model(_Estimator):
 
 
 class DawidSkene(_Model):
-    """Dawid and Skene's model with a prior; `skills_` are expected shares of right answers. For closed labels only.
+    """Dawid and Skene's model with a prior; `skills_` are expected shares of correct answers. For closed labels only.
 
     Args:
-        n_iter: the most iterations.
-        tol: stop when an iteration gains less than this in log-likelihood per answer.
-        weight: how strong the prior is; 0 is the classical model.
+        n_iter: the maximum number of iterations.
+        tol: stop if an iteration improves the log-likelihood per answer by less than this.
+        weight: the strength of the prior; 0 gives the classical model.
     """
 
     _n_iter, _tol = 1000, 1e-8
@@ -214,15 +218,15 @@ _METHODS: Final[dict[str, type[_Estimator]]] = {
 }
 
 
-def aggregate(data: Frame, method: Method = "majority") -> Any:  # noqa: ANN401 - a table of the kind that was given
-    """One label for each task from the labels of several workers.
+def aggregate(data: Frame, method: Method = "majority") -> Any:  # noqa: ANN401 - a table of the library of the input
+    """Compute one label for each task from the labels of several workers.
 
     Args:
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
         method: "majority" (most votes), "dawid-skene", "one-coin", "glad" or "cascade".
 
     Returns:
-        A table of the same library, sorted by `task`: `task`, `label` (null where labels tie), `confidence` and
+        A table of the same library, sorted by `task`: `task`, `label` (null if labels tie), `confidence` and
         `resolved_by`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`merilo.agreement`: how far annotators agree."""
+"""`merilo.agreement`: coefficients of agreement between annotators."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ def agreement(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Agreement:
-    """Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with their 95 % intervals.
+    """Compute Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with 95 % confidence intervals.
 
     Args:
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
         level: "nominal", "ordinal" or "interval", for Krippendorff's alpha.
-        order: the labels from the lowest to the highest, for the ordinal level; by value or alphabet when not given.
-        resamples: resamples of the bootstrap over items; 0 for no intervals.
-        seed: of the bootstrap.
+        order: the labels from the lowest to the highest, for the ordinal level; by default, in numeric or alphabetical
+            order.
+        resamples: number of bootstrap resamples over items; 0 computes no intervals.
+        seed: random seed for the bootstrap.
 
     Returns:
-        The coefficients, and `intervals` by their names.
+        The coefficients, and `intervals` by coefficient name.
 
     Raises:
-        UsageError: a column is missing, or a label is no number on the interval level.
+        UsageError: a column is missing, or a label is not a number on the interval level.
 
     Example:
         >>> frame = pl.DataFrame({"task": [1, 1, 2, 2], "worker": [*"abab"], "label": [*"xxyy"]})

@@ -1,4 +1,4 @@
-"""`merilo.audit`: which right answers of a dataset are probably wrong."""
+"""`merilo.audit`: find gold answers of a dataset that are probably wrong."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class AuditResult:
     """The audit of a dataset.
 
     Attributes:
-        details: the audit as the program computes with it.
+        details: the internal representation of the audit.
     """
 
     details: StudyAudit
 
     @property
     def findings(self) -> pl.DataFrame:
-        """The items with an answer against their gold, the most probably wrong gold first: `merilo audit`'s audit.csv."""
+        """Return the items with an answer that differs from the gold, most probably wrong gold first, as in `audit.csv`."""
         return findings_table(self.details)
 
     @property
     def contested(self) -> pl.DataFrame:
-        """The items without gold on which annotators disagree, the least certain truth first."""
+        """Return the items without gold on which annotators disagree, least certain first."""
         return contested_table(self.details)
 
     def __repr__(self) -> str:
@@ -53,20 +53,20 @@ def audit(
     choice: bool | None = None,
     repeats: Repeats = "refuse",
 ) -> AuditResult:
-    """List the items whose gold is probably wrong, and tell typing errors from errors of the dataset.
+    """Find the items whose gold is probably wrong, and distinguish typing errors from errors of the dataset.
 
     Args:
-        responses: what `read_responses` read, or what it reads.
-        gold: the right answers, as `baseline` takes them.
-        dataset: a dataset's name, the YAML declaration of one of your own, or a declaration.
-        gold_column: the column of the right answers, where its name does not tell.
-        choice: whether answers are a choice among labels; by default a choice up to five labels.
+        responses: the result of `read_responses`, or any source that it accepts.
+        gold: the gold answers, in any form that `baseline` accepts.
+        dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
+        gold_column: the column of the gold answers, if it cannot be found by name.
+        choice: whether answers are a choice among labels; by default, true for up to five labels.
         repeats: what happens to an annotator's second, different answer to an item.
 
     Raises:
         UsageError: an argument does not fit the others or the data.
         InputError: a file cannot be read.
-        DataError: an annotator contradicts themselves and `repeats` refuses it.
+        DataError: an annotator gave two different answers to an item and `repeats` forbids it.
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     labels = declared.answer.labels if declared else ()

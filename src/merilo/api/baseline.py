@@ -1,4 +1,4 @@
-"""`merilo.baseline`: from responses to a human baseline."""
+"""`merilo.baseline`: compute a human baseline from responses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DEFAULTS: Final[dict[str, Json]] = {
     "anonymise": False,
 }
 
-#: What stands in the provenance for an argument that is no file.
+#: Placeholder in the provenance for an argument that is not a file.
 IN_MEMORY: Final = "in memory"
 
 
@@ -65,31 +65,32 @@ def baseline(
     currency: str | None = None,
     anonymise: bool = False,
 ) -> BaselineResult:
-    """Make a human baseline from responses, as `merilo baseline` does.
+    """Compute a human baseline from responses, as `merilo baseline` does.
 
     Args:
-        responses: what `read_responses` read, or what it reads.
-        dataset: a dataset's name, the YAML declaration of one of your own, or a declaration.
-        gold: the right answers: a file, a table, or item -> answer where items have one field; the dataset's solver is asked
-            when not given.
-        gold_column: the column of the right answers, where its name does not tell.
-        skills: the platform's skills of annotators: a file, a table of `annotator` and `skill`, or annotator -> skill.
-        models: files of models' answers to set beside the people in the report; see also `compare`.
-        common_items: compare models on the items that both answered where these are not all.
-        metric: the main metric; the dataset's own, or acc, when not given.
-        alternatives: what divides several right answers inside a gold text, where no dataset says it.
-        min_control_accuracy: annotators below it on control items are excluded.
-        min_controls: with fewer control answers an annotator cannot be judged and is kept.
+        responses: the result of `read_responses`, or any source that it accepts.
+        dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
+        gold: the gold answers: a file, a table, or a mapping from item to answer if items have one field; by default, the
+            answers of the dataset's solver, if it has one.
+        gold_column: the column of the gold answers, if it cannot be found by name.
+        skills: the platform's skills of annotators: a file, a table of `annotator` and `skill`, or a mapping from
+            annotator to skill.
+        models: files of models' answers to compare with the annotators in the report; see also `compare`.
+        common_items: if the items differ, compare models on the items that both sides answered.
+        metric: the main metric; by default, the dataset's main metric, or `acc` without a dataset.
+        alternatives: the separator of several gold answers in one text, if no dataset declares it.
+        min_control_accuracy: annotators with a lower accuracy on control items are excluded.
+        min_controls: annotators with fewer control answers are not judged and are kept.
         min_votes: how many equal votes make a majority; "majority" is more than half.
         max_low_agreement: the share of items without a majority above which the baseline is rejected.
         aggregator: "majority", "dawid-skene", "one-coin" or "glad".
-        resolve: what happens to items left open: "none", "skill", "glad" or "cascade".
-        anchor_controls: whether models of annotators know the right answers of control items.
-        normalise: names of the rules by which spellings are one answer.
+        resolve: what happens to items left undecided: "none", "skill", "glad" or "cascade".
+        anchor_controls: whether models of annotators are given the known answers of control items.
+        normalise: names of the rules by which spellings count as the same answer.
         by: fields of the items; agreement and metrics are computed for each of their values.
         level: the level of measurement of Krippendorff's alpha.
         repeats: what happens to an annotator's second, different answer to an item.
-        currency: the currency of rewards, where the platform does not say it.
+        currency: the currency of rewards, if the export does not state it.
         anonymise: replace annotators' ids by pseudonyms.
 
     Returns:
@@ -206,7 +207,7 @@ def baseline(
 def _provenance(
     origin: Origin | None, inputs: Sequence[Path], options: dict[str, Json], *, in_memory: bool
 ) -> Provenance:
-    """How the baseline was made: the command where everything came from files, else the call."""
+    """Record the provenance: the command if all inputs are files, else the Python call."""
     if not in_memory and origin:
         return provenance(command_line("baseline", origin.files, options, DEFAULTS), inputs, options)
     given = {
@@ -225,7 +226,7 @@ def _file(given: object) -> Path | None:
 
 
 def _skills(given: object) -> pl.DataFrame | None:
-    """Skills in memory as a table of `annotator` and `skill`."""
+    """Convert skills in memory to a table of `annotator` and `skill`."""
     if given is None or isinstance(given, str | Path):
         return None
     if isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""`merilo.compare`: people against models on the same items."""
+"""`merilo.compare`: compare annotators with models on the same items."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Answers = str | Path | Frame | Mapping[str, str | Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """People against models.
+    """The comparison of annotators with models.
 
     Attributes:
-        comparisons: model -> its comparison with the people.
-        crowd: the people.
+        comparisons: mapping from model to its comparison with the annotators.
+        crowd: the annotators of the baseline.
         metric: the metric's name.
-        seed: of all draws.
+        seed: random seed for all random draws.
         force: whether items that one side did not answer were left out.
     """
 
@@ -42,13 +42,13 @@ class ComparisonResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the reader should know besides the differences."""
+        """Return the warnings for the reader of the comparison."""
         return tuple(
             f"{name}: {sentence}" for name, one in self.comparisons.items() for sentence in sentences(one)
         )
 
     def to_dict(self) -> dict[str, Json]:
-        """The comparison as JSON: what `merilo compare --json` prints."""
+        """Return the comparison as JSON, as `merilo compare --json` prints it."""
         return comparison_summary(
             self.crowd, list(self.comparisons.values()), metric=self.metric, seed=self.seed, forced=self.force
         )
@@ -75,22 +75,23 @@ def compare(
     min_answers: int = MIN_ANSWERS,
     seed: int = 0,
 ) -> ComparisonResult:
-    """Compare the people of a baseline with models on the same items.
+    """Compare the annotators of a baseline with models on the same items.
 
     Args:
-        baseline: what `baseline` made, or the folder of a baseline.
-        models: model -> its answers: a file, a table of `id`, `answer` and, for several answers to an item, `sample`; or
-            item id -> an answer or the list of its samples. Or files, each named after its model.
-        data: the items with ids and right answers, where the baseline was made without.
-        metric: a metric that fits the answers; the baseline's own when not given.
-        force: where the items differ, compare on those that both answered.
-        min_answers: with fewer answers an annotator is left out of the model's standing among people.
-        seed: of the permutations and resamples.
+        baseline: the result of `baseline`, or the folder of a baseline.
+        models: mapping from model to its answers: a file, a table of `id`, `answer` and, for several answers to an item,
+            `sample`, or a mapping from item id to an answer or a list of samples. Or a list of files, each named after
+            its model.
+        data: the items with ids and gold answers, if the baseline was computed without gold.
+        metric: a metric that fits the answers; by default, the baseline's main metric.
+        force: if the items differ, compare on the items that both answered.
+        min_answers: annotators with fewer answers are left out of the model's standing among annotators.
+        seed: random seed for permutations and bootstrap resamples.
 
     Raises:
         UsageError: no model is given, or the metric does not fit the answers.
         InputError: answers cannot be read.
-        DataError: the items differ and `force` is not given, or no item has a right answer.
+        DataError: the items differ and `force` is not given, or no item has a gold answer.
     """
     if isinstance(models, str | Path) or not models:
         raise UsageError("takes models by name, or several files", field=argument("models"))
@@ -116,7 +117,7 @@ def compare(
 
 
 def _samples(name: str, given: Answers, crowd: Crowd, folder: Path, *, keep: bool) -> Samples:
-    """A model's answers; answers in memory are read as a file of JSON Lines is."""
+    """Read a model's answers; answers in memory are read by the same rules as a JSON Lines file."""
     if isinstance(given, str | Path):
         found = read_samples(Path(given), crowd)
         return found if keep else replace(found, model=name)

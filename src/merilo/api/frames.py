@@ -1,4 +1,4 @@
-"""Tables of pandas and Polars as arguments and results. pandas is used only where it is given."""
+"""Tables of pandas and Polars as arguments and results. pandas is imported only if the caller passes a pandas table."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ COLUMNS = ("task", "worker", "label")
 
 
 def is_frame(value: object) -> bool:
-    """Whether a value is a table of Polars or of pandas."""
+    """Return whether a value is a Polars or pandas table."""
     return isinstance(value, pl.DataFrame) or is_pandas(value)
 
 
 def is_pandas(value: object) -> bool:
-    """Whether a value is a table of pandas; pandas is not imported for it."""
+    """Return whether a value is a pandas table, without importing pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
 
 def polars_of(frame: Frame) -> pl.DataFrame:
-    """A table as one of Polars; missing values of pandas become null.
+    """Convert a table to Polars; missing values of pandas become null.
 
     Raises:
-        UsageError: it is no table.
+        UsageError: the value is not a table.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
@@ -63,20 +63,20 @@ def polars_of(frame: Frame) -> pl.DataFrame:
 
 
 def pandas_of(table: pl.DataFrame, index: str | None = None) -> Any:  # noqa: ANN401 - pandas may be missing
-    """A table of Polars as one of pandas, with one column as index if it is named."""
-    import pandas as pd  # noqa: PLC0415 - only who gave a table of pandas gets one
+    """Convert a Polars table to pandas, with the column `index` as index if given."""
+    import pandas as pd  # noqa: PLC0415 - needed only for callers who pass pandas tables
 
     frame = pd.DataFrame({name: table[name].to_list() for name in table.columns})
     return frame if index is None else frame.set_index(index)
 
 
 def records_of(table: pl.DataFrame) -> list[dict[str, str | None]]:
-    """The rows of a table as dictionaries of texts."""
-    from merilo.people.platforms.plain import as_texts  # noqa: PLC0415 - only tables as files need it
+    """Return the rows of a table as dictionaries of texts."""
+    from merilo.people.platforms.plain import as_texts  # noqa: PLC0415 - needed only for tables read like files
 
     return as_texts(table, "table").to_dicts()
 
 
 def as_json_lines(rows: Sequence[dict[str, object]]) -> str:
-    """Rows as JSON Lines."""
+    """Format rows as JSON Lines."""
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)

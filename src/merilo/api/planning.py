@@ -1,4 +1,4 @@
-"""`merilo.power`: before the study, how many items, people and control items."""
+"""`merilo.power`: plan how many items, annotators and control items a study needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from merilo.statistics.power import (
 )
 from merilo.strict_json import Json
 
-#: Metrics that are shares of right answers.
+#: Metrics that are shares of correct answers.
 EXACT: Final = ("acc", "em")
 
 
@@ -42,34 +42,35 @@ def power(
     exclude: float = 0.95,
     keep: float = 0.95,
 ) -> dict[str, Json]:
-    """Plan a study: items for a wanted interval or difference, people, and control items for each person.
+    """Plan a study: items for a target interval or difference, annotators, and control items for each annotator.
 
     Args:
-        metric: "acc" or "em": shares of right answers.
+        metric: "acc" or "em", which are shares of correct answers.
         expected: the accuracy that the consensus is expected to reach.
-        half_width: half the width that the interval may have.
-        difference: the difference between people and a model that must be found.
-        discordant: the share of items that only one of the two has right; as if errors were independent when not given.
-        items: how precise this many items would be.
-        level: the intervals' nominal coverage.
-        power: the probability of finding the difference.
-        overlap: how many people answer an item.
-        people: how many people there are; by default, enough to make their share of the variance negligible.
-        spread: the standard deviation of single people's accuracy.
-        each: how many items one person answers.
-        min_control_accuracy: people below it on control items are excluded.
+        half_width: the target half-width of the interval.
+        difference: the difference between annotators and a model that the study must detect.
+        discordant: the share of items that only one of the two answers correctly; by default, errors are assumed
+            independent.
+        items: a number of items for which the precision is computed.
+        level: the confidence level of the intervals.
+        power: the probability of detecting the difference.
+        overlap: how many annotators answer an item.
+        people: the number of annotators; by default, enough to make their share of the variance negligible.
+        spread: the standard deviation of accuracy between single annotators.
+        each: how many items one annotator answers.
+        min_control_accuracy: annotators with a lower accuracy on control items are excluded.
         chance: the accuracy of random guessing.
-        skilled: the accuracy on control items of people who should be kept.
-        exclude: the probability of excluding a person who guesses.
-        keep: the probability of keeping a skilled person.
+        skilled: the accuracy on control items of annotators who should be kept.
+        exclude: the probability of excluding an annotator who guesses.
+        keep: the probability of keeping a skilled annotator.
 
     Returns:
-        The plan, as `merilo power --json` prints it: `assumed`, `controls`, and `precision`, `interval`, `difference` where
-        they were asked for.
+        The plan, as `merilo power --json` prints it: `assumed`, `controls`, and `precision`, `interval`, `difference` if
+        requested.
 
     Raises:
-        UsageError: a number is out of its range.
-        DataError: no number of items or control items is enough.
+        UsageError: a parameter is out of range.
+        DataError: no number of items or control items is sufficient.
 
     Example:
         >>> plan = power(difference=0.05)
@@ -139,7 +140,7 @@ def _interval(crowd: Crowd, half_width: float, level: float, each: int) -> dict[
         content["people_at_so_many_items_each"] = people_needed(needed.items, crowd.overlap, each)
         content["design_effect"] = round(needed.design_effect, 6)
         return content
-    # Half as many items again leave room for what sharing people adds.
+    # The factor 1.5 allows for the variance added by annotators who answer many items.
     several = round(alone.items * 1.5)
     fewest = people_for_half_width(crowd, several, half_width, level=level)
     if fewest is None:

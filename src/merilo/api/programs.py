@@ -1,4 +1,4 @@
-"""`merilo.score_programs`: pass@k of generated programs, each run in a jail."""
+"""`merilo.score_programs`: pass@k of generated programs, each run in a sandbox."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class ProgramScores:
 
     Attributes:
         metrics: "pass@1" and others, each with `value`, `n`, `interval` and `per_item`.
-        refused: k -> why there is no pass@k.
-        tally: how the programs of each problem ended.
+        refused: mapping from k to the reason why pass@k was not computed.
+        tally: outcomes of the programs of each problem, counted.
     """
 
     metrics: Mapping[str, Score]
@@ -50,26 +50,26 @@ def score_programs(
     packages: str | Path | None = None,
     backend: str = "auto",
 ) -> ProgramScores:
-    """Score programs of a model or of people by pass@k.
+    """Score programs written by a model or by annotators with pass@k.
 
     Args:
-        completions: JSON Lines with `task_id` (or `id`) and `completion`, many rows a problem.
+        completions: JSON Lines with `task_id` (or `id`) and `completion`, several rows per problem.
         data: the problems.
-        k: for which k.
-        partial: score the problems that have completions, though others have none.
-        workers: how many programs run at a time; all processors when not given.
-        timeout: seconds that one program may take, all its tests together.
-        memory: MiB that one program may use.
-        retries: how often a program that failed is tried again.
-        python: the Python that runs the programs; this one when not given.
+        k: the values of k.
+        partial: score only the problems that have completions if others have none.
+        workers: how many programs run at the same time; by default, one per processor.
+        timeout: time limit of one program in seconds, for all its tests together.
+        memory: memory limit of one program in MiB.
+        retries: how many times a failed program is run again.
+        python: the Python interpreter that runs the programs; by default, the current one.
         packages: a folder of packages that programs may import.
-        backend: the jail: "bubblewrap", "docker", or "auto" for the first that is installed.
+        backend: the sandbox: "bubblewrap", "docker", or "auto" for the first that is installed.
 
     Raises:
         UsageError: a k is below 1.
         InputError: a file cannot be read.
-        DataError: a problem has no completions and `partial` is not given, or no outputs to compare with.
-        MissingPartError: no jail is installed.
+        DataError: a problem has no completions and `partial` is not given, or a problem has no expected outputs.
+        MissingPartError: no sandbox is installed.
     """
     if any(one < 1 for one in k):
         raise UsageError("takes whole numbers from 1 on", field=argument("k"))

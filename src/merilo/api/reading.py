@@ -23,17 +23,17 @@ from merilo.strict_json import Json
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where responses come from and how they were read.
+    """The source of responses and the options with which they were read.
 
     Attributes:
-        files: the files, as named; none where the responses were given as tables.
-        tables: the tables.
-        platform: the platform, where it was named.
-        columns: what was said of the columns.
-        encoding: the files' encoding, where it was named.
-        recode: `FROM=TO` or a file, for answers that are replaced.
-        labels: the dataset's labels, to which answers were brought.
-        as_typed: whether answers were kept as they were typed.
+        files: the files, with their names as given; empty if the responses were given as tables.
+        tables: the tables, if the responses were given as tables.
+        platform: the platform, if given.
+        columns: the column mapping as given.
+        encoding: the files' encoding, if given.
+        recode: replacements of answers: `FROM=TO` texts or a file.
+        labels: the dataset's labels, to whose spelling answers were converted.
+        as_typed: whether answers were kept as typed.
     """
 
     files: tuple[Path, ...]
@@ -71,14 +71,14 @@ class Origin:
 
     @property
     def key(self) -> bytes:
-        """The key of pseudonyms: a digest of the content."""
+        """Return the key for pseudonyms, a digest of the content."""
         if self.files:
             return key_of(self.files)
         digests = sorted(blake2b(_csv(table)).digest() for table in self.tables)
         return blake2b(b"".join(digests), person=b"merilo key").digest()
 
     def inputs(self) -> tuple[dict[str, Json], ...]:
-        """The tables as inputs of a result: size and SHA-256 of each as CSV."""
+        """Describe the tables as inputs of a result: size and SHA-256 of each as CSV."""
         return tuple(
             {"file": table.file, "bytes": len(text), "sha256": sha256(text).hexdigest()}
             for table in self.tables
@@ -92,10 +92,10 @@ def _csv(table: Table) -> bytes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StudyResponses(Responses):
-    """Responses that know how they were read.
+    """Responses together with their source.
 
     Attributes:
-        origin: the files or tables, and how they were read.
+        origin: the source of the responses and the reading options.
     """
 
     origin: Origin | None = None
@@ -108,7 +108,7 @@ class StudyResponses(Responses):
         )
 
     def of_dataset(self, declared: Dataset | None) -> Responses:
-        """The same responses with answers in the spelling of a dataset; they are read again if needed."""
+        """Return the responses with answers in the spelling of a dataset; the source is read again if needed."""
         if self.origin is None or declared is None:
             return self
         wanted = replace(self.origin, labels=declared.answer.labels, as_typed=declared.answers_as_typed)
@@ -136,30 +136,32 @@ def read_responses(
     recode: Mapping[str, str | None] | Sequence[str] = (),
     progress: Progress | None = None,
 ) -> StudyResponses:
-    """Read the responses of one study, with the reader of the command line.
+    """Read the responses of one study with the same readers as the command line.
 
     Args:
-        source: a file, several files of one study, or a table of pandas or Polars, one row a response. The columns of a
+        source: a file, several files of one study, or a table of pandas or Polars, one row per response. The columns of a
             table are found by their names (`task`, `worker`, `label` and others) or named below.
-        platform: "toloka", "abc", "label-studio", "mturk" or "csv"; told by the column names when not given.
-        dataset: the dataset whose labels answers are brought to. `baseline` does it too, and then reads the source again.
-        item: the column or columns that make an item.
+        platform: "toloka", "abc", "label-studio", "mturk" or "csv"; by default, detected by the column names.
+        dataset: the dataset to whose labels answers are converted. `baseline` also converts them, and then reads the
+            source again.
+        item: the column or columns that identify an item.
         annotator: the column of the annotator's id.
         answer: the column of the answer.
         control: the column of control items' known answers.
-        page: the column of what was answered and paid together.
+        page: the column of the page id, for items that were shown and paid together.
         started: the column of the time when the page was opened.
-        submitted: the column of the time when the page was sent.
-        seconds: the column of the seconds that the page took.
-        reward: the column of what the page paid.
-        encoding: the files' encoding, where it is not UTF-8 and not marked.
-        recode: answer -> its replacement; `None` leaves the answer out. Or `FROM=TO` texts and files, as on the command line.
+        submitted: the column of the time when the page was submitted.
+        seconds: the column of the time spent on the page, in seconds.
+        reward: the column of the reward for the page.
+        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
+        recode: mapping from answer to its replacement (`None` drops the answer), or `FROM=TO` texts and files as on the
+            command line.
         progress: called with the number of bytes read since the last call.
 
     Raises:
-        InputError: the source cannot be read as what it should be.
-        UsageError: a column is missing or was not chosen.
-        DataError: the sources are of different projects, or hold no answer.
+        InputError: the source cannot be read in the expected format.
+        UsageError: a column is missing, or several columns fit and none was chosen.
+        DataError: the sources belong to different projects, or contain no answers.
 
     Example:
         >>> import polars as pl

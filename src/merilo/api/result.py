@@ -1,4 +1,4 @@
-"""A human baseline as the library's user sees it."""
+"""The result class of `merilo.baseline`."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Metric:
         value: the metric of the consensus.
         n: how many items it was computed on.
         interval: its 95 % interval over items.
-        interval_items_and_annotators: its 95 % interval over items and annotators together; `None` where it is not defined.
-        single_person: what single annotators reach; `None` where it is not defined.
-        published: the metric by majorities alone, other items left out; `None` where `value` is that already.
-        bounds: what the metric would be had no item been left out; `None` where none was.
+        interval_items_and_annotators: its 95 % interval over items and annotators together; `None` if it is not defined.
+        single_person: the metric of single annotators; `None` if it is not defined.
+        published: the metric by majority only, other items left out; `None` if `value` is already computed so.
+        bounds: the possible values of the metric if no item were left out; `None` if none was left out.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Metric:
 
     @classmethod
     def of(cls, name: str, estimate: Estimate) -> Metric:
-        """The metric of an estimate."""
+        """Build the metric from an estimate."""
         return cls(
             name=name,
             value=estimate.score.value,
@@ -68,12 +68,12 @@ class Metric:
 
 
 class BaselineResult:
-    """A human baseline with everything behind it. `merilo.baseline` makes it; printing it shows the table.
+    """A human baseline with all its data, as returned by `merilo.baseline`; printing it shows the table.
 
     Attributes:
-        details: the baseline as the program computes with it.
-        provenance: how it was made.
-        comparisons: the models beside the people; filled by `to_dict` and `save`.
+        details: the internal representation of the baseline.
+        provenance: how the baseline was computed.
+        comparisons: the comparisons with models; filled by `to_dict` and `save`.
     """
 
     def __init__(
@@ -92,64 +92,64 @@ class BaselineResult:
 
     @property
     def status(self) -> Literal["accepted", "rejected"]:
-        """Whether the baseline may be used: "rejected" when too many items have no majority."""
+        """Return "accepted", or "rejected" if too many items have no majority."""
         return self.details.status
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the baseline is rejected; empty when it is accepted."""
+        """Return the reasons for rejection; empty if the baseline is accepted."""
         return tuple(for_library(one.en) for one in self.details.reasons)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the reader of the baseline should know."""
+        """Return the warnings for the reader of the baseline."""
         return tuple(for_library(one.en) for one in self.details.warnings)
 
     @property
     def settings(self) -> Settings:
-        """What was decided beforehand."""
+        """Return the settings of the baseline."""
         return self.details.settings
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """The metrics by name, the main one first; empty without right answers."""
+        """Return the metrics by name, the main one first; empty without gold answers."""
         return {name: Metric.of(name, one) for name, one in self.details.estimates.all().items()}
 
     @property
     def agreement(self) -> Agreement:
-        """Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with their intervals."""
+        """Return Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with their intervals."""
         return self.details.agreement
 
     @property
     def consensus(self) -> pl.DataFrame:
-        """A row an item: `item`, `id`, its fields, `answers`, `votes`, `label`, `resolved_by`, `confidence`, `difficulty`, `gold`, `correct`, `points`."""
+        """Return the consensus, one row per item: `item`, `id`, its fields, `answers`, `votes`, `label`, `resolved_by`, `confidence`, `difficulty`, `gold`, `correct`, `points`."""
         return self.details.consensus
 
     @property
     def annotators(self) -> pl.DataFrame:
-        """A row an annotator: answers, control items, accuracy, skill, exclusion."""
+        """Return the annotators, one row each: answers, control items, accuracy, skill, exclusion."""
         return self.details.annotators
 
     @property
     def items(self) -> pl.DataFrame:
-        """A row an item that is not a control item: its number `item` and its fields."""
+        """Return the items that are not control items, one row each: the number `item` and the fields."""
         return test_items(self.details.responses)
 
     @cached_property
     def quality(self) -> StudyQuality:
-        """The quality of the annotators and the sensitivity of the metric; computed when first asked for."""
+        """Return the quality of the annotators and the sensitivity of the metric; computed on first access."""
         from merilo.baselines.quality import study_quality  # noqa: PLC0415 - fits models
 
         return study_quality(self.details)
 
     @cached_property
     def _content(self) -> dict[str, Json]:
-        from merilo.reports.summary import summary  # noqa: PLC0415 - only the JSON needs it
+        from merilo.reports.summary import summary  # noqa: PLC0415 - needed only for JSON
 
         return summary(self.details, self.provenance, self.quality)
 
     def to_dict(self) -> dict[str, Json]:
-        """The baseline as JSON: what `merilo baseline --json` prints and `baseline.json` holds."""
+        """Return the baseline as JSON, as in the output of `merilo baseline --json` and in `baseline.json`."""
         if not self._models:
             return dict(self._content)
         with TemporaryDirectory() as folder:
@@ -163,10 +163,10 @@ class BaselineResult:
             force: replace an existing one.
 
         Returns:
-            The baseline as JSON, with the models beside it if there are any.
+            The baseline as JSON, with the comparisons with models if there are any.
 
         Raises:
-            OutputError: the folder exists and `force` is not given, or it holds a file that the baseline was made of.
+            OutputError: the folder exists and `force` is not given, or it contains an input file of the baseline.
         """
         path = Path(folder)
         refuse_existing(path, force=force, needed=self._inputs)
@@ -174,7 +174,7 @@ class BaselineResult:
             return self._write(place)
 
     def _write(self, folder: Path) -> dict[str, Json]:
-        from merilo.reports.folder import write_folder  # noqa: PLC0415 - only who asks for files pays for them
+        from merilo.reports.folder import write_folder  # noqa: PLC0415 - slow to load; needed only to write files
 
         content, self.comparisons = write_folder(
             folder,
@@ -187,7 +187,7 @@ class BaselineResult:
         return content
 
     def __repr__(self) -> str:
-        from rich.console import Console  # noqa: PLC0415 - only who prints pays for it
+        from rich.console import Console  # noqa: PLC0415 - slow to load; needed only to print
 
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
@@ -198,6 +198,6 @@ class BaselineResult:
         return text.getvalue().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        from merilo.reports.notebook import baseline_html  # noqa: PLC0415 - only notebooks need it
+        from merilo.reports.notebook import baseline_html  # noqa: PLC0415 - needed only in notebooks
 
         return baseline_html(self.details)

@@ -1,4 +1,4 @@
-"""The right answers of a study: from a file, a table or a mapping, or from the dataset's solver."""
+"""Gold answers of a study from a file, a table, a mapping or the dataset's solver."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def gold_of(
     *,
     alternatives: str | None = None,
 ) -> Gold | None:
-    """The right answers: from the user's file, else from the dataset's solver, if there is either.
+    """Return the gold answers from the user's file, else from the dataset's solver; `None` if there is neither.
 
     Raises:
-        UsageError: a column is named and no file.
+        UsageError: a column is given without a file.
     """
     items = test_items(responses)
     if gold is not None:
@@ -55,17 +55,17 @@ def gold_of(
 def gold_in_memory(
     responses: Responses, declared: Dataset | None, given: Frame | Mapping[str, str], column: str | None
 ) -> Gold:
-    """The right answers from a table or from a mapping, read as a file is.
+    """Return the gold answers from a table or a mapping, read by the same rules as a file.
 
     Args:
         responses: the responses.
         declared: the dataset.
-        given: a table with the fields of the items and the right answers, or item -> right answer, where items have one
-            field.
-        column: the column of the right answers, where its name does not tell.
+        given: a table with the fields of the items and the gold answers, or a mapping from item to gold answer if items
+            have one field.
+        column: the column of the gold answers, if it cannot be found by name.
 
     Raises:
-        UsageError: a mapping is given, and items have several fields.
+        UsageError: a mapping is given although items have several fields.
     """
     if isinstance(given, Mapping):
         fields = responses.fields

@@ -1,4 +1,4 @@
-"""`merilo.score`: anybody's answers to a dataset."""
+"""`merilo.score`: score the answers of a model or of annotators to a dataset."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class ScoreResult:
 
     Attributes:
         dataset: the dataset's name.
-        scores: the metrics as the program computes with them.
+        scores: the internal representation of the metrics.
         items: how many items the dataset has.
-        answered: how many of them were answered.
+        answered: how many of these items were answered.
         unanswered: the ids of items without an answer.
-        unknown: the ids of answers to no item.
-        seed: of the intervals' resampling.
+        unknown: the ids of answers that match no item.
+        seed: random seed for the bootstrap resamples of the intervals.
     """
 
     dataset: str
@@ -43,16 +43,16 @@ class ScoreResult:
 
     @property
     def metrics(self) -> dict[str, Score]:
-        """The metrics by name, the main one first, each with `value`, `n` and `interval`."""
+        """Return the metrics by name, the main one first, each with `value`, `n` and `interval`."""
         return self.scores.all()
 
     @property
     def missing(self) -> dict[str, str]:
-        """Metric -> why it could not be computed."""
+        """Return a mapping from metric to the reason why it could not be computed."""
         return {name: for_library(reason) for name, reason in self.scores.missing.items()}
 
     def to_dict(self) -> dict[str, Json]:
-        """The scores as JSON: what `merilo score --json` prints."""
+        """Return the scores as JSON, as `merilo score --json` prints them."""
         return {
             "dataset": self.dataset,
             "items": {"total": self.items, "answered": self.answered},
@@ -78,19 +78,20 @@ def score(
     split: str | None = None,
     seed: int = 0,
 ) -> ScoreResult:
-    """Score answers to a dataset, whoever gave them.
+    """Score answers of a model or of annotators to a dataset.
 
     Args:
-        answers: a file of `id` and `answer`, a submission's file, a table of `id` and `answer`, or item id -> answer.
-        dataset: a dataset's name, the YAML declaration of one of your own, or a declaration.
-        data: the items with their right answers: JSON, JSONL or Parquet.
-        split: which split of the file; "test", or the only one, when not given.
-        seed: of the intervals' resampling.
+        answers: a file of `id` and `answer`, a submission file, a table of `id` and `answer`, or a mapping from item id
+            to answer.
+        dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
+        data: the items with their gold answers: JSON, JSONL or Parquet.
+        split: the split of the file; by default "test", or the only split.
+        seed: random seed for the bootstrap resamples of the intervals.
 
     Raises:
         UsageError: there is no such dataset.
-        InputError: a file cannot be read, or an answer is not of the dataset's type.
-        DataError: no answer belongs to an item.
+        InputError: a file cannot be read, or an answer has not the type that the dataset declares.
+        DataError: no answer matches an item.
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     items = read_split(Path(data), split).items
@@ -112,7 +113,7 @@ def score(
 
 
 def _sheet(answers: Frame | Mapping[str, Json]) -> Sheet:
-    """Answers in memory, as a file of answers."""
+    """Convert answers in memory to the form of an answer file."""
     given: list[tuple[str, Json]]
     if isinstance(answers, Mapping):
         given = [(str(name), answer) for name, answer in answers.items()]
