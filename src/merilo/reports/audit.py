@@ -1,4 +1,4 @@
-"""An audit as a table to go through and as JSON."""
+"""An audit as a table for review and as JSON."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from merilo.people.audit.study import StudyAudit
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 
-#: Stands before the names of input fields, as platforms write it, so that no field is taken for another column.
+#: Prefix of input fields in column names, as platforms write it, so that fields do not clash with other columns.
 _INPUT: Final = "INPUT:"
 
-#: How many findings a baseline's summary names; `merilo audit` names all.
+#: The number of findings in a baseline's summary; `merilo audit` lists all.
 MOST_FINDINGS: Final = 20
 
-#: Golds that are less probably wrong than this are not worth a line on the terminal or in the report.
+#: Gold answers with a lower probability of being wrong are not shown on the terminal or in the report.
 LEAST_PROBABLE: Final = 0.05
 
-#: What a verdict says in Russian; in English, `VERDICTS` does.
+#: Russian texts of the verdicts; `VERDICTS` has the English texts.
 VERDICTS_RU: Final = {
     "gold": "эталонный ответ, вероятно, неверен: прочитайте этот вопрос в первую очередь",
     "typing_error": "все остальные ответы — опечатки",
@@ -39,16 +39,17 @@ VERDICTS_RU: Final = {
 
 
 def findings_table(study: StudyAudit) -> pl.DataFrame:
-    """The items with an answer against their gold as a table, the most probably wrong gold first.
+    """Return the table of items with an answer that differs from the gold, most probably wrong gold first.
 
     Args:
         study: the audit.
 
     Returns:
-        Columns `rank`, `item`, `id`, `control`, `INPUT:...`, `gold`, `gold_wrong` (probability), `best` (the most probable
-        truth, or `NONE_OF_THESE`), `best_probability`, `error_chance`, `verdict`, `answers` (counted), `people` (who gave
-        what), `typing_errors`, and `revised_gold`, which is empty for whoever goes through the list. Text that a
-        spreadsheet would run as a formula stands behind an apostrophe.
+        Columns `rank`, `item`, `id`, `control`, `INPUT:...`, `gold`, `gold_wrong` (probability), `best` (the most
+        probable
+        truth, or `NONE_OF_THESE`), `best_probability`, `error_chance`, `verdict`, `answers` (counted), `people` (the
+        annotators who gave each answer), `typing_errors`, and `revised_gold`, which is empty and is filled in by the
+        reviewer. Text that a spreadsheet would run as a formula is prefixed with an apostrophe.
     """
     rows = [
         {**_row(rank, one, study), "gold": one.gold, "gold_wrong": _number(one.gold_wrong), COLUMN: None}
@@ -58,7 +59,7 @@ def findings_table(study: StudyAudit) -> pl.DataFrame:
 
 
 def contested_table(study: StudyAudit) -> pl.DataFrame:
-    """The items without gold on which people disagree, the least certain truth first.
+    """Return the items without gold on which annotators disagree, least certain first.
 
     Args:
         study: the audit.
@@ -116,12 +117,12 @@ def _table(
 
 
 def _shown(field: str) -> str:
-    """An input field's column: marked, as platforms mark it, so that it is taken for no other column."""
+    """Return the column name of an input field, with the prefix that keeps it apart from other columns."""
     return f"{_INPUT}{field.removeprefix(INPUT_MARK)}"
 
 
 def tally(finding: Finding) -> str:
-    """The answers of a finding, counted: `12: 3; 21: 2`."""
+    """Format the answers of a finding with their counts: `12: 3; 21: 2`."""
     counts = Counter(one.answer for one in finding.answers)
     return "; ".join(f"{answer}: {n}" for answer, n in counts.items())
 
@@ -129,14 +130,14 @@ def tally(finding: Finding) -> str:
 def audit_summary(
     study: StudyAudit, before: Baseline, after: Baseline | None, revised: int, provenance: Provenance
 ) -> dict[str, Json]:
-    """An audit as one JSON object.
+    """Summarise an audit as one JSON object.
 
     Args:
-        study: the audit, of the golds as revised if any were.
-        before: the baseline under the golds as they were.
-        after: the same under the golds as revised; `None` when nothing was revised.
-        revised: how many items were.
-        provenance: how it was made.
+        study: the audit, computed with the revised gold answers if there are any.
+        before: the baseline with the original gold answers.
+        after: the baseline with the revised gold answers; `None` if none was revised.
+        revised: how many gold answers were revised.
+        provenance: the provenance of the audit.
     """
     found = study.audit
     model = found.model
@@ -166,11 +167,11 @@ def audit_summary(
 
 
 def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Json]:
-    """What a baseline says about its dataset: how many golds are probably wrong, and the first of the list.
+    """Summarise the audit for a baseline: how many gold answers are probably wrong, and the first findings.
 
     Args:
         study: the audit.
-        most: how many findings.
+        most: the maximum number of findings.
     """
     found = study.audit
     return {
@@ -185,7 +186,7 @@ def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Js
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulGold:
-    """A line of the report: an item whose gold is in doubt, in both languages."""
+    """An item with a doubtful gold answer, as a line of the report in both languages."""
 
     number: int
     text: str
@@ -196,11 +197,11 @@ class DoubtfulGold:
 
 
 def doubtful_golds(study: StudyAudit, least: float = LEAST_PROBABLE) -> list[DoubtfulGold]:
-    """The items whose gold is wrong with at least this probability, the most probable first.
+    """Return the items whose gold is wrong with at least this probability, most probable first.
 
     Args:
         study: the audit.
-        least: the least probability.
+        least: the lowest probability.
     """
     return [
         DoubtfulGold(

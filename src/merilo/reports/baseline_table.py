@@ -41,11 +41,11 @@ _COEFFICIENTS = {
 
 
 def table(baseline: Baseline, spoken: Callable[[str], str]) -> Table:
-    """The baseline as a table of names and values.
+    """Build the table of names and values of a baseline.
 
     Args:
         baseline: the baseline.
-        spoken: names the arguments in a text as the reader writes them: `errors.for_library` or `for_command_line`.
+        spoken: writes argument names for the interface in use: `errors.for_library` or `for_command_line`.
     """
     title = f"Human baseline{f' of {baseline.settings.dataset}' if baseline.settings.dataset else ''}"
     if baseline.simulated:
@@ -61,7 +61,7 @@ def table(baseline: Baseline, spoken: Callable[[str], str]) -> Table:
 
 
 def rows(baseline: Baseline) -> list[tuple[str, str]]:
-    """The names and values of the table, as markup of Rich, without the status."""
+    """Return the names and values of the table as Rich markup, without the status."""
     return [
         *_estimates(baseline),
         *_gold(baseline),
@@ -76,7 +76,7 @@ def _estimates(baseline: Baseline) -> list[tuple[str, str]]:
 
 
 def _gold(baseline: Baseline) -> list[tuple[str, str]]:
-    """Where the right answers come from."""
+    """Return the row with the source of the gold answers."""
     gold = baseline.gold
     if gold is None:
         return [("gold", f"no gold answers, so no accuracy: add {argument('gold', 'FILE')}")]
@@ -107,7 +107,7 @@ def _people(baseline: Baseline) -> list[tuple[str, str]]:
 
 
 def _unjudged(baseline: Baseline) -> str:
-    """How many annotators were kept without being judged, and why."""
+    """Describe how many annotators were kept without being judged, and why."""
     table, least = baseline.annotators, baseline.settings.min_controls
     without = int((table["controls"] == 0).sum())
     few = int((~table["judged"]).sum()) - without
@@ -137,7 +137,7 @@ def _items(baseline: Baseline) -> list[tuple[str, str]]:
 
 
 def _agreement(agreement: Agreement) -> list[tuple[str, str]]:
-    """The coefficients with their intervals, and items by the size of their majority."""
+    """Return the coefficients with their intervals, and the items by the size of their majority."""
     rows = []
     for name, title in _COEFFICIENTS.items():
         value, interval = getattr(agreement, name), agreement.intervals.get(name)
@@ -155,7 +155,7 @@ def _agreement(agreement: Agreement) -> list[tuple[str, str]]:
 
 
 def _groups(baseline: Baseline) -> list[tuple[str, str]]:
-    """A line for each group of items, for the fields that were asked for."""
+    """Return a row for each group of items, for the requested fields."""
     rows = []
     for field, groups in baseline.by.items():
         for value, group in groups.items():

@@ -1,7 +1,7 @@
-"""The charts of a report, as SVG that its style sheet colours and that says its numbers in both languages.
+"""Charts of a report as SVG, coloured by the report's style sheet, with numbers in both languages.
 
-They are drawn here and not by a plotting library: four simple charts do not pay for a second of start-up, and text in
-them must follow the page's language.
+They are drawn without a plotting library, because importing one takes about a second and the text in the charts must
+follow the page's language.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Part:
         kind: the style class of its colour.
         en: its name in English.
         ru: its name in Russian.
-        count: how much of the whole.
+        count: the size of the part.
     """
 
     kind: str
@@ -37,11 +37,11 @@ class Dot:
     """One annotator on the chart of control items.
 
     Attributes:
-        name: the pseudonymous id.
+        name: the pseudonymous id of the annotator.
         value: accuracy on control items.
         low: the interval's lower bound.
         high: the interval's upper bound.
-        n: how many control answers.
+        n: the number of answers to control items.
         excluded: whether the annotator was excluded.
     """
 
@@ -54,7 +54,9 @@ class Dot:
 
 
 def number(value: float, digits: int = 3) -> Markup:
-    """A number in both languages: a point in English, a comma in Russian; what rounds to nothing is said to be less.
+    """Format a number in both languages, with a decimal comma in Russian.
+
+    A positive number that rounds to 0 is shown as less than the smallest number with so many decimal places.
 
     Example:
         >>> print(number(0.5, 1))
@@ -90,12 +92,12 @@ def _svg(height: float, body: Sequence[Markup], en: str, ru: str) -> Markup:
 
 
 def _broad(svg: Markup) -> Markup:
-    """A chart that a telephone shows in part and lets its reader push along, instead of making it too small to read."""
+    """Make a chart scroll horizontally on narrow screens instead of shrinking until it is unreadable."""
     return Markup('<div class="chart">{}</div>').format(svg)
 
 
 def interval_bar(value: float, low: float, high: float) -> Markup:
-    """A figure between 0 and 1 with its interval on one axis."""
+    """Draw an estimate between 0 and 1 with its interval."""
     left, right, y = 16, WIDTH - 16, 30
 
     def x(share: float) -> float:
@@ -119,7 +121,7 @@ def interval_bar(value: float, low: float, high: float) -> Markup:
 
 
 def stacked_bar(parts: Sequence[Part]) -> Markup:
-    """Parts of a whole as one bar; the legend stands beside it in the page."""
+    """Draw parts of a whole as one bar; the page adds the legend."""
     total = sum(part.count for part in parts) or 1
     body, x = [], 0.0
     for part in parts:
@@ -138,7 +140,7 @@ def stacked_bar(parts: Sequence[Part]) -> Markup:
 
 
 def control_chart(dots: Sequence[Dot], threshold: float) -> Markup:
-    """Annotators by their accuracy on control items, worst first, with intervals and the threshold."""
+    """Draw annotators by their accuracy on control items, lowest first, with intervals and the threshold."""
     left, right, top, bottom = 40.0, WIDTH - 8.0, 12.0, 212.0
 
     def y(share: float) -> float:
@@ -176,11 +178,11 @@ def control_chart(dots: Sequence[Dot], threshold: float) -> Markup:
 
 
 def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Markup:
-    """Items by the share of equal answers; those whose consensus is wrong stand apart in each column.
+    """Draw a histogram of items by the share of equal answers; each column shows items with a wrong consensus separately.
 
     Args:
         shares: for each item, the share of its answers that the most frequent label got, 0 to 1.
-        marked: for each item, whether its consensus is right; `None` without a consensus or without gold.
+        marked: for each item, whether its consensus is correct; `None` without a consensus or without gold.
     """
     left, right, top, bottom, bins = 40.0, WIDTH - 8.0, 16.0, 196.0, 10
     columns: list[dict[str, int]] = [{"good": 0, "neutral": 0, "bad": 0} for _ in range(bins)]
@@ -212,12 +214,12 @@ def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Markup:
 def standing_chart(
     people: Sequence[float], crowd: float | None, models: Sequence[tuple[str, float]]
 ) -> Markup:
-    """Single people as dots stacked over their figure, the crowd and the models as named lines.
+    """Draw single annotators as dots stacked at their scores, and the crowd and the models as named lines.
 
     Args:
-        people: each person's figure, 0 to 1.
-        crowd: the consensus's figure.
-        models: each model's name and figure.
+        people: the score of each annotator, from 0 to 1.
+        crowd: the score of the consensus.
+        models: the name and score of each model.
     """
     left, right, radius = 16.0, WIDTH - 16.0, 4.0
 

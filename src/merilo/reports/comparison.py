@@ -1,4 +1,4 @@
-"""People against models as JSON and as lines of text."""
+"""Comparisons of annotators with models as JSON and as lines of text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from merilo.baselines.model_comparison import Match, ModelComparison
 from merilo.reports.estimates import counted, interval_json
 from merilo.strict_json import Json
 
-#: What each comparison sets side by side.
+#: Names of the two sides of each kind of comparison.
 KINDS: Final = {
     "consensus": ("the people's consensus", "the model's answers"),
     "single": ("a single person", "a single answer"),
@@ -22,14 +22,14 @@ KINDS: Final = {
 def comparison_summary(
     crowd: Crowd, comparisons: Sequence[ModelComparison], *, metric: str, seed: int, forced: bool
 ) -> dict[str, Json]:
-    """Everything that stands behind a comparison.
+    """Summarise comparisons with models as one JSON object.
 
     Args:
-        crowd: the people.
-        comparisons: the comparisons, one a model.
+        crowd: the annotators of the baseline.
+        comparisons: the comparisons, one per model.
         metric: the metric's name.
-        seed: of all draws.
-        forced: whether items were left out on demand.
+        seed: random seed for all random draws.
+        forced: whether items were left out because `force` was given.
     """
     return {
         "baseline": crowd.folder,
@@ -45,7 +45,7 @@ def comparison_summary(
 
 
 def baseline_warnings(crowd: Crowd) -> list[str]:
-    """What a reader must know of the baseline that models are compared with."""
+    """Return the warnings about the baseline with which models are compared."""
     if crowd.status != "rejected":
         return []
     reasons = "; ".join(crowd.reasons) or "its summary gives no reason"
@@ -53,7 +53,7 @@ def baseline_warnings(crowd: Crowd) -> list[str]:
 
 
 def sentences(comparison: ModelComparison) -> list[str]:
-    """What a reader must know of a comparison besides its figures."""
+    """Return the warnings about a comparison."""
     found = []
     if comparison.people_only:
         found.append(
@@ -125,5 +125,5 @@ def _match(match: Match) -> dict[str, Json]:
 
 
 def number(value: float, places: int = 6) -> float | None:
-    """A rounded number; null where there is none."""
+    """Round a number; `None` if it is not finite."""
     return round(value, places) if isfinite(value) else None

@@ -1,4 +1,4 @@
-"""The health of a study's control items as JSON, as rows of the report, and as a line of text."""
+"""The quality of a study's control items as JSON, as rows of the report, and as a line of text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from merilo.strict_json import Json
 
 @dataclass(frozen=True, slots=True)
 class SuspectControl:
-    """A suspect control item as it is shown.
+    """A suspect control item as shown in the report.
 
     Attributes:
-        control: the item and its answers.
-        inputs: the texts that were shown, by field.
+        control: the control item and its answers.
+        inputs: the texts shown to annotators, by field.
     """
 
     control: ControlItem
@@ -24,7 +24,7 @@ class SuspectControl:
 
 
 def suspect_controls(baseline: Baseline) -> list[SuspectControl]:
-    """The suspect control items of a baseline with what was shown."""
+    """Return the suspect control items of a baseline with the texts shown to annotators."""
     health = baseline.control_health
     shown = {
         int(row["item"]): {name: str(text) for name, text in row.items() if name != "item" and text}
@@ -35,7 +35,7 @@ def suspect_controls(baseline: Baseline) -> list[SuspectControl]:
 
 
 def control_health_summary(baseline: Baseline) -> dict[str, Json]:
-    """The health of the controls as JSON; see `merilo.people.quality.control_health.ControlHealth`."""
+    """Return the quality of the control items as JSON; see `merilo.people.quality.control_health.ControlHealth`."""
     health, score = baseline.control_health, baseline.without_suspects
     return {
         "controls": len(health.controls),
@@ -60,7 +60,7 @@ def control_health_summary(baseline: Baseline) -> dict[str, Json]:
 
 
 def suspects_line(baseline: Baseline) -> str | None:
-    """The suspect controls in one line for the terminal; `None` where there are none."""
+    """Return the suspect control items as one line for the terminal; `None` if there are none."""
     health, score = baseline.control_health, baseline.without_suspects
     if not health.suspects:
         return None

@@ -13,7 +13,7 @@ from merilo.strict_json import Json
 
 
 def metrics_json(estimates: Estimates) -> dict[str, Json]:
-    """Every metric by name, main ones first; those that could not be computed with the reason."""
+    """Return every metric by name, main metrics first; metrics that could not be computed have the reason."""
     missing: dict[str, Json] = {
         name: {"value": None, "n": 0, "ci95": None, "reason": reason}
         for name, reason in estimates.missing.items()
@@ -22,7 +22,7 @@ def metrics_json(estimates: Estimates) -> dict[str, Json]:
 
 
 def single_person_json(estimates: Estimates) -> Json:
-    """The single person by the main metric; null where there is none."""
+    """Return the main metric of single annotators; null if there is none."""
     headline = estimates.headline
     if headline is None or headline.single is None:
         return None
@@ -57,7 +57,7 @@ def _score(score: Score) -> dict[str, Json]:
 
 
 def _crowd(crowd: TwoWay | None) -> dict[str, Json]:
-    """The interval over items and annotators, and what makes it wider."""
+    """Return the interval over items and annotators, and the sources of its width."""
     if crowd is None:
         return {}
     return {
@@ -99,7 +99,7 @@ def _single(single: Individuals, estimates: Estimates) -> dict[str, Json]:
 
 
 def lines(estimates: Estimates) -> list[tuple[str, str]]:
-    """The estimates as rows of a table on the terminal: a name and its value."""
+    """Return the estimates as rows (name, value) of the terminal table."""
     rows = [row for name, one in estimates.main.items() for row in _metric_lines(name, one)]
     rows += [(f"  {name}", _brief(one.score)) for name, one in estimates.extra.items()]
     rows += [(name, f"not computed: {reason}") for name, reason in estimates.missing.items()]
@@ -151,7 +151,7 @@ def _single_lines(headline: Estimate | None) -> list[tuple[str, str]]:
 
 
 def counted(n: int, noun: str) -> str:
-    """A number with its noun.
+    """Format a number with its noun in the singular or plural.
 
     Example:
         >>> counted(1, "item"), counted(2, "item")
@@ -161,7 +161,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def interval_json(interval: Interval | None) -> Json:
-    """An interval as a pair."""
+    """Convert an interval to a pair; null without an interval."""
     return None if interval is None else [_number(interval.low), _number(interval.high)]
 
 
@@ -184,7 +184,7 @@ def _brief(score: Score, *, sure: bool = True) -> str:
 
 
 def _text(interval: Interval) -> str:
-    # The terminal's tables read a square bracket as markup unless it is escaped.
+    # Rich reads an unescaped square bracket as markup.
     return f"\\[{interval.low:.3f}, {interval.high:.3f}]"
 
 

@@ -22,13 +22,13 @@ from merilo.strict_json import Json
 def out_of_bag_summary(
     result: OutOfBag, marks: Marks, scored: LabelScores, outside: Mapping[str, int]
 ) -> dict[str, Json]:
-    """The experts' scores, and what became of every question.
+    """Summarise the experts' scores and how every question was decided.
 
     Args:
-        result: what the experts decided out of bag.
-        marks: the marks that stood in a column of their own.
-        scored: the scores of what they decided.
-        outside: answers outside the labels, with their counts; they counted as votes.
+        result: the experts' out-of-bag labels.
+        marks: the marks from a separate column.
+        scored: the scores of these labels.
+        outside: answers outside the labels, with their counts; these answers count as votes.
     """
     return {
         "protocol": "out-of-bag",
@@ -63,11 +63,11 @@ def out_of_bag_summary(
 
 
 def basic_summary(baseline: Baseline, scored: LabelScores) -> dict[str, Json]:
-    """The baseline of people, or of experts who had not seen the questions, in short.
+    """Summarise the baseline of non-experts, or of experts who had not seen the questions.
 
     Args:
-        baseline: the baseline, as `merilo baseline` makes it.
-        scored: the scores of its consensus.
+        baseline: the baseline, as `merilo baseline` computes it.
+        scored: the scores of the consensus.
     """
     return {
         "protocol": "basic",
@@ -86,14 +86,14 @@ def experts_summary(
     dataset: str | None,
     provenance: Provenance,
 ) -> dict[str, Json]:
-    """Both baselines side by side.
+    """Summarise both baselines together.
 
     Args:
-        experts: the experts'.
-        people: that of people without training, if they were asked.
-        comparison: the two on the items that both decided.
+        experts: the summary of the experts' baseline.
+        people: the summary of the non-experts' baseline, if there is one.
+        comparison: the comparison of both baselines on the items that both decided.
         dataset: the dataset's name.
-        provenance: how it was made.
+        provenance: the provenance of the result.
     """
     return {
         "dataset": dataset,
@@ -114,7 +114,7 @@ def experts_summary(
 
 
 def difference_summary(found: Difference) -> dict[str, Json]:
-    """A difference with its interval, its test and what could have been seen at all."""
+    """Convert a difference with its interval, test and smallest detectable difference to JSON."""
     return {
         "difference": _number(found.value),
         "ci95": [_number(found.interval.low), _number(found.interval.high)],
@@ -126,7 +126,7 @@ def difference_summary(found: Difference) -> dict[str, Json]:
 
 
 def expert_items(result: OutOfBag, scored: LabelScores, responses: Responses) -> pl.DataFrame:
-    """Every question after the experts, a row an item: who was left, what they answered, how it was decided, its points."""
+    """Return one row per item: the annotators left, their answers, how the item was decided, and its points."""
     rows = [
         {
             "item": one.item,

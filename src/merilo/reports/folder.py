@@ -31,27 +31,28 @@ def write_folder(
     models: Sequence[Path] = (),
     common_items: bool = False,
 ) -> tuple[dict[str, Json], list[ModelComparison]]:
-    """Write everything that a baseline consists of.
+    """Write all files of a baseline.
 
-    `report.html`, `baseline.json`, `items.jsonl` (the items with gold, where it is known), and as CSV and Parquet: `responses` (every response and what became of it),
-    `annotators`, `consensus`, `quality` (everything known of every annotator's work), and what a model of the annotators
-    says, where one was fitted: `posterior` (the probability of every label of every item) and `confusion`. In CSV, what a
-    spreadsheet would run as a formula stands behind an apostrophe; Parquet keeps every text as it was.
+    `report.html`, `baseline.json`, `items.jsonl` (the items with gold, if it is known). As CSV and
+    Parquet: `responses` (every response and its use), `annotators`, `consensus`, `quality` (the quality measures of every
+    annotator) and, if a model of annotators was fitted, `posterior` (the probability of every label of every item) and
+    `confusion`. In CSV, text that a spreadsheet would run as a formula is prefixed with an apostrophe; Parquet keeps
+    every text unchanged.
 
     Args:
         folder: an existing folder.
         baseline: the baseline.
-        content: its summary.
-        quality: the quality of its people; left out when not given.
-        models: files of models' answers, which are set beside the people.
-        common_items: compare on the items that both answered where these are not all.
+        content: the summary of the baseline.
+        quality: the quality of its annotators; left out if not given.
+        models: files of models' answers to compare with the annotators.
+        common_items: if the items differ, compare on the items that both answered.
 
     Returns:
-        The summary, with the models beside the people if there are any; and the comparisons, one a model.
+        The summary, with the comparisons with models if there are any; and the comparisons, one per model.
 
     Raises:
-        DataError: a model's items are not the baseline's, and `common_items` is not given.
-        InputError: a file of a model's answers cannot be read.
+        DataError: a model's items differ from the baseline's, and `common_items` is not given.
+        InputError: a file of models' answers cannot be read.
     """
     tables = {
         "responses": responses_with_fate(baseline),
@@ -81,7 +82,7 @@ def write_folder(
 
 
 def _write_items(folder: Path, baseline: Baseline) -> None:
-    """The items with gold, under the ids of the consensus: `merilo score consensus.csv --data items.jsonl` reads them."""
+    """Write the items with gold under the ids of the consensus, for `merilo score consensus.csv --data items.jsonl`."""
     scorer = baseline.scorer
     if scorer is None or baseline.gold is None:
         return

@@ -1,4 +1,4 @@
-"""A baseline in a cell of a notebook: a summary and the plot of its main metric."""
+"""Display of a baseline in a notebook: a summary and the plot of its main metric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STYLE: Final = Markup(
 
 
 def baseline_html(baseline: Baseline) -> str:
-    """The baseline as HTML without scripts: status, plot of the main metric with its interval, and the table."""
+    """Render the baseline as HTML without scripts: status, plot of the main metric with its interval, and table."""
     name = baseline.settings.dataset
     title = Markup("<b>Human baseline{}: {}</b>").format(f" of {name}" if name else "", baseline.status)
     if baseline.simulated:

@@ -29,7 +29,7 @@ from merilo.reports.unresolved import unresolved
 from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
 
-#: How many rows of a table a page shows; the files beside it hold all.
+#: The maximum number of rows of a table on the page; the files in the same folder hold all rows.
 MOST_ROWS: Final = 12
 
 _WAYS: Final = (
@@ -82,13 +82,13 @@ def page(
     quality: StudyQuality | None = None,
     comparisons: Sequence[ModelComparison] = (),
 ) -> str:
-    """Render the report; where annotators are simulated it says so at its head and beside its figures.
+    """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
 
     Args:
         baseline: the baseline.
-        content: its summary as JSON, which the page quotes for how it was made.
-        quality: the quality of its people; left out when not given.
-        comparisons: the models that are set beside the people.
+        content: its summary as JSON, from which the page takes the provenance.
+        quality: the quality of its annotators; left out if not given.
+        comparisons: the comparisons with models.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -141,7 +141,7 @@ def page(
 
 
 def _coefficients(baseline: Baseline) -> list[tuple[Bilingual, float, Interval | None]]:
-    """The coefficients of agreement that are defined, with their intervals."""
+    """Return the defined coefficients of agreement with their intervals."""
     names = {
         "krippendorff_alpha": Bilingual("Krippendorff's alpha", "альфа Криппендорфа"),
         "fleiss_kappa": Bilingual("Fleiss' kappa", "каппа Флейса"),
@@ -166,7 +166,7 @@ def _ways(baseline: Baseline) -> list[Part]:
 
 
 def _figures(baseline: Baseline) -> list[tuple[str, Estimate, Markup]]:
-    """Each main metric with its chart; the first by group where there is no main one."""
+    """Return each main metric with its chart; if there is no main metric, the first metric by group."""
     estimates = baseline.estimates
     shown = estimates.main or dict(list(estimates.extra.items())[:1])
     return [
@@ -177,7 +177,7 @@ def _figures(baseline: Baseline) -> list[tuple[str, Estimate, Markup]]:
 
 
 def _standing_chart(baseline: Baseline, comparisons: Sequence[ModelComparison]) -> Markup | None:
-    """Single people, the crowd and the models on one axis."""
+    """Draw single annotators, the crowd and the models on one axis."""
     headline = baseline.estimates.headline
     if not comparisons or headline is None or headline.single is None:
         return None
@@ -213,7 +213,7 @@ def _agreement_chart(baseline: Baseline) -> Markup:
 
 
 def _top_shares(baseline: Baseline) -> pl.DataFrame:
-    """For each item, the share of its answers that the most frequent one got."""
+    """Compute the share of the most frequent answer among the answers to each item."""
     votes = baseline.used.group_by("item", "answer").len()
     top = votes.group_by("item").agg((pl.col("len").max() / pl.col("len").sum()).alias("share"))
     return baseline.consensus.select("item", "correct").join(
@@ -222,7 +222,7 @@ def _top_shares(baseline: Baseline) -> pl.DataFrame:
 
 
 def _doubtful(baseline: Baseline) -> list[dict[str, object]]:
-    """Items to look at: those without an answer, then those on which people agree against the gold."""
+    """Return the items to inspect: items without a consensus, and items whose consensus differs from the gold."""
     table = baseline.consensus.join(_top_shares(baseline).select("item", "share"), on="item", how="left")
     wanted = pl.col("label").is_null() | ~pl.col("correct").fill_null(value=True)
     shown = table.filter(wanted).sort(
@@ -232,9 +232,9 @@ def _doubtful(baseline: Baseline) -> list[dict[str, object]]:
 
 
 def _rows(content: dict[str, Json]) -> list[tuple[Bilingual, int]]:
-    """Where every row went."""
+    """Return the counts of rows by use or reason for dropping."""
     responses = content["responses"]
-    assert isinstance(responses, dict)  # noqa: S101 - the summary's own shape, for the type checker
+    assert isinstance(responses, dict)  # noqa: S101 - the shape of the summary, for the type checker
     dropped = responses["dropped"]
     assert isinstance(dropped, dict)  # noqa: S101
     lines = [

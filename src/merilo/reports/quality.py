@@ -1,4 +1,4 @@
-"""The quality of people as JSON, as a table, and as the rows of a report."""
+"""The quality of annotators as JSON, as a table, and as rows of the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from merilo.baselines.sensitivity import SensitivityRow
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.strict_json import Json
 
-#: What flags say in Russian; in English, `FLAGS` does.
+#: Russian texts of the flags; `FLAGS` has the English texts.
 FLAGS_RU: Final = {
     "guessing": "точность на контрольных заданиях ближе к случайному угадыванию, чем к точности остальных",
     "disagrees": "согласен с остальными реже, чем можно объяснить случайностью",
@@ -25,7 +25,7 @@ FLAGS_RU: Final = {
     "learning": "к концу работы отвечает лучше",
 }
 
-#: What the tests ask, in English and in Russian.
+#: The questions of the tests, in English and in Russian.
 TESTS: Final = {
     "disagrees": ("agreement with the others", "согласие с остальными"),
     "one_answer": ("one answer too often", "один и тот же ответ слишком часто"),
@@ -36,7 +36,7 @@ TESTS: Final = {
 
 
 def quality_summary(quality: StudyQuality) -> dict[str, Json]:
-    """The quality of people as JSON: a row a person, the tests and what chance alone would have found, all together."""
+    """Return the quality of annotators as JSON: one row per annotator, the tests, and the findings expected by chance."""
     people = quality.people
     return {
         "annotators": [_person(one) for one in people.annotators],
@@ -62,7 +62,7 @@ def quality_summary(quality: StudyQuality) -> dict[str, Json]:
 
 
 def sensitivity_summary(quality: StudyQuality) -> dict[str, Json]:
-    """How the figure moves, as JSON: a row a threshold and aggregator."""
+    """Return the sensitivity of the metric as JSON: one row per threshold and aggregator."""
     return {
         "rows": [
             {
@@ -85,7 +85,7 @@ def sensitivity_summary(quality: StudyQuality) -> dict[str, Json]:
 
 
 def quality_table(quality: StudyQuality) -> pl.DataFrame:
-    """The quality of people as a table, a row a person."""
+    """Return the quality of annotators as a table, one row per annotator."""
     rows = [dict(_flat(one)) for one in quality.people.annotators]
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -159,7 +159,7 @@ def _flat(one: AnnotatorQuality) -> list[tuple[str, str | float | None]]:
 
 @dataclass(frozen=True, slots=True)
 class FlaggedPerson:
-    """A person as the report shows them: what calls for a look, in both languages."""
+    """An annotator to inspect, as a row of the report in both languages."""
 
     quality: AnnotatorQuality
     en: str
@@ -167,7 +167,7 @@ class FlaggedPerson:
 
 
 def people_to_look_at(quality: StudyQuality) -> list[FlaggedPerson]:
-    """People with a flag or excluded, those with the most answers first."""
+    """Return the annotators who are flagged or excluded, those with the most answers first."""
     shown = [one for one in quality.people.annotators if one.flags]
     shown.sort(key=lambda one: (-len(one.flags), -one.answers, one.annotator))
     return [
@@ -179,7 +179,7 @@ def people_to_look_at(quality: StudyQuality) -> list[FlaggedPerson]:
 
 
 def sensitivity_grid(rows: Sequence[SensitivityRow]) -> tuple[list[str], list[list[SensitivityRow]]]:
-    """The aggregators, and a line of rows for each threshold."""
+    """Return the names of the aggregators, and for each threshold the list of its rows."""
     names = list(dict.fromkeys(row.aggregator for row in rows))
     lines: dict[float, list[SensitivityRow]] = {}
     for row in rows:

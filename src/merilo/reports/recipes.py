@@ -1,4 +1,4 @@
-"""What came of a recipe, as JSON."""
+"""The result of a recipe as JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from merilo.strict_json import Json
 
 
 def recipe_summary(result: RecipeResult, provenance: Provenance) -> dict[str, Json]:
-    """Every question's baseline in short, the items kept, the scores and the comparison.
+    """Summarise every question's baseline, the items kept, the scores and the comparison.
 
     Args:
-        result: what came of the recipe.
-        provenance: how it was made.
+        result: the result of the recipe.
+        provenance: the provenance of the result.
     """
     recipe = result.recipe
     return {

@@ -1,4 +1,4 @@
-"""A baseline as one JSON object: what `merilo baseline --json` answers with and `baseline.json` holds."""
+"""A baseline as one JSON object, as in the output of `merilo baseline --json` and in `baseline.json`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from merilo.strict_json import Json, indented
 def summary(
     baseline: Baseline, provenance: Provenance, quality: StudyQuality | None = None
 ) -> dict[str, Json]:
-    """Everything that stands behind a figure.
+    """Summarise a baseline as one JSON object.
 
     Args:
         baseline: the baseline.
-        provenance: how it was made.
-        quality: the quality of its people; left out when not given.
+        provenance: the provenance of the baseline.
+        quality: the quality of its annotators; left out if not given.
     """
     looked_at: dict[str, Json] = (
         {
@@ -81,12 +81,12 @@ def summary(
 
 
 def as_text(content: dict[str, Json]) -> str:
-    """JSON as it is printed and written: readable, not escaped, the same bytes for the same content."""
+    """Format JSON for output: indented, without escapes of non-ASCII text, the same bytes for the same content."""
     return for_command_line(indented(content)) + "\n"
 
 
 def resolved_by(ways: dict[Resolution, int]) -> dict[str, Json]:
-    """How many items were resolved in each way; `majority` counts unanimous answers and most votes too.
+    """Return how many items were resolved in each way; `majority` includes unanimous answers and most votes.
 
     Example:
         >>> counts = resolved_by({Resolution.UNANIMOUS: 22, Resolution.PLURALITY: 58, Resolution.SKILL: 15})
@@ -154,7 +154,7 @@ def _items(baseline: Baseline) -> dict[str, Json]:
 
 
 def _coefficients(agreement: Agreement) -> dict[str, Json]:
-    """Coefficients with their intervals, and items by the size of their majority."""
+    """Return the coefficients with their intervals, and the items by the size of their majority."""
     found: dict[str, Json] = {}
     for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac1"):
         found[name] = _number(getattr(agreement, name))
@@ -166,7 +166,7 @@ def _coefficients(agreement: Agreement) -> dict[str, Json]:
 
 
 def _group(group: Group) -> dict[str, Json]:
-    """A part of the study: its items, how far people agree on them, and the figure on them."""
+    """Summarise a group of items: the number of items, agreement and metrics."""
     found: dict[str, Json] = {"items": group.items}
     if group.agreement:
         found |= {"answers": group.agreement.answers, "agreement": _coefficients(group.agreement)}
@@ -176,7 +176,7 @@ def _group(group: Group) -> dict[str, Json]:
 
 
 def _model(baseline: Baseline) -> Json:
-    """The model of annotators that was fitted, with how its fitting went."""
+    """Summarise the fitted model of annotators and its convergence; null without a model."""
     fit = baseline.model
     if fit is None:
         return None
@@ -221,5 +221,5 @@ def _gold(gold: Gold | None) -> Json:
 
 
 def _number(value: float) -> float | None:
-    """Six places are more than any study supports; what is not a number is null."""
+    """Round to six decimal places, more than any study supports; NaN becomes null."""
     return round(value, 6) if isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Why items stayed without a consensus, in both languages."""
+"""Reasons why items have no consensus, in both languages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from merilo.baselines.pipeline import Baseline
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """Items that stayed unresolved for one reason.
+    """The items that are unresolved for one reason.
 
     Attributes:
-        code: the reason, for programs.
-        items: how many items.
+        code: machine-readable code of the reason.
+        items: the number of items.
         en: the reason in English.
         ru: the reason in Russian.
     """
@@ -27,7 +27,7 @@ class Unresolved:
 
 
 def unresolved(baseline: Baseline) -> list[Unresolved]:
-    """How many items have no consensus, by reason; reasons that never occurred are left out."""
+    """Count the items without a consensus by reason; reasons that never occurred are left out."""
     settings = baseline.settings
     left = baseline.consensus.filter(pl.col("label").is_null())
     empty = int((left["votes"] == 0).sum())
