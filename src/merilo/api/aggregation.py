@@ -52,10 +52,8 @@ class _Estimator(ABC):
         labels_: the label of each task. pandas: a Series indexed by `task`. Polars: a table of `task` and `label`. A task
             with tied labels has a null label.
         probas_: the probability of each label of each task. pandas: indexed by `task`. Polars: with a column `task`.
-            `None`
-            where answers are open: there are too many labels for a table.
-        skills_: the quality of each worker. pandas: a Series indexed by `worker`. Polars: a table of `worker` and
-            `skill`.
+            `None` if answers are open, because there are too many labels for a table.
+        skills_: the quality of each worker. pandas: a Series indexed by `worker`. Polars: a table of `worker` and `skill`.
         consensus_: the internal representation of the result.
     """
 

@@ -25,8 +25,7 @@ def agreement(
     Args:
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
         level: "nominal", "ordinal" or "interval", for Krippendorff's alpha.
-        order: the labels from the lowest to the highest, for the ordinal level; by default, in numeric or alphabetical
-            order.
+        order: the labels from the lowest to the highest, for the ordinal level; by default, in numeric or alphabetical order.
         resamples: number of bootstrap resamples over items; 0 computes no intervals.
         seed: random seed for the bootstrap.
 

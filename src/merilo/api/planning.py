@@ -49,8 +49,7 @@ def power(
         expected: the accuracy that the consensus is expected to reach.
         half_width: the target half-width of the interval.
         difference: the difference between annotators and a model that the study must detect.
-        discordant: the share of items that only one of the two answers correctly; by default, errors are assumed
-            independent.
+        discordant: the share of items that only one of the two answers correctly; by default, errors are assumed independent.
         items: a number of items for which the precision is computed.
         level: the confidence level of the intervals.
         power: the probability of detecting the difference.

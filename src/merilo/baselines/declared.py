@@ -28,8 +28,7 @@ def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
         settings: the metric and the alternatives.
 
     Raises:
-        UsageError: the metric does not fit the answers, separators of alternatives are given twice, or the answers are
-            programs.
+        UsageError: the metric does not fit the answers, separators of alternatives are given twice, or the answers are programs.
     """
     if dataset is None:
         return undeclared(settings.metric or "acc", settings.alternatives)

@@ -24,8 +24,7 @@ class LabelScores:
 
     Attributes:
         scores: every metric of the dataset.
-        points: mapping from item number to the answer's points, from 0 to 1, by the first metric that scores single
-            items.
+        points: mapping from item number to the answer's points, from 0 to 1, by the first metric that scores single items.
         by_domain: mapping from domain to the first metric on its items.
         undecided_wrong: the first metric with undecided items counted as wrong; NaN without gold.
     """

@@ -50,8 +50,7 @@ class Match:
         kind: consensus against the model's answers, single annotator against single answer, or majority against majority.
         like: whether both sides have as many answers per item, decided in the same way.
         difference: model minus annotators, paired by item.
-        both: the interval of the difference over items and annotators together; `None` if the metric is not a mean over
-            items.
+        both: the interval of the difference over items and annotators together; `None` if the metric is not a mean over items.
         corrected: the p-value after Holm's correction over all models with this kind of comparison.
     """
 
