@@ -70,8 +70,8 @@ def item_points(
 ) -> dict[int, float]:
     """Return each answer's points, from 0 to 1, by the dataset's first metric that scores single items.
 
-    Macro F1 and Matthews correlation do not score single items. If they are the only metrics, an answer gets 1 point if
-    its text equals the gold answer.
+    Macro F1 and the Matthews correlation depend on all items together; with these metrics, each answer is compared with
+    the gold answer as text.
 
     Args:
         declared: the declaration.

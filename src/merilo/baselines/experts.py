@@ -177,7 +177,7 @@ def require_marks(
 
 
 def told(counts: Mapping[str, int]) -> str:
-    """Format answers with their counts for a message:  "'A' (40), 'skip' (3)"."""
+    """Format answers with their counts for a message: "'A' (40), 'skip' (3)"."""
     return listed([f"'{shortened(text)}' ({n})" for text, n in counts.items()], 6)
 
 

@@ -126,7 +126,7 @@ def difference_summary(found: Difference) -> dict[str, Json]:
 
 
 def expert_items(result: OutOfBag, scored: LabelScores, responses: Responses) -> pl.DataFrame:
-    """Return one row per item: the annotators left, their answers, how the item was decided, and its points."""
+    """Return one row per item: counts of experts and marks, the answers, how the item was decided, and its points."""
     rows = [
         {
             "item": one.item,

@@ -167,7 +167,7 @@ class FlaggedPerson:
 
 
 def people_to_look_at(quality: StudyQuality) -> list[FlaggedPerson]:
-    """Return the annotators who are flagged or excluded, those with the most answers first."""
+    """Return the annotators with flags, ordered by the number of flags and then of answers, largest first."""
     shown = [one for one in quality.people.annotators if one.flags]
     shown.sort(key=lambda one: (-len(one.flags), -one.answers, one.annotator))
     return [
