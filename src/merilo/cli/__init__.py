@@ -1,7 +1,7 @@
-"""The command line: one module a command group, nothing but parsing and printing.
+"""The command line, one module per command group; the modules only parse options and print results.
 
-The root knows every command's name and its one line of help, and imports a command's module only when it is called:
-`merilo --help` costs little more than starting Python.
+This module lists every command with its one line of help. It imports a command's module only when the command is
+called, so that `merilo --help` takes little longer than starting Python.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
 
-#: What the system says when there is no more room.
+#: Error numbers of a full disk, an exceeded quota and a file that is too large.
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -44,10 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: the words after the program's name; the process's own when not given.
+        arguments: the words after the program's name; by default, those of the process.
 
     Returns:
-        The exit status: 0 done, 1 the answer is no, 2 wrong usage or unreadable input.
+        The exit status: 0 for success, 1 if the answer is no, 2 for wrong usage or unreadable input.
     """
     words = sys.argv[1:] if arguments is None else arguments
     if arguments is None:
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         say("stopped by the user")
         return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
     except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone (`merilo ... | head`; Rich leaves by SystemExit): there is nobody left to tell.
+        # The reader closed the pipe (`merilo ... | head`; Rich raises SystemExit then): no message can be printed.
         abandon_output()
         return 0
     except Exception as error:
@@ -80,11 +80,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end: it stops as it would for its user, and leaves nothing half-written."""
+    """Raised on SIGTERM: the process stops as on Ctrl-C and leaves no partly written files."""
 
 
 def _prepare_process() -> None:
-    """A process of our own: it ends in order when asked to, and letters that the terminal lacks do not stop it."""
+    """Handle termination signals, and escape characters that the terminal cannot encode."""
 
     def end(*_: object) -> None:
         raise Terminated
@@ -93,14 +93,14 @@ def _prepare_process() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            # Closed by whoever started us (`>&-`).
+            # The parent process closed this stream (`>&-`).
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def abandon_output() -> None:
-    """Let what still waits for standard output go nowhere, so that leaving Python does not try it again."""
+    """Discard the buffered standard output, so that Python does not try to write it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
@@ -112,12 +112,12 @@ def _run(name: str, words: list[str]) -> int:
         sys.stdout.write(f"merilo {__version__}\n")
         return 0
     if name not in COMMANDS:
-        from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped command pays for it
+        from difflib import get_close_matches  # noqa: PLC0415 - needed only for a mistyped command
 
         near = get_close_matches(name, COMMANDS, n=1)
         hint = f", did you mean '{near[0]}'" if near else ""
         raise UsageError(f"there is no command '{name}'{hint}; 'merilo --help' lists them")
-    from merilo.cli.application import run  # noqa: PLC0415 - Typer costs more than the whole of --help
+    from merilo.cli.application import run  # noqa: PLC0415 - importing Typer takes longer than --help
 
     module, _ = COMMANDS[name]
     return run(import_module(module).app, name, words)
@@ -141,12 +141,14 @@ def _help() -> str:
 
 
 def say(message: str) -> None:
-    """A message to the person, on standard error: one line, whatever the names in it try to do to the terminal."""
+    """Print a message on standard error as one line, without control characters that names in it may contain."""
     sys.stderr.write(f"merilo: {' '.join(tame(message).split())}\n")
 
 
 def tame(text: str) -> str:
-    """A text that steers no terminal: what cannot be printed is a space; bytes of file names that are not UTF-8 stay.
+    """Replace unprintable characters by spaces, so that a text cannot control the terminal.
+
+    Bytes of file names that are not UTF-8 are kept.
 
     Example:
         >>> tame(chr(27) + "[2J")

@@ -1,4 +1,4 @@
-"""Running a command group's Typer application under Merilo's contract of exit statuses and one-sentence errors."""
+"""Run a command group's Typer application with Merilo's exit statuses and one-sentence errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
     """
     command = typer.main.get_command(app)
     try:
-        # Not command.main(): it answers to signals and to a closed output in its own way, and ends the process.
+        # Not command.main(): it handles signals and closed output itself, and exits the process.
         if "--help" in words or not words:
             _name_values(command)
         with command.make_context(f"merilo {name}", list(words)) as context:
@@ -39,20 +39,20 @@ def run(app: typer.Typer, name: str, words: list[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
-#: What stands for an option's value in the help, where the option does not say it.
+#: Placeholders for option values in the help, for options without a metavar.
 _VALUES: Final = {Path: "FILE", str: "TEXT", int: "N", float: "NUMBER", bool: ""}
 
 
 def _name_values(command: Any) -> None:  # noqa: ANN401 - Typer's classes are private
-    """Let the help of a command, and of those below it, say FILE and TEXT instead of names of Python's types.
+    """Show FILE and TEXT instead of Python type names in the help of a command and its subcommands.
 
-    A choice is listed in the option's help: beside its name, it would be broken in the middle of a word.
+    The values of a choice are listed in the option's help text; beside its name they would wrap mid-word.
     """
     for one in _commands(command):
         context = typer.Context(one)
         for parameter in one.get_params(context):
             if parameter.param_type_name == "argument":
-                parameter.display_type_rich = _nothing  # its name and its help say what it is
+                parameter.display_type_rich = _nothing  # its name and its help are enough
                 continue
             if parameter.metavar is not None:
                 continue
@@ -78,6 +78,6 @@ def _commands(command: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
 
 
 def _sentence(message: str) -> str:
-    """The library's message in the manner of ours: one line, no capital, no full stop."""
+    """Rewrite a message of the library in Merilo's style: one line, no initial capital, no full stop."""
     line = " ".join(message.split()).rstrip(".")
     return line[:1].lower() + line[1:]

@@ -1,4 +1,4 @@
-"""`merilo audit`: which golds are probably wrong, and which wrong answers are typing errors."""
+"""`merilo audit`: find gold answers that are probably wrong, and wrong answers that are typing errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An audit on the terminal."""
+"""Print an audit on the terminal."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from merilo.responses import INPUT_MARK
 
 _COLOURS = {"gold": "red", "typing_error": "cyan", "annotator": "yellow", "disagreement": "magenta"}
 
-#: Longer texts of an item are cut on the terminal; the files hold all of it.
+#: Longer item texts are cut on the terminal; the files hold them in full.
 _LONGEST_INPUT, _LONGEST_ANSWER, _LONGEST_NAME = 300, 120, 20
 
 
 def show(
     study: StudyAudit, before: Baseline, after: Baseline | None, *, limit: int, out: Path | None
 ) -> None:
-    """Print the items to look at, and the counts over all of them, on standard output."""
+    """Print the items to review, and the counts over all items, on standard output."""
     console = Console(highlight=False)
     found = study.audit
     suspects = [one for one in found.findings if one.gold_wrong >= LEAST_PROBABLE]
@@ -62,7 +62,7 @@ def show(
 
 
 def _golds(console: Console, found: Audit, suspects: int) -> None:
-    """What the answers say about all golds together."""
+    """Print the summary over all gold answers."""
     console.print(
         f"{len(found.findings)} of {_counted(found.golds, 'item')} with gold {_have(len(found.findings))} an answer "
         "that differs from it.",
@@ -89,7 +89,7 @@ def _golds(console: Console, found: Audit, suspects: int) -> None:
 
 
 def _blocks(console: Console, title: str, study: StudyAudit, findings: Sequence[Finding]) -> None:
-    """A block of lines an item: on a narrow terminal columns would leave no room for its text."""
+    """Print a block of lines per item; in columns, a narrow terminal would have no room for the text."""
     if findings:
         console.print(f"[bold]{title}[/]\n")
     for rank, finding in enumerate(findings, start=1):

@@ -1,4 +1,4 @@
-"""`merilo baseline`: from raw annotation to a human baseline."""
+"""`merilo baseline`: make a human baseline from raw annotation."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def make(
     refuse_json(json_to, inputs)
     declared = dataset(dataset_name) if dataset_name else None
     votes = votes_option(min_votes)
-    # Wrong settings are told before a long file is read.
+    # Report wrong settings before reading a long file.
     Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes, max_low_agreement=max_low_agreement, normalise=tuple(normalise or ()))  # fmt: skip
     with reading(files) as progress:
         responses = read_responses(
@@ -120,7 +120,7 @@ def make(
             max_low_agreement=max_low_agreement, aggregator=aggregator, resolve=resolve, anchor_controls=anchor_controls,
             normalise=normalise or (), by=by or (), level=level, repeats=repeats, currency=currency, anonymise=anonymise,
         )  # fmt: skip
-    # A folder that was checked may be replaced; to_dict compares the models where no folder is asked for.
+    # A checked folder may be replaced; without a folder, to_dict compares the models.
     with working("Checking annotators and writing results"):
         content = (
             made.save(folder.path, force=folder.force)

@@ -1,4 +1,4 @@
-"""`merilo code`: generated programs."""
+"""`merilo code`: run and score generated programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`merilo code doctor`: does the jail hold on this machine?"""
+"""`merilo code doctor`: check that the jail works on this machine."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def doctor(
 
 
 def _print(text: str) -> None:
-    """Print; where the reader has gone, the examination goes on: its exit status must not say what nobody has looked at."""
+    """Print a text; if the reader closed the pipe, the checks go on, so that the exit status covers all of them."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Programs that people wrote: what each person solved, and what a single person is expected to solve."""
+"""Score programs that people wrote: the share of problems that each person solved, and a single person's expected share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from merilo.sandbox.verdicts import Result
 from merilo.statistics.intervals import exact_interval
 from merilo.strict_json import Json
 
-#: People that the terminal shows; the JSON holds all.
+#: How many people the terminal shows; the JSON holds all.
 SHOWN = 20
 
 
@@ -36,11 +36,11 @@ class Author:
 
     @property
     def share(self) -> float:
-        """The share of their problems that they solved."""
+        """The share of the person's problems that they solved."""
         return self.solved / self.problems
 
     def content(self) -> dict[str, Json]:
-        """The person as JSON, with Clopper and Pearson's interval."""
+        """Return the person as JSON, with the Clopper-Pearson interval."""
         interval = exact_interval(self.solved, self.problems)
         return {
             "annotator": self.annotator,
@@ -53,19 +53,19 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Authors:
-    """The people of a job.
+    """The people who wrote the programs of a job.
 
     Attributes:
-        people: everybody, by share from the highest to the lowest.
-        single: what a single person is expected to solve, with the interval over people and problems; the same estimate as
-            "single person" of `merilo baseline`.
+        people: all people, by share from the highest to the lowest.
+        single: the expected share of problems that a single person solves, with the interval over people and
+            problems; the same estimate as "single person" of `merilo baseline`.
     """
 
     people: tuple[Author, ...]
     single: Individuals
 
     def content(self) -> dict[str, Json]:
-        """The people as JSON."""
+        """Return the people as JSON."""
         return {
             "count": len(self.people),
             "single_person": {
@@ -79,7 +79,7 @@ class Authors:
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """The people as rows of a table on the terminal: a name and what stands beside it."""
+        """Return the people as (name, text) rows of a terminal table."""
         interval = self.single.interval
         people = [
             (f"  {tame(one.annotator)}", f"{one.share:.3f}  solved {one.solved} of {one.problems}")
@@ -102,7 +102,7 @@ def authors(entries: Sequence[Entry], standings: Mapping[str, Standing]) -> Auth
         standings: the verdicts by the programs' keys.
 
     Returns:
-        The people; `None` where the completions name nobody.
+        The people; `None` if the completions name no annotators.
     """
     named = [(entry.annotator, entry) for entry in entries if entry.annotator is not None]
     if not named:

@@ -1,4 +1,4 @@
-"""`merilo code score`: pass@k of the programs that a model or people wrote."""
+"""`merilo code score`: compute pass@k for programs that a model or people wrote."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ _INPUT: Final = "Input"
 _JAIL: Final = "How programs run"
 _OUTPUT: Final = "Output"
 
-#: What --out holds.
+#: Names of the files in --out.
 VERDICTS: Final = "verdicts.jsonl"
 GENERATIONS: Final = "generations.jsonl"
 SCORE: Final = "score.json"
 WHOLE: Final = "whole"
 KEPT: Final = (VERDICTS, GENERATIONS, SCORE)
 
-#: A k: with more digits than these there is no file of so many generations, and Python reads no number of 5,000.
+#: A valid k. More digits are refused: no file has so many generations, and Python does not parse 5,000 digits.
 _K: Final = re.compile(r"0{0,9}[1-9][0-9]{0,14}")
 
-#: A seed that a command line, a file of JSON and every Python hold alike.
+#: A seed that a command line, a JSON file and every Python version read alike.
 _SEED: Final = re.compile(r"[!-~]{1,100}")
 
-#: The k that are answered where the completions allow it and nothing else is asked for.
+#: The default k, each used if there are that many generations.
 USUAL_KS: Final = (1, 5, 10)
 
 
@@ -147,7 +147,7 @@ def score(
 
 
 def _ks(texts: list[str] | None) -> tuple[int, ...]:
-    """The k that were asked for; none where none were."""
+    """Parse the values of --k; an empty tuple if the option is not given."""
     words = [word.strip() for text in texts or () for word in text.split(",")]
     for word in words:
         if not _K.fullmatch(word):
@@ -160,7 +160,7 @@ def _ks(texts: list[str] | None) -> tuple[int, ...]:
 def _refuse_places(
     read: list[Path], packages: Path | None, out: Path | None, outputs: Path | None, json_to: str | None
 ) -> None:
-    """Refuse to write over what is read, one result over another, or where nothing can be written; and to show programs the right answers."""
+    """Refuse outputs that overwrite a file or cannot be written, and a packages folder that holds gold answers."""
     for one in read:
         if str(one) == "-":
             raise UsageError("standard input cannot be read, for it is read twice; save it as a file")
@@ -178,13 +178,13 @@ def _refuse_places(
                     file=path,
                 )
     json_file = None if json_to in {None, "-"} else Path(str(json_to))
-    # The score may be asked for by both of its names.
+    # Both options may name the same score file.
     _refuse_same(json_file, [path for path in kept if path.name != SCORE])
     _refuse_same(outputs, [*kept, *([json_file] if json_file else [])])
     written = [*kept, *([outputs] if outputs else []), *([json_file] if json_file else [])]
     for path in written:
         refuse_unwritable(path)
-    # What right programs answered tells as much as the gold.
+    # The outputs of correct programs reveal as much as the gold answers.
     for one in [*read, *written] if packages and packages.is_dir() else []:
         if Path(os.path.realpath(one)).is_relative_to(os.path.realpath(str(packages))):
             raise UsageError(
@@ -212,7 +212,7 @@ def _refuse_gaps(
     partial: bool,
     outputs: Path | None,
 ) -> None:
-    """Refuse before anything runs what could not be scored after it."""
+    """Refuse, before any program runs, input that could not be scored."""
     gaps = unanswered(census.counts)
     if gaps and not partial:
         raise DataError(f"{gaps}; --partial scores the others", file=completions)
@@ -244,7 +244,7 @@ def _report(
 
     people = None
     if entries[0].annotator is not None:
-        from merilo.cli.code_people import authors  # noqa: PLC0415 - arrays, which no model's programs need
+        from merilo.cli.code_people import authors  # noqa: PLC0415 - imports NumPy, not needed for a model's programs
 
         people = authors(entries, ledger.standings)
     fewest = tally.fewest().generations
@@ -287,7 +287,7 @@ def _write(
 
 @contextmanager
 def _hint(out: Path | None) -> Iterator[None]:
-    """Tell who stops a job how it goes on."""
+    """When the user stops a job, print how to resume it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -298,11 +298,11 @@ def _hint(out: Path | None) -> Iterator[None]:
 
 @contextmanager
 def _progress(census: Census) -> Iterator[Callable[[Step], None]]:
-    """A bar on standard error with a rate and a time left; nothing where nobody looks."""
+    """Show a progress bar with rate and time left on standard error, if it is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from merilo.cli.code_table import bars  # noqa: PLC0415 - only who looks pays for the drawing
+    from merilo.cli.code_table import bars  # noqa: PLC0415 - needed only on a terminal
 
     with bars(census.generations) as tell:
         yield tell

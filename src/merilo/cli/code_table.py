@@ -1,4 +1,4 @@
-"""A score of programs on the terminal, and as JSON."""
+"""Print a score of programs on the terminal, and convert it to JSON."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `merilo code score` answers.
+    """The result of `merilo code score`.
 
     Attributes:
         tally: how the generations ended.
         scores: pass@k, each with its interval.
-        refused: the k that have no answer, each with its sentence.
-        warnings: what the person should know.
-        seconds: how long the programs took.
-        resumed: how many programs had their verdicts from an earlier run.
-        authors: the people who wrote the programs; `None` for a model's.
+        refused: the k that could not be computed, each with the reason as a sentence.
+        warnings: warnings for the user.
+        seconds: how long the programs ran, in seconds.
+        resumed: how many verdicts were taken from an earlier run.
+        authors: the people who wrote the programs; `None` if a model wrote them.
     """
 
     tally: Tally
@@ -44,12 +44,12 @@ class Report:
 
     @property
     def rate(self) -> float:
-        """Programs judged in a second, by this run."""
+        """Programs judged per second in this run."""
         judged = max(0, self.tally.programs - self.resumed)
         return judged / self.seconds if self.seconds > 0 else 0.0
 
     def content(self) -> dict[str, Json]:
-        """The report as JSON."""
+        """Return the report as JSON."""
         tally = self.tally
         return {
             "problems": len(tally.problems),
@@ -107,7 +107,7 @@ def show(report: Report, *, per_problem: bool) -> None:
         )
     table.add_row("programs", f"{tally.programs}  distinct, {_judged(report)}")
     for result, count in tally.results.most_common():
-        # A name that a program or a file gave is no markup.
+        # Names from programs and files must not be read as markup.
         table.add_row(f"  {result.words}", Text(_with_exceptions(count, result, tally.exceptions)))
     if empty := sum(count for rule, count in tally.rules.items() if rule.endswith(f": {NOTHING}")):
         table.add_row("without code", f"{empty}, of which the stub alone was run")
@@ -190,7 +190,7 @@ def _counted(counter: Counter[str]) -> dict[str, Json]:
 
 @contextmanager
 def bars(generations: int) -> Iterator[Callable[[Step], None]]:
-    """Progress on standard error: a bar, a count, a rate and the time left; a second bar for what is tried again."""
+    """Show progress on standard error: a bar, a count, a rate, the time left, and a second bar for retries."""
     from rich.console import Console  # noqa: PLC0415 - see show
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 

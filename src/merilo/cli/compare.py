@@ -1,4 +1,4 @@
-"""`merilo compare`: people against models on the same items."""
+"""`merilo compare`: compare people with models on the same items."""
 
 from __future__ import annotations
 

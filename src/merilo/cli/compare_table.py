@@ -1,4 +1,4 @@
-"""People against models on the terminal."""
+"""Print comparisons of people with models on the terminal."""
 
 from __future__ import annotations
 

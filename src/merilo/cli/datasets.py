@@ -1,4 +1,4 @@
-"""`merilo datasets`: what is known of the datasets, and their files."""
+"""`merilo datasets`: show dataset declarations; validate, generate and download dataset files."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def pull(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> int:
     """Load a dataset from the Hugging Face hub into a JSON file."""
-    from merilo.datasets.hub import pull as load  # noqa: PLC0415 - only this command reaches for the network
+    from merilo.datasets.hub import pull as load  # noqa: PLC0415 - only this command uses the network
 
     declared = dataset(name)
     place = _file(Path() if out is None else out, declared)
@@ -143,7 +143,7 @@ def pull(
 
 
 def _file(out: Path, declared: Dataset) -> Path:
-    """The file to write: a folder gets one called after the dataset, where other commands look for it."""
+    """Return the file to write; in a folder it is named after the dataset, where other commands look for it."""
     return out / f"{declared.name}.json" if out.is_dir() or not out.suffix else out
 
 
@@ -156,14 +156,14 @@ def _write(place: Path, splits: list[Split]) -> None:
 
 
 def _refuse_existing(place: Path, *, force: bool) -> None:
-    from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - brings Polars along, which 'list' and 'show' do not need
+    from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - imports Polars, which 'list' and 'show' do not need
 
     refuse_existing(place, force=force)
 
 
 def _as_json(declared: Dataset) -> dict[str, Json]:
-    """A declaration as JSON, with what follows from it."""
-    from merilo.datasets.rendering import prompts  # noqa: PLC0415 - 'list' as a table shows no prompts
+    """Return a declaration as JSON, with the values derived from it."""
+    from merilo.datasets.rendering import prompts  # noqa: PLC0415 - the table of 'list' shows no prompts
 
     content = cast("dict[str, Json]", asdict(declared))
     content["expert"] = declared.expert
@@ -172,6 +172,6 @@ def _as_json(declared: Dataset) -> dict[str, Json]:
 
 
 def _emit(content: dict[str, Json], where: str) -> None:
-    from merilo.cli.output import emit_json  # noqa: PLC0415 - brings Polars along, which tables do not need
+    from merilo.cli.output import emit_json  # noqa: PLC0415 - imports Polars, which tables do not need
 
     emit_json(content, where)

@@ -1,4 +1,4 @@
-"""The catalogue as tables."""
+"""Print the catalogue as tables."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rich.table import Table
 from merilo.datasets.declaration import Dataset, HumanFigure
 from merilo.datasets.rendering import prompts
 
-#: How wide the output is where it does not go to a terminal.
+#: Width of the output, in columns, if it does not go to a terminal.
 _WIDTH_OF_A_FILE: Final = 80
 
-#: Columns of long texts: these may go over several lines.
+#: Columns with long texts, which may wrap.
 _LONG: Final = ("", "Provenance")
 
 
 def print_list(datasets: Sequence[Dataset]) -> None:
-    """Print a line a dataset on standard output: the test of the newest version; it fits into 80 columns."""
+    """Print one line per dataset (the test of the newest version) on standard output, in 80 columns."""
     table = _table("Dataset", "Answer", "Human figure", "of", "Provenance", "Test", "Total", "People")
     for declared in datasets:
         table.add_row(
@@ -36,7 +36,7 @@ def print_list(datasets: Sequence[Dataset]) -> None:
 
 
 def _labels(declared: Dataset) -> str:
-    """The answer in a word: the labels, or their first and last, or the kind."""
+    """Return a short description of the answer: the labels, or the first and last label, or the kind."""
     labels = declared.answer.labels
     if declared.answer.kind != "choice":
         return declared.answer.kind
@@ -44,10 +44,10 @@ def _labels(declared: Dataset) -> str:
 
 
 def _figures(declared: Dataset) -> tuple[str, str, str]:
-    """The cells of the human figures, of their items and of their provenance.
+    """Return the cells of the human scores, their numbers of items and their provenance.
 
-    A line a metric, with a dash where it has no figure; a line a figure where a metric has several; the range where groups
-    have their own figures.
+    Each metric has one line, or one line per score if it has several, with a dash if it has none. If groups have
+    separate scores, the line shows their range.
     """
     figures = declared.human
     if not figures:
@@ -71,7 +71,7 @@ def _count(figure: HumanFigure) -> str:
 
 
 def print_declaration(declared: Dataset) -> None:
-    """Print all that is known of a dataset on standard output."""
+    """Print a dataset's full declaration on standard output."""
     _say(f"{declared.title}: {declared.about}" if declared.about else declared.title)
     facts = _table("", "", header=False)
     for name, text in _facts(declared):
@@ -87,7 +87,7 @@ def print_declaration(declared: Dataset) -> None:
 
 
 def _print_figures(figures: Sequence[HumanFigure]) -> None:
-    """Print the human figures as a table, and each of their sources once below it."""
+    """Print the human scores as a table, and each source once below it."""
     _say("Published human figures")
     sources = list(dict.fromkeys(figure.source for figure in figures))
     several = len(sources) > 1
@@ -150,7 +150,7 @@ def _table(*columns: str, header: bool = True) -> Table:
 
 
 def _print(content: Table | str, *, end: bool = True) -> None:
-    """Print a table or a text, and a blank line at the end. Markup in texts is not read: braces and brackets are data."""
+    """Print a table or a text, and a blank line at the end. Markup is off, because brackets in texts are data."""
     console = _console()
     console.print(content)
     if end:

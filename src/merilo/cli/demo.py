@@ -1,4 +1,4 @@
-"""`merilo demo`: the whole job on items made on the spot, answered by simulated annotators, without a network."""
+"""`merilo demo`: run the whole procedure on generated items and simulated annotators, without a network."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def demonstrate(
 
 
 def _write(name: str, folder: Path, tests: list[Item], control_items: list[Item], seed: int) -> None:
-    """What the platform would have exported, the items with their gold, and the answers of a simple rule as a model."""
+    """Write an export in the platform's format, the items with gold, and the answers of a simple rule as a model."""
     columns, answer, _ = _DEMONSTRATED[name]
     longest = max(len(str(item.inputs)) for item in [*tests, *control_items])
     export = toloka_export(
@@ -92,7 +92,7 @@ def _write(name: str, folder: Path, tests: list[Item], control_items: list[Item]
 
 
 def _rule(name: str) -> str:
-    """What the rule that plays the model is called."""
+    """Return the name of the rule that stands in for a model."""
     return f"rule-{RULES[name].__name__.replace('_', '-')}"
 
 

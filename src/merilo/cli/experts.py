@@ -1,4 +1,4 @@
-"""`merilo experts`: drawing questions, planning, and comparing experts with people without training."""
+"""`merilo experts`: sample questions, plan a study, and compare experts with people without training."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def _both(
     people: Sequence[Path] | None,
     mapping: Mapping[str, str | None],
 ) -> tuple[Responses, Responses | None]:
-    """Read both groups and replace their answers; an answer of one group need not occur in the other."""
+    """Read both groups and recode their answers; an answer of one group need not occur in the other."""
     with reading(experts) as progress:
         own = read(experts, progress=progress)
     if not people:

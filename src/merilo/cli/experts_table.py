@@ -1,4 +1,4 @@
-"""Expert studies on the terminal."""
+"""Print expert studies on the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _count(n: int, noun: str) -> str:
 
 
 def show_sample(sample: Sample, domain: str | None, fields: Sequence[str], out: Path) -> None:
-    """Print what was drawn, a row a stratum."""
+    """Print the sample, one row per stratum."""
     console = Console(highlight=False)
     table = Table(title=_count(len(sample.items), "question"), title_justify="left", title_style="bold")
     for name in (domain or "domain", *fields):
@@ -34,7 +34,7 @@ def show_sample(sample: Sample, domain: str | None, fields: Sequence[str], out: 
 
 
 def show_plan(plan: ExpertPlan) -> None:
-    """Print a plan."""
+    """Print an expert study's plan."""
     table = Table(show_header=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
@@ -50,7 +50,7 @@ def show_plan(plan: ExpertPlan) -> None:
 
 
 def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
-    """Print both baselines side by side, and what was not decided."""
+    """Print both baselines side by side, and the undecided items."""
     console = Console(highlight=False)
     table = Table(title="Experts and people without training", title_justify="left", title_style="bold")
     table.add_column("")

@@ -1,4 +1,4 @@
-"""`merilo inspect`: what is in an export, and the command that fits it."""
+"""`merilo inspect`: describe an export, and suggest the command that fits it."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)
 
-#: A column that nobody named and no name suggests.
+#: Placeholder for a column that the user did not name and that could not be guessed.
 UNKNOWN: Final = "COLUMN"
 
-#: How many answers are listed.
+#: How many distinct answers are listed.
 MOST_ANSWERS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Whether right answers, or a dataset, fit the files.
+    """How well gold answers, or a dataset, match the files.
 
     Attributes:
-        source: the file, or the dataset.
-        fits: whether an item has a right answer; of a dataset, whether its solver takes the items and most answers are
-            among its labels.
-        matched: how many items have a right answer; `None` where none is known.
+        source: the file of gold answers, or the dataset.
+        fits: whether at least one item has a gold answer; for a dataset, whether its solver accepts the items and most
+            answers are among its labels.
+        matched: how many items have a gold answer; `None` if no gold answers are known.
         items: how many items there are.
-        unused: how many right answers match no item.
-        why: what does not match; empty where nothing is to be said.
+        unused: how many gold answers match no item.
+        why: what does not match; empty if everything matches.
     """
 
     source: str
@@ -68,16 +68,16 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What `merilo inspect` answers with.
+    """The result of `merilo inspect`.
 
     Attributes:
         platform: where the files come from.
         columns: the names of the first file's columns.
         fields: the input fields of an item.
         answer: the column of answers that was read.
-        by_answer: answer column -> what is in the files; empty where a plain table's columns are not known.
-        matches: whether right answers and dataset fit.
-        command: the command that fits.
+        by_answer: answer column -> its summary; empty if a plain table's columns are not known.
+        matches: how well the gold answers and the dataset match.
+        command: the suggested command.
     """
 
     platform: Platform
@@ -172,7 +172,7 @@ def _by_answer(
     declared: Dataset | None,
     encoding: str | None,
 ) -> dict[str, Responses]:
-    """The study by each of its answer columns, or by the one that is chosen."""
+    """Read the study once per answer column, or only with the chosen one."""
     labels = declared.answer.labels if declared else ()
 
     def read(chosen: Columns) -> Responses:
@@ -259,7 +259,7 @@ def _match_of_gold(
 
 
 def _command(files: list[Path], options: dict[str, tuple[str, ...]]) -> str:
-    """The words of `merilo baseline`; placeholders stay bare, to be replaced."""
+    """Return the `merilo baseline` command line; placeholders are not quoted, because the user replaces them."""
     words = ["merilo", "baseline", *map(shown, files)]
     for name, values in options.items():
         for value in values:

@@ -1,4 +1,4 @@
-"""What is in an export, on the terminal."""
+"""Print the description of an export on the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ABSENT = {"time": "times", "reward": "rewards", "page": "pages", "control": "co
 
 
 def show(files: Sequence[Path], found: Found) -> None:
-    """Print what was found, and the command that fits, on standard output."""
+    """Print the findings and the suggested command on standard output."""
     console = Console(highlight=False)
     table = Table(show_header=False)
     table.add_column(style="bold")

@@ -1,4 +1,4 @@
-"""What commands share when they answer: JSON, messages, progress, a new folder."""
+"""Output functions shared by commands: JSON, progress, output folders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from merilo.strict_json import Json, indented
 
 __all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked", "working"]
 
-#: Work that takes longer shows on a terminal that it goes on.
+#: After this many seconds, a terminal shows that the work is in progress.
 LONG_SECONDS: Final = 2.0
 
 
@@ -32,7 +32,7 @@ def emit_json(content: dict[str, Json], where: str) -> None:
     text = for_command_line(indented(content)) + "\n"
     if where == "-":
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # JSON is UTF-8 whatever the terminal's language.
+            # JSON is UTF-8 in every locale.
             sys.stdout.reconfigure(encoding="utf-8")
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -41,7 +41,7 @@ def emit_json(content: dict[str, Json], where: str) -> None:
 
 
 def named(path: Path | str | None) -> str | None:
-    """A file as the user named it, for the parameters of a result; null where there is none."""
+    """Return a file's name as the user gave it, for the parameters of a result; `None` if there is no file."""
     return None if path is None else shown(path)
 
 
@@ -49,7 +49,7 @@ def refuse_json(where: str | None, needed: Iterable[Path]) -> None:
     """Refuse to write JSON over a file that the command reads.
 
     Raises:
-        OutputError: `where` is one of them.
+        OutputError: `where` is one of the files in `needed`.
     """
     if where not in {None, "-"}:
         refuse_existing(Path(str(where)), force=True, needed=needed)
@@ -57,7 +57,7 @@ def refuse_json(where: str | None, needed: Iterable[Path]) -> None:
 
 @contextmanager
 def tracked(what: str, total: int) -> Iterator[Progress]:
-    """A progress bar on standard error; the block receives a function to call with each step's size."""
+    """Show a progress bar on standard error; the block receives a function to call with each step's size."""
     from rich.console import Console  # noqa: PLC0415 - quick commands draw nothing
     from rich.progress import Progress as Bars  # noqa: PLC0415
 
@@ -68,9 +68,9 @@ def tracked(what: str, total: int) -> Iterator[Progress]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on standard error what is being done, and for how long, once the block has taken `LONG_SECONDS`.
+    """Show the current work and its elapsed time on standard error, once the block has run for `LONG_SECONDS`.
 
-    Only a terminal is shown anything, and nothing of it stays there. The block must not write to standard error.
+    The line appears only on a terminal and is removed at the end. The block must not write to standard error.
     """
     if not sys.stderr.isatty():
         yield
@@ -93,7 +93,7 @@ def _show_long_work(what: str, ended: Event) -> None:
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    # Standard output must stay the command's own while a bar is shown.
+    # The bar must not redirect the command's standard output.
     with Bars(
         *columns,
         console=Console(stderr=True),
@@ -108,7 +108,7 @@ def _show_long_work(what: str, ended: Event) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OutFolder:
-    """The folder that a command will fill: looked at before the work, written after it.
+    """The output folder of a command, checked before the work and written after it.
 
     Attributes:
         path: the folder.
@@ -120,7 +120,7 @@ class OutFolder:
 
     @classmethod
     def checked(cls, path: Path | None, *, force: bool, needed: Iterable[Path] = ()) -> OutFolder | None:
-        """The folder, if one is asked for and may be made.
+        """Return the output folder after checking that it may be written, or `None` if `path` is `None`.
 
         Args:
             path: the folder.
@@ -128,7 +128,7 @@ class OutFolder:
             needed: the files that the command reads.
 
         Raises:
-            OutputError: it exists and `force` is not given, or it holds a file that the command reads.
+            OutputError: the folder exists and `force` is false, or it holds a file that the command reads.
         """
         if path is None:
             return None
@@ -136,5 +136,5 @@ class OutFolder:
         return cls(path, force)
 
     def filled(self) -> AbstractContextManager[Path]:
-        """A hidden folder that takes its place when the block ends well."""
+        """Open a hidden folder that is renamed to `path` if the block ends without an error."""
         return new_folder(self.path, force=self.force)

@@ -1,4 +1,4 @@
-"""`merilo power`: before the study, how many items, people and control items."""
+"""`merilo power`: plan how many items, people and control items a study needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of J's classifiers, which several commands share."""
+"""Command-line options of J's classifiers, shared by several commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from merilo.cli.output import say
 from merilo.errors import UsageError
 from merilo.metrics.detox import Rater
 
-#: What stands for the published models, downloaded from the hub.
+#: The option value that means the published models, downloaded from the hub.
 HUB: Final = "hub"
 
 ModelsOption: TypeAlias = Annotated[
@@ -31,12 +31,12 @@ CurvesOption: TypeAlias = Annotated[
 
 
 def rater_of(models: str | None, curves: Path | None) -> Rater | None:
-    """The rater that the options ask for, if they ask for one.
+    """Return the rater that the options select, or `None` if they select none.
 
     Raises:
-        UsageError: curves without models.
+        UsageError: curves are given without models.
         MissingPartError: the extra `hf` or a model is missing.
-        InputError: the folder or the curves are not what they should be.
+        InputError: the folder of models or the file of curves is invalid.
     """
     if models is None:
         if curves is not None:

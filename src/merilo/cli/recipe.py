@@ -1,4 +1,4 @@
-"""`merilo recipe`: several questions about one item, and what follows from their answers together."""
+"""`merilo recipe`: combine the answers to several questions about each item."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def run(
 
 
 def _exports(files: list[str]) -> dict[str, list[Path]]:
-    """`["fluent=a.tsv", "fluent=b.tsv"]` as question -> files."""
+    """Parse `["fluent=a.tsv", "fluent=b.tsv"]` to question -> files."""
     exports: dict[str, list[Path]] = {}
     for one in files:
         question, sign, path = one.partition("=")
@@ -109,7 +109,7 @@ def _exports(files: list[str]) -> dict[str, list[Path]]:
 
 
 def _command(name: str, options: dict[str, Json]) -> str:
-    """The command that makes the same result again."""
+    """Return the command line that reproduces the result."""
     words = ["merilo", "recipe", "run", name]
     files = options["files"]
     for one in files if isinstance(files, list) else []:

@@ -1,4 +1,4 @@
-"""The reference of the command line, made from the commands themselves: `python -m merilo.cli.reference > docs/commands.md`."""
+"""Generate the command-line reference from the commands: `python -m merilo.cli.reference > docs/commands.md`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from merilo.cli import COMMANDS
 
 
 def reference() -> str:
-    """Every command, its arguments and its options, as a page of the documentation."""
+    """Return the documentation page that lists every command with its arguments and options."""
     lines = [
         "# Commands",
         "",

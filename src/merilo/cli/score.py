@@ -1,4 +1,4 @@
-"""`merilo score`: anybody's answers to a dataset."""
+"""`merilo score`: score the answers of people or models to a dataset."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def score_responses(
 
 
 def _refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: Path) -> None:
-    """Answers of one dataset would get a score by another's metrics, and nobody would see that it means nothing."""
+    """Refuse items of another dataset: its metrics would give a meaningless score without an error."""
     asked = set(declared.fields)
     inputs = [item.inputs for item in items]
     if asked and inputs and not any(isinstance(one, Mapping) and asked & one.keys() for one in inputs):
@@ -88,7 +88,7 @@ def _refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: Path) 
 def _tell_unmatched(matched: Matched, total: int, declared: Dataset) -> None:
     if matched.unanswered:
         names = listed([str(name) for name in matched.unanswered])
-        # A variant of the exam that somebody sat counts as a whole.
+        # An exam variant with at least one answer is scored as a whole.
         exam = "grade_norm" in declared.metrics
         fate = "earn 0 in a variant that has others" if exam else "are left out"
         say(f"{len(matched.unanswered)} of {total} items have no answer and {fate}: {names}")
@@ -121,7 +121,7 @@ def _told(name: str, judgements: list[Judgement]) -> str:
 
 
 def _per_item(scores: Scores) -> dict[str, Json]:
-    """Metric -> item -> what it earned; macro F1 and MCC are not made of such shares."""
+    """Return metric -> item -> value, without macro F1 and MCC, which are not means over items."""
     earned: dict[str, Json] = {}
     for name, one in scores.main.items():
         if one.per_item:

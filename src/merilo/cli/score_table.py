@@ -1,4 +1,4 @@
-"""Tables of scores for a terminal."""
+"""Print tables of scores on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from merilo.metrics.scoring import Scores
 from merilo.submissions.faults import Language
 from merilo.submissions.scoring import DatasetResult, Result
 
-#: Faults shown of one dataset; the JSON holds more.
+#: How many faults are shown per dataset; the JSON holds more.
 _SHOWN_FAULTS: Final = 5
 
 _WORDS: Final = {
@@ -40,7 +40,7 @@ _WORDS: Final = {
 
 
 def word(key: str, language: Language) -> str:
-    """A word of the tables in one of the languages."""
+    """Return a word of the tables in the given language."""
     return _WORDS[key][0 if language == "ru" else 1]
 
 
@@ -72,7 +72,7 @@ def show_result(result: Result, language: Language) -> None:
     if result.datasets:
         console.print(table)
     for line in _remarks(result, language):
-        # What a submission says is never read as markup.
+        # Texts from a submission must not be read as markup.
         console.print(Text(line))
 
 
@@ -103,7 +103,7 @@ def _remarks(result: Result, language: Language) -> Iterable[str]:
         count = f"({word('over', language)}: {len(result.counted)})"
         yield f"{word('total', language)} {count}: {result.total:.4f}"
     verdict = word("ready" if result.ready_for_public else "not_ready", language)
-    # Nobody but the owner of the closed tests can say it of the whole benchmark.
+    # Only the owner of the closed tests can determine this for the whole benchmark.
     yield f"{verdict}{word('so_far', language) if result.ready_for_public and result.without_gold else ''}."
 
 

@@ -1,4 +1,4 @@
-"""What commands that read a study's exports share: progress, right answers, the command that makes the result again."""
+"""Functions shared by commands that read a study's exports."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ LONG_INPUT_BYTES = 8_000_000
 
 
 def typed_freely(declared: Dataset | None) -> bool:
-    """Whether the dataset's answers must be read as they were typed."""
+    """Return whether the dataset's answers must be read exactly as typed."""
     return declared is not None and declared.answers_as_typed
 
 
 def votes_option(text: str) -> int | Literal["majority"]:
-    """The value of --min-votes.
+    """Parse the value of --min-votes.
 
     Raises:
-        UsageError: it is neither 'majority' nor a whole number.
+        UsageError: the text is neither 'majority' nor a whole number.
     """
     if text == "majority":
         return "majority"
@@ -40,7 +40,7 @@ def votes_option(text: str) -> int | Literal["majority"]:
 
 @contextmanager
 def reading(files: Sequence[Path]) -> Iterator[Progress | None]:
-    """A progress bar on standard error for input that takes a while, on a terminal."""
+    """Show a progress bar on standard error for large input, if it is a terminal."""
     size = sum(path.stat().st_size for path in files if path.is_file())
     if size < LONG_INPUT_BYTES or not sys.stderr.isatty():
         yield None

@@ -1,4 +1,4 @@
-"""`merilo submission`: packing, sampling and scoring submission archives."""
+"""`merilo submission`: pack, sample and score submission archives."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def score_archive(
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the cyclic garbage collector: it takes a third of the time to walk items that all live to the end."""
+    """Disable the cyclic garbage collector: traversing the items, which all live to the end, takes a third of the time."""
     gc.disable()
     try:
         yield
