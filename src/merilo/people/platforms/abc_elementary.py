@@ -1,7 +1,7 @@
-"""ABC Elementary: rows whose input and answer may be whole dialogues in JSON, one row a person.
+"""Read ABC Elementary exports: one row per person, with inputs and answers that may be whole dialogues in JSON.
 
-A dialogue's item is a turn: its place in the dialogue together with its texts, because a dialogue may ask the same
-question twice and mean another thing.
+In a dialogue, each turn is an item, identified by its position and its texts: a dialogue may repeat a question with a
+different meaning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from merilo.people.platforms.export import (
 )
 from merilo.strict_json import Json, parse_json
 
-#: "answer_2" in an answer names the second of the choices that the turn offers.
+#: "answer_2" in an answer means the second choice of the turn.
 _CHOICE: Final = re.compile(r"(?:answer|choice|option)_(\w+)")
 
 _KEPT: Final = frozenset(
@@ -56,12 +56,12 @@ _REFUSED: Final = ("REJECTED", "DECLINED", "RETURNED")
 
 
 def recognises(header: list[str]) -> bool:
-    """Whether a header is ABC Elementary's."""
+    """Return whether a header is ABC Elementary's."""
     return bool({"ASSIGNMENT:date_start", "ASSIGNMENT:time_spent", "ASSIGNMENT:result_id"} & set(header))
 
 
 def wanted(name: str) -> bool:
-    """Whether a column is needed."""
+    """Return whether a column is needed."""
     return name in _KEPT or name.startswith(("INPUT:", "OUTPUT:", "GOLDEN:"))
 
 
@@ -70,11 +70,11 @@ def read(table: Table, columns: Columns) -> Export:
 
     Args:
         table: the file's text columns.
-        columns: what the user says of columns; only the answer's is used.
+        columns: the columns that the user named; only the answer's is used.
 
     Raises:
-        InputError: a column that every such export has is missing, or a dialogue is broken.
-        UsageError: several answer columns and no choice among them.
+        InputError: a required column is missing, or a dialogue is invalid.
+        UsageError: there are several answer columns and the user chose none.
     """
     data = table.data.with_row_index("row", offset=table.first_row)
     if "ASSIGNMENT:worker_id" not in data.columns:
@@ -125,7 +125,7 @@ def _rows(data: pl.DataFrame, answer: str) -> pl.DataFrame:
 
 
 def _dialogue(data: pl.DataFrame, inputs: list[str], answer: str) -> str | None:
-    """The one input column whose first filled field is a JSON list, where the answers are lists as well."""
+    """Return the one input column whose first non-empty value is a JSON list, if the answers are lists as well."""
     lists = [name for name in (*inputs, answer) if _begins_a_list(data[name])]
     return lists[0] if len(lists) == 2 and lists[1] == answer else None
 
@@ -136,7 +136,7 @@ def _begins_a_list(texts: pl.Series) -> bool:
 
 
 def _turns(data: pl.DataFrame, shown: str, answer: str, file: str) -> tuple[pl.DataFrame, dict[str, str]]:
-    """A row a person becomes a row a turn."""
+    """Split each person's row into one row per turn."""
     fields: dict[str, None] = {}
     rows: list[dict[str, object]] = []
     renamed: dict[str, str] = {}
@@ -169,7 +169,7 @@ def _turns(data: pl.DataFrame, shown: str, answer: str, file: str) -> tuple[pl.D
 def _pairs(
     shown: str, answered: str, file: str, row: int
 ) -> Iterator[tuple[int, dict[str, str], str | None, str | None]]:
-    """(turn, its texts, the answer, the known answer of a control turn) of one person's dialogue."""
+    """Yield (turn, its texts, the answer, the gold answer of a control turn) for one person's dialogue."""
     turns, replies = _list(shown, file, row, "INPUT"), _list(answered, file, row, "OUTPUT")
     if len(turns) != len(replies):
         raise InputError(
@@ -205,6 +205,6 @@ def _text(value: object) -> str | None:
 
 
 def _choice(reply: str | None, texts: dict[str, str]) -> str | None:
-    """`answer_2` becomes `2` where the turn offers a choice of that name."""
+    """Convert `answer_2` to `2` if the turn offers a choice of that name."""
     match = _CHOICE.fullmatch(reply) if reply is not None and reply in texts else None
     return match.group(1) if match else reply

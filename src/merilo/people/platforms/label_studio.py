@@ -1,4 +1,4 @@
-"""Label Studio: a JSON list of tasks, each with the annotations that people made; JSON-MIN, CSV and TSV as well."""
+"""Read Label Studio exports in JSON: a list of tasks with their annotations, or JSON-MIN."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def read(path: Path, columns: Columns) -> Export:
 
     Args:
         path: the file.
-        columns: what the user says of columns; only the answer's (the control tag's name) is used.
+        columns: the columns that the user named; only the answer's (the control tag's name) is used.
 
     Raises:
         InputError: the file is not such an export.
-        UsageError: several answers a task and no choice among them.
+        UsageError: tasks have several answers and the user chose none.
     """
     tasks = _tasks(path)
     if tasks and label_studio_flat.is_minimal(tasks[0][1]):
@@ -117,7 +117,7 @@ def _tasks(path: Path) -> list[tuple[int, dict[str, Json]]]:
 
 
 def _results(task: Mapping[str, Json]) -> Iterator[tuple[str, Mapping[str, Json], str | None]]:
-    """(tag's name, its annotation, the answer) of everything that people answered in a task."""
+    """Yield (tag's name, annotation, answer) for every answer to a task."""
     annotations = task.get("annotations")
     for annotation in annotations if isinstance(annotations, list) else []:
         if not isinstance(annotation, dict):
@@ -130,7 +130,7 @@ def _results(task: Mapping[str, Json]) -> Iterator[tuple[str, Mapping[str, Json]
 
 
 def _value(value: Mapping[str, Json]) -> str | None:
-    """`{"choices": ["1"]}` is `1`; several choices are joined by commas."""
+    """Convert `{"choices": ["1"]}` to `1`; several choices are joined by commas."""
     content = next(iter(value.values()), None)
     if isinstance(content, list):
         return ",".join(str(part) for part in content) or None
@@ -138,7 +138,7 @@ def _value(value: Mapping[str, Json]) -> str | None:
 
 
 def field_names(path: Path) -> list[str]:
-    """The names of a record's fields: of what was shown and answered, or of JSON-MIN's records.
+    """Return the field names of a record: inputs and answers of a task, or the fields of a JSON-MIN record.
 
     Raises:
         InputError: the file is not a Label Studio export.

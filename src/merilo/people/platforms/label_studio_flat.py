@@ -1,8 +1,8 @@
-"""Label Studio's JSON-MIN, CSV and TSV exports: a record an annotation, what was shown beside what was answered.
+"""Read Label Studio's JSON-MIN, CSV and TSV exports: one record per annotation, with inputs and answers side by side.
 
-These exports do not say which fields are answers. In JSON-MIN, Label Studio writes what was shown, then the task's `id`,
-then the answers, then `annotator`. Its CSV is sorted by name: there a column is an answer if it differs between
-annotations of one task.
+These exports do not say which fields are answers. In JSON-MIN, Label Studio writes the inputs, then the task's `id`, then
+the answers, then `annotator`. The columns of its CSV are sorted by name; there a column is an answer if it differs
+between annotations of one task.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from merilo.strict_json import Json, parse_json
 
 _REQUIRED: Final = ("annotator", "annotation_id")
 
-#: What Label Studio writes of a task and its annotation; the names of what was shown and answered are the project's own.
+#: Label Studio's own fields of a task and its annotation; each project chooses the names of inputs and answers.
 _OWN: Final = frozenset({*_REQUIRED, "id", "created_at", "updated_at", "lead_time", "agreement"})
 
 _SOURCES: Final = {"submitted": "created_at", "page_seconds": "lead_time"}
 
-#: Where a region keeps what was answered.
+#: The keys of a region that hold the answer.
 _VALUES: Final = ("choices", "text", "rating", "number", "datetime", "taxonomy", "labels")
 
 
 def recognises(header: Sequence[str]) -> bool:
-    """Whether a header, or a record's fields, are those of a flat Label Studio export."""
+    """Return whether a header, or a record's fields, are those of a flat Label Studio export."""
     return {*_REQUIRED, "lead_time"} <= set(header)
 
 
 def is_minimal(record: Mapping[str, object]) -> bool:
-    """Whether a record of a JSON export is one of JSON-MIN: an annotation, not a task with annotations."""
+    """Return whether a record of a JSON export is in JSON-MIN: an annotation, not a task with annotations."""
     return set(_REQUIRED) <= record.keys() and "annotations" not in record
 
 
@@ -54,12 +54,12 @@ def read_records(records: Sequence[Mapping[str, Json]], path: Path, columns: Col
     """Read a JSON-MIN export.
 
     Args:
-        records: its records, in the file's order.
+        records: the export's records, in the file's order.
         path: the file.
-        columns: what the user says of columns; only the answer's is used.
+        columns: the columns that the user named; only the answer's is used.
 
     Raises:
-        InputError: a record is no annotation.
+        InputError: a record is not an annotation.
         UsageError: several fields may be the answer and none was chosen.
     """
     for row, record in enumerate(records, start=1):
@@ -77,7 +77,7 @@ def read_records(records: Sequence[Mapping[str, Json]], path: Path, columns: Col
 
 
 def _after_id(names: Sequence[str]) -> Sequence[str]:
-    """The fields between `id` and `annotator`; none where `id` stands first, as a field that was shown itself."""
+    """Return the fields between `id` and `annotator`; none if `id` comes first, because it is an input field then."""
     if "id" not in names or names[0] == "id":
         return ()
     return [
@@ -92,12 +92,12 @@ def read(table: Table, columns: Columns, answered: Sequence[str] = ()) -> Export
 
     Args:
         table: the text columns.
-        columns: what the user says of columns; only the answer's is used.
-        answered: the fields that are known to be answers; told by their values when empty.
+        columns: the columns that the user named; only the answer's is used.
+        answered: the fields that are known to be answers; if empty, they are found by their values.
 
     Raises:
-        InputError: a column that every such export has is missing, or nothing was shown.
-        UsageError: several fields may be the answer and none was chosen, or the one chosen is not there.
+        InputError: a required column is missing, or there are no input fields.
+        UsageError: several fields may be the answer and none was chosen, or the chosen field is missing.
     """
     data = table.data
     for name in _REQUIRED:
@@ -137,7 +137,7 @@ def read(table: Table, columns: Columns, answered: Sequence[str] = ()) -> Export
 
 
 def _varying(data: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """The columns that differ between annotations of one task: what was shown never does."""
+    """Return the columns that differ between annotations of one task; inputs never differ."""
     if "id" not in data.columns or not names:
         return []
     counts = data.filter(pl.col("id").is_not_null()).group_by("id").agg(pl.col(names).n_unique()).drop("id")
@@ -163,7 +163,7 @@ def _answer(chosen: str | None, answers: Sequence[str], others: Sequence[str], f
 
 
 def plain_value(text: str) -> str:
-    """An answer as Label Studio writes it, as one text; several choices are joined by commas.
+    """Convert an answer in Label Studio's JSON to one text; several choices are joined by commas.
 
     Example:
         >>> plain_value('{"choices": ["A", "B"]}'), plain_value('[{"rating": 4}]'), plain_value("A")

@@ -1,6 +1,6 @@
-"""Amazon Mechanical Turk: the CSV of a batch, a row an assignment; `Input.*` was shown, `Answer.*` was answered.
+"""Read batch CSV files of Amazon Mechanical Turk: one row per assignment, inputs in `Input.*`, answers in `Answer.*`.
 
-Three forms of answers are read: a column an answer, a column of true and false for each option of a question
+Three forms of answers are read: one column per answer, one column of true and false per option of a question
 (`Answer.question.option`), and all answers of an assignment as JSON in `Answer.taskAnswers`.
 """
 
@@ -61,12 +61,12 @@ _ZONES: Final = {
 
 
 def recognises(header: list[str]) -> bool:
-    """Whether a header is Mechanical Turk's."""
+    """Return whether a header is Mechanical Turk's."""
     return set(REQUIRED) <= set(header) and any(name.startswith("Answer.") for name in header)
 
 
 def wanted(name: str) -> bool:
-    """Whether a column is needed."""
+    """Return whether a column is needed."""
     return name in _KEPT or name.startswith(("Input.", "Answer."))
 
 
@@ -75,11 +75,11 @@ def read(table: Table, columns: Columns) -> Export:
 
     Args:
         table: the file's text columns.
-        columns: what the user says of columns; only the answer's is used.
+        columns: the columns that the user named; only the answer's is used.
 
     Raises:
-        InputError: a column that every batch has is missing, or `Answer.taskAnswers` holds no JSON.
-        UsageError: several answers an assignment and no choice among them.
+        InputError: a required column is missing, or `Answer.taskAnswers` is not valid JSON.
+        UsageError: assignments have several answers and the user chose none.
     """
     require(table.data.columns, REQUIRED, table.file)
     controls = [f"Input.{name}" for name in CONTROL_FIELDS]
@@ -117,7 +117,7 @@ def read(table: Table, columns: Columns) -> Export:
 
 
 def _iso(text: pl.Expr) -> pl.Expr:
-    """`Thu Oct 09 07:30:20 PDT 2025` as `2025-10-09 07:30:20-0700`; other texts stay."""
+    """Convert `Thu Oct 09 07:30:20 PDT 2025` to `2025-10-09 07:30:20-0700`; other texts are kept."""
     text = text.str.strip_chars()
     month, day, time, zone, year = (text.str.extract(_TIME, group) for group in range(1, 6))
     number_of = month.replace_strict(list(_MONTHS), [f"{place:02}" for place in range(1, 13)], default=None)
@@ -129,7 +129,7 @@ def _iso(text: pl.Expr) -> pl.Expr:
 
 
 def _laid_open(table: Table) -> pl.DataFrame:
-    """The table with a column for each answer in `Answer.taskAnswers`."""
+    """Return the table with one column per answer in `Answer.taskAnswers`."""
     if _ALL_ANSWERS not in table.data.columns:
         return table.data
     records: list[dict[str, str | None]] = []
@@ -147,7 +147,7 @@ def _laid_open(table: Table) -> pl.DataFrame:
 
 
 def _answers(text: str, file: str, row: int) -> dict[str, str | None]:
-    """`[{"sentiment": {"label": "Positive"}}]` as a dictionary of texts."""
+    """Convert `[{"sentiment": {"label": "Positive"}}]` to a dictionary of texts."""
     try:
         value = parse_json(text, file=file, row=row)
     except InputError as error:
@@ -162,7 +162,7 @@ def _answers(text: str, file: str, row: int) -> dict[str, str | None]:
 
 
 def _text(value: Json) -> str | None:
-    """An answer as the page's elements give it: a text, options with true and false, or a label."""
+    """Convert the answer of a page element to text: a text, options with true and false, or a label."""
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -178,7 +178,7 @@ def _text(value: Json) -> str | None:
 
 
 def _one_column_a_question(data: pl.DataFrame) -> pl.DataFrame:
-    """`Answer.toxic.yes` and `Answer.toxic.no`, which hold true and false, become `Answer.toxic`: the options chosen."""
+    """Merge columns of true and false: `Answer.toxic.yes` and `Answer.toxic.no` become `Answer.toxic`, the chosen options."""
     groups: dict[str, list[str]] = {}
     for name in data.columns:
         stem, dot, option = name.removeprefix("Answer.").partition(".")

@@ -1,4 +1,4 @@
-"""A plain table of responses, one row a response: CSV, TSV, Parquet or JSONL, with columns that the user names."""
+"""Read a plain table with one response per row: CSV, TSV, Parquet or JSONL, with columns that the user names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from merilo.files import Progress, Table, listed, read_parquet, read_table, refu
 from merilo.people.platforms.export import Columns, Export, column, json_text, moment, number, unread
 from merilo.strict_json import Json, json_lines
 
-#: Names that are understood without being told, in order of preference.
+#: Column names that are recognised by default, in order of preference.
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "item": ("item", "item_id", "task", "task_id", "question_id", "id"),
     "annotator": ("respondent", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id"),
@@ -33,7 +33,7 @@ _LINES: Final = (".jsonl", ".ndjson")
 
 
 def is_other_format(path: Path) -> bool:
-    """Whether a file is a table in a format without a delimited header."""
+    """Return whether a file is a table in a format without a delimited header."""
     return path.suffix.lower() in (*_BINARY, *_LINES)
 
 
@@ -41,7 +41,7 @@ def load(path: Path, *, encoding: str | None = None, progress: Progress | None =
     """Read a table of any of the plain formats into text columns.
 
     Raises:
-        InputError: the file is not what its name says.
+        InputError: the file is not in the format that its name says.
     """
     suffix = path.suffix.lower()
     if suffix in _BINARY:
@@ -56,10 +56,10 @@ def read(table: Table, columns: Columns) -> Export:
 
     Args:
         table: the file's text columns.
-        columns: the user's names for what is needed; usual names are found without.
+        columns: the columns that the user named; columns with usual names are found by themselves.
 
     Raises:
-        UsageError: a needed column was neither named nor found.
+        UsageError: a required column was neither named nor found.
     """
     data = table.data
     items = list(dict.fromkeys(columns.item)) or [_find(data, "item", None, table.file, needed=True)]
@@ -103,7 +103,7 @@ def read(table: Table, columns: Columns) -> Export:
 
 
 def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed: bool) -> str:
-    """The column for one purpose; an empty string where there is none and none is needed."""
+    """Find the column for one purpose; return an empty string if there is none and it is optional."""
     if named is not None:
         if named in data.columns:
             return named
@@ -124,17 +124,17 @@ def _parquet(path: Path) -> Table:
 
 
 def as_texts(data: pl.DataFrame, file: Path | str) -> pl.DataFrame:
-    """A table with every column as text, and an empty text as null.
+    """Convert every column of a table to text, and empty texts to null.
 
     Raises:
-        InputError: a column holds what has no text.
+        InputError: a column has values that cannot be converted to text.
     """
     texts = [_text_column(column, file) for column in data.get_columns()]
     return pl.DataFrame(texts).with_columns(pl.all().replace("", None))
 
 
 def _text_column(column: pl.Series, path: Path | str) -> pl.Series:
-    """Any column as text: structures and lists as JSON, times in UTC, durations in seconds."""
+    """Convert any column to text: structures and lists to JSON, times to UTC, durations to seconds."""
     kind = column.dtype
     if kind.is_nested():
         values = [None if value is None else _as_json(value) for value in column]
@@ -157,7 +157,7 @@ def _as_json(value: object) -> str:
 
 
 def _json_lines(path: Path, progress: Progress | None) -> Table:
-    """A row a line: a blank line is a row of nulls, so that the rows after it keep their numbers."""
+    """Read one row per line; a blank line becomes a row of nulls, so that later rows keep their numbers."""
     records: dict[int, dict[str, Json]] = {}
     for row, value in json_lines(path, progress):
         if not isinstance(value, dict):
@@ -174,7 +174,7 @@ def _json_lines(path: Path, progress: Progress | None) -> Table:
     return Table(shown(path), data, first_row=1)
 
 
-#: Parts of names that columns often have, for tables whose names are not the usual ones.
+#: Common parts of column names, for tables whose column names are not the usual ones.
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "annotator": (
         "worker", "turker", "annotator", "user", "respondent", "participant", "rater", "assessor", "person", "разметчик",
@@ -186,16 +186,16 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def guess(data: pl.DataFrame, columns: Columns) -> Columns:
-    """Guess the columns that a plain table needs, by their names; the user's word comes first.
+    """Guess the required columns of a plain table from their names; columns that the user named take precedence.
 
-    Where no name helps, an item is the column with the most values that occur more than once.
+    If no name matches, the item is the column with the most values that occur more than once.
 
     Args:
         data: the table's text columns.
-        columns: what the user says.
+        columns: the columns that the user named.
 
     Returns:
-        The columns; the item, the annotator or the answer is missing where no guess can be made.
+        The columns; the item, the annotator or the answer is missing if it cannot be guessed.
     """
     taken = {*columns.item, *filter(None, (columns.answer, columns.annotator, columns.control, columns.page))}
     found = {}
@@ -225,11 +225,11 @@ def _repeating(data: pl.DataFrame, taken: Container[str]) -> str | None:
 
 
 def unusual(data: pl.DataFrame, columns: Columns) -> dict[str, tuple[str, ...]]:
-    """The options that name the columns which would not be found by their usual names.
+    """Return the command-line options for columns that would not be found by their usual names.
 
     Args:
         data: the table's text columns.
-        columns: the columns that are meant.
+        columns: the columns to use.
 
     Returns:
         Option, without its dashes -> columns.

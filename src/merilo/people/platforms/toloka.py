@@ -1,7 +1,7 @@
-"""Toloka: a TSV with a row an answer; `INPUT:*` was shown, `OUTPUT:*` was answered, `GOLDEN:*` stands on control items.
+"""Read Toloka exports: TSV, one row per answer, with `INPUT:*`, `OUTPUT:*` and, on control items, `GOLDEN:*`.
 
-Older exports are separated by semicolons and have `ASSIGNMENT:worker_id` and no other `ASSIGNMENT:*` column: there is no
-time and no reward, and often no control item.
+Older exports are separated by semicolons and have no `ASSIGNMENT:*` column but `ASSIGNMENT:worker_id`: they
+lack times and rewards, and often control items.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SOURCES: Final = {
     "page_reward": "ASSIGNMENT:reward",
 }
 
-#: What an export usually has, and how the columns begin that hold it.
+#: Parts of a usual export, and the prefixes of their columns.
 _USUAL: Final = {
     "time": ("ASSIGNMENT:started", "ASSIGNMENT:submitted"),
     "reward": ("ASSIGNMENT:reward",),
@@ -39,23 +39,23 @@ _USUAL: Final = {
     "control": ("GOLDEN:",),
 }
 
-#: An assignment in these states was never answered.
+#: States of assignments without answers.
 UNANSWERED: Final = ("ACTIVE", "SKIPPED", "EXPIRED")
 
 
 def recognises(header: list[str]) -> bool:
-    """Whether a header is Toloka's."""
+    """Return whether a header is Toloka's."""
     names = set(header)
     return "ASSIGNMENT:worker_id" in names and bool({"ASSIGNMENT:started", "ASSIGNMENT:task_id"} & names)
 
 
 def resembles(header: list[str]) -> bool:
-    """Whether a header has Toloka's columns of what was shown and answered, whatever else it lacks."""
+    """Return whether a header has Toloka's input and output columns, even if other columns are missing."""
     return all(any(name.startswith(prefix) for name in header) for prefix in ("INPUT:", "OUTPUT:"))
 
 
 def wanted(name: str) -> bool:
-    """Whether a column is needed."""
+    """Return whether a column is needed."""
     return name.startswith(("INPUT:", "OUTPUT:", "GOLDEN:")) or name in {
         "ASSIGNMENT:assignment_id",
         "ASSIGNMENT:worker_id",
@@ -71,11 +71,11 @@ def read(table: Table, columns: Columns) -> Export:
 
     Args:
         table: the file's text columns.
-        columns: what the user says of columns; only the answer's is used.
+        columns: the columns that the user named; only the answer's is used.
 
     Raises:
-        InputError: a column that every Toloka export has is missing.
-        UsageError: several answer columns and no choice among them.
+        InputError: a required column is missing.
+        UsageError: there are several answer columns and the user chose none.
     """
     data = table.data
     require(data.columns, REQUIRED, table.file)
