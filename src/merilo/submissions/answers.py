@@ -15,7 +15,7 @@ from merilo.strict_json import Json, parse_json
 from merilo.submissions.archive import shown
 from merilo.submissions.faults import Fault, Faults, fault
 
-#: Every value of a JSON text has one of these before it: counted, they bound the memory that parsing can take.
+#: Every JSON value follows one of these characters; their count bounds the memory that parsing takes.
 MAX_VALUES: Final = 3_000_000
 
 #: A document, its position in `data.test`, and its place in a dialogue.
@@ -27,10 +27,10 @@ class Answers:
     """A submission's answers to one dataset.
 
     Attributes:
-        given: item id -> answer, of those that could be read.
+        given: item id -> answer, for the answers that could be read.
         faults: what is wrong, in the order of the file, missing items last; at most `MAX_LISTED`.
         fault_count: how many faults there are.
-        unknown: how many answers belong to no item of the test; they are left out.
+        unknown: how many answers match no item of the test; they are left out.
     """
 
     given: dict[ItemId, Given]
@@ -40,7 +40,7 @@ class Answers:
 
     @classmethod
     def refused(cls, found: Fault) -> Answers:
-        """No answers, for one reason."""
+        """Make a result without answers, with one fault as the reason."""
         return cls({}, (found,), 1)
 
 
@@ -48,7 +48,7 @@ def parse_file(content: bytes, file: str) -> tuple[Json, Fault | None]:
     """Parse a file of a submission in bounded memory: strict JSON in UTF-8.
 
     Returns:
-        The JSON and nothing, or nothing and why it cannot be read.
+        (the JSON, `None`), or (`None`, the fault) if the file cannot be read.
     """
     if sum(map(content.count, (b"{", b"[", b",", b":"))) > MAX_VALUES:
         return None, fault("unreadable_file", "в нём слишком много значений", "it holds too many values")
@@ -67,7 +67,7 @@ def parse_file(content: bytes, file: str) -> tuple[Json, Fault | None]:
 
 
 def _reason(error: InputError) -> str:
-    """Why `parse_json` refused, in Russian."""
+    """Return in Russian why `parse_json` failed."""
     match error.__cause__:
         case json.JSONDecodeError() as found:
             return f"ошибка в строке {found.lineno}, столбец {found.colno}"
@@ -84,7 +84,7 @@ def read_answers(content: Json, dataset: Dataset, items: Sequence[Item]) -> Answ
 
     Args:
         content: what the file holds: `{"data": {"test": [{"outputs": ..., "meta": {"id": ...}}]}}`; ruTiE's turns may
-            come in a list a dialogue, and be known by `dialog_id` and `question_id`.
+            come as one list per dialogue, identified by `dialog_id` and `question_id`.
         dataset: the declaration.
         items: the items of the test.
     """
@@ -109,7 +109,7 @@ def _documents(entries: list[Json], *, in_dialogues: bool) -> Iterator[_Document
 
 
 class _Reader:
-    """Reads document after document."""
+    """Reader of answer documents, one at a time."""
 
     def __init__(self, dataset: Dataset, items: Sequence[Item]) -> None:
         self._dataset = dataset
@@ -126,7 +126,7 @@ class _Reader:
         self._unknown = 0
 
     def take(self, document: Json, position: int, turn: int | None) -> None:
-        """Read one document; what is wrong with it is noted and nothing more."""
+        """Read one document and note its faults, without raising an error."""
         if not isinstance(document, dict):
             self._faults.note("no_outputs_field_for_doc", position=position, turn=turn)
             self._nameless += 1
@@ -162,9 +162,9 @@ class _Reader:
                 self._read(document["outputs"], item, position, turn)
 
     def answers(self) -> Answers:
-        """What was read, and what is missing."""
+        """Return the answers read, and report missing items."""
         missing = [item.id for item in self._items if item.id not in self._seen]
-        # Answers whose item cannot be told are reported once, not once more as missing items.
+        # Answers whose item is unknown are reported already; do not report their items as missing too.
         if len(missing) > self._nameless:
             for id_ in missing:
                 self._faults.note("no_id", shown(str(id_)), shown(str(id_)), id=id_)

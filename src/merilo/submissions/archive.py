@@ -15,14 +15,14 @@ from typing import IO, Final
 from merilo.errors import InputError
 from merilo.submissions.faults import Fault, Language, fault
 
-#: A submission holds two dozen files; a directory of a thousand is not one.
+#: A submission holds about two dozen files, far fewer than this.
 MAX_ENTRIES: Final = 1000
-#: The directory is read into memory as a whole before its entries can be counted.
+#: The directory is read into memory as a whole before its entries are counted.
 MAX_DIRECTORY_BYTES: Final = 1 << 20
-#: The longest honest file is the largest test with all its texts repeated, 28 MB.
+#: The longest valid file, the largest test with all its texts repeated, is 28 MB.
 MAX_FILE_BYTES: Final = 32 << 20
 MAX_TOTAL_BYTES: Final = 256 << 20
-#: Answers repeat themselves and pack 50 times smaller; past a size that matters, nothing honest packs 200 times.
+#: Repetitive answers compress about 50 times; above `RATIO_MATTERS_FROM` bytes no valid file compresses 200 times.
 MAX_RATIO: Final = 200
 RATIO_MATTERS_FROM: Final = 8 << 20
 #: An archive made of a folder has it before every name, and that of a Mac one more before its own notes.
@@ -41,10 +41,10 @@ class ArchiveError(InputError):
     """An archive that is broken or hostile.
 
     Args:
-        ru: why, in Russian.
-        en: why, in English.
+        ru: the reason, in Russian.
+        en: the reason, in English.
         file: the archive.
-        language: which of the two the message is written in.
+        language: the language of the message.
     """
 
     def __init__(self, ru: str, en: str, *, file: object, language: Language = "en") -> None:
@@ -71,10 +71,10 @@ class Archive:
     _zip: zipfile.ZipFile
 
     def read(self, path: str) -> bytes:
-        """The content of a file, at most `MAX_FILE_BYTES`.
+        """Return the content of a file, at most `MAX_FILE_BYTES`.
 
         Raises:
-            ArchiveError: it is larger than the directory says, or damaged.
+            ArchiveError: the file is larger than the directory says, or damaged.
         """
         info = self.entries[path]
         try:
@@ -105,14 +105,14 @@ class Archive:
 def open_archive(path: Path) -> Iterator[Archive]:
     """Open a submission archive.
 
-    Refused before anything is unpacked: what is no ZIP file, or a truncated one; more than `MAX_ENTRIES` files; names
+    The following are refused before unpacking: files that are not ZIP, or truncated; more than `MAX_ENTRIES` files; names
     that are absolute, climb out of their folder, nest deeper than `MAX_DEPTH`, or occur twice (in any letter case);
-    links and devices; encryption; rare compression, whose memory the archive itself chooses; files and totals beyond
-    the limits, stated or in ratio.
+    links and devices; encryption; rare compression methods, whose memory use the archive sets; sizes, totals and
+    compression ratios beyond the limits.
 
     Raises:
         InputError: there is no such file.
-        ArchiveError: with the reason.
+        ArchiveError: the archive is refused; the message gives the reason.
     """
     if not path.is_file():
         raise InputError("there is no such file", file=path)
@@ -157,7 +157,7 @@ def _refused(path: Path, ru: str, en: str) -> ArchiveError:
 
 
 def _check_directory(stream: IO[bytes], path: Path) -> None:
-    """Bound the directory before `zipfile` reads it whole: the end record says how long it is."""
+    """Check the directory's size in the end record before `zipfile` reads the whole directory."""
     size = stream.seek(0, 2)
     stream.seek(max(0, size - _END.size - _LONGEST_COMMENT - _LOCATOR_SIZE))
     tail = stream.read()

@@ -1,4 +1,4 @@
-"""The benchmark's twelve errors of a submission, each with its location and a message in two languages."""
+"""The benchmark's twelve kinds of submission errors, with their locations and messages in two languages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Kind: TypeAlias = Literal[
     "doc_parse_output_error",
 ]
 
-#: Kind -> what it means, in Russian and English. `{what}` is filled by the fault.
+#: Kind -> its message in Russian and English. Each fault fills in `{what}`.
 _SENTENCES: Final[dict[Kind, tuple[str, str]]] = {
     "unreadable_zip": ("архив не принят: {what}", "the archive is refused: {what}"),
     "no_task": (
@@ -53,10 +53,10 @@ _SENTENCES: Final[dict[Kind, tuple[str, str]]] = {
     "doc_parse_output_error": ("ответ не удалось разобрать: {what}", "the answer cannot be read: {what}"),
 }
 
-#: Of more errors in a dataset than this only the count is kept.
+#: At most this many errors of a dataset are listed; further errors are only counted.
 MAX_LISTED: Final = 1000
 
-#: All kinds, in the order in which they can be found.
+#: All kinds, in the order of the checks.
 KINDS: Final = tuple(_SENTENCES)
 
 
@@ -73,7 +73,7 @@ class Message:
     en: str
 
     def told(self, language: Language) -> str:
-        """The sentence in one of the languages."""
+        """Return the sentence in the given language."""
         return self.ru if language == "ru" else self.en
 
 
@@ -82,11 +82,11 @@ class Fault:
     """One error of a submission.
 
     Attributes:
-        kind: its name in the benchmark.
+        kind: the error's name in the benchmark.
         message: what is wrong, a sentence.
         position: the place of the answer in `data.test`, from 0.
-        turn: the place in its dialogue, from 0, where the answers come in dialogues.
-        id: the item, where it is known.
+        turn: the place in the dialogue, from 0, if answers are grouped by dialogue.
+        id: the item, if it is known.
     """
 
     kind: Kind
@@ -104,12 +104,12 @@ class Fault:
         return f"data.test[{self.position}]{turn}"
 
     def told(self, language: Language) -> str:
-        """One line for a person."""
+        """Return the error as one line of text."""
         where = f"{self.path}: " if self.path else ""
         return f"{self.kind}: {where}{self.message.told(language)}"
 
     def content(self) -> dict[str, Json]:
-        """What the JSON answer says of it."""
+        """Return the error as JSON."""
         message: dict[str, Json] = {"ru": self.message.ru, "en": self.message.en}
         content: dict[str, Json] = {
             "type": self.kind,
@@ -123,11 +123,11 @@ class Fault:
 
 
 class Faults:
-    """The errors of one dataset: the first `MAX_LISTED` whole, the others counted.
+    """The errors of one dataset: the first `MAX_LISTED` errors, and the count of all.
 
     Attributes:
-        listed: the first ones.
-        count: how many there are.
+        listed: the first `MAX_LISTED` errors.
+        count: how many errors there are.
     """
 
     def __init__(self, *listed: Fault) -> None:
@@ -144,7 +144,7 @@ class Faults:
         turn: int | None = None,
         id: ItemId | None = None,  # noqa: A002 - the benchmark's own word
     ) -> None:
-        """Note one more; the arguments are those of `fault`."""
+        """Add an error; the arguments are those of `fault`."""
         self.count += 1
         if len(self.listed) < MAX_LISTED:
             self.listed.append(fault(kind, ru, en, position=position, turn=turn, id=id))
@@ -159,7 +159,7 @@ def fault(
     turn: int | None = None,
     id: ItemId | None = None,  # noqa: A002 - the benchmark's own word
 ) -> Fault:
-    """Make a fault; the texts fill the place that the kind's sentence leaves open.
+    """Make a fault; the texts replace `{what}` in the kind's message.
 
     Example:
         >>> fault("no_id", "17", "17", id=17).told("en")

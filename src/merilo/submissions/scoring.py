@@ -38,10 +38,10 @@ class DatasetResult:
 
     Attributes:
         dataset: the declaration.
-        scores: the metrics; every one 0 where there are faults.
+        scores: the metrics; all are 0 if there are faults.
         faults: what is wrong, at most `MAX_LISTED`.
         fault_count: how many faults there are.
-        unknown: answers to no item of the test.
+        unknown: how many answers match no item of the test.
     """
 
     dataset: Dataset
@@ -52,7 +52,7 @@ class DatasetResult:
 
     @property
     def complete(self) -> bool:
-        """Whether every metric was computed from faultless answers."""
+        """Whether the answers have no faults and every metric was computed."""
         return not self.fault_count and not self.scores.missing
 
 
@@ -62,11 +62,12 @@ class Result:
 
     Attributes:
         datasets: by title, in the order of the catalogue.
-        total: the total score over the datasets in `counted`; `None` where there are none.
-        counted: the titles of the datasets that the total is made of.
+        total: the total score over the datasets in `counted`; `None` if there are none.
+        counted: the titles of the datasets in the total.
         ready_for_public: whether no dataset that counts in the total has errors or lacks a metric.
-        ignored: files of the archive that belong to no dataset.
-        without_gold: titles of datasets that count in the benchmark's total and were not scored for want of gold.
+        ignored: files of the archive that match no dataset.
+        without_gold: titles of datasets that count in the benchmark's total and were not scored because
+            gold answers are missing.
         faults: what is wrong with the archive as a whole.
     """
 
@@ -117,18 +118,19 @@ def score_submission(
     """Score a submission.
 
     A dataset with any error scores 0 on all its metrics. A metric that cannot be computed here (J without its
-    classifiers, pass@k of fewer than k generations) is missing with a reason: it is no 0, but adds nothing to the total.
+    classifiers, pass@k of fewer than k generations) has a reason instead of a value; it is not
+    reported as 0, but counts as 0 in the total.
 
     Args:
         path: the ZIP archive, one `<DatasetName>.json` a dataset, names in any letter case.
         gold: what to score, from `read_gold`.
         rater: rates the sentences of ruDetox.
-        seed: of the intervals' resampling.
+        seed: random seed for bootstrap intervals.
 
     Raises:
         InputError: there is no such file.
         ArchiveError: the archive is broken or hostile.
-        DataError: a gold answer is missing or not what its metric needs.
+        DataError: a gold answer is missing or does not fit its metric.
     """
     with open_archive(path) as archive:
         files = _files(archive)
@@ -142,12 +144,12 @@ def score_submission(
 
 
 def refused(error: ArchiveError) -> Result:
-    """The result of an archive that cannot be scored at all."""
+    """Make the result of an archive that cannot be scored."""
     return Result({}, None, (), ready_for_public=False, faults=(error.fault,))
 
 
 def content_of(result: Result) -> dict[str, Json]:
-    """What `--json` answers with."""
+    """Return the JSON that `--json` writes."""
     return {
         "results": {title: _dataset_content(one) for title, one in result.datasets.items()},
         "total": result.total,
@@ -160,7 +162,7 @@ def content_of(result: Result) -> dict[str, Json]:
 
 
 def score_content(one: Score) -> dict[str, Json]:
-    """What JSON says of a score: value, count, interval and how it was made."""
+    """Return a score as JSON: value, count, interval and method."""
     interval = one.interval
     return {
         "value": one.value,
@@ -171,7 +173,7 @@ def score_content(one: Score) -> dict[str, Json]:
 
 
 def scores_content(scores: Scores) -> dict[str, Json]:
-    """What JSON says of a dataset's scores, those that could not be computed among them."""
+    """Return a dataset's scores as JSON, including scores that could not be computed."""
     missing: dict[str, Json] = {
         name: {"value": None, "n": 0, "ci95": None, "reason": reason}
         for name, reason in scores.missing.items()
@@ -180,7 +182,7 @@ def scores_content(scores: Scores) -> dict[str, Json]:
 
 
 def _files(archive: Archive) -> dict[str, list[str]]:
-    """The archive's files by the stem of their names, in lower case."""
+    """Group the archive's files by the stem of their names, in lower case."""
     files: dict[str, list[str]] = {}
     for name in archive.entries:
         files.setdefault(PurePosixPath(name).stem.casefold(), []).append(name)
@@ -242,7 +244,7 @@ def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> 
 
 
 def _main_values(one: DatasetResult) -> Iterator[float]:
-    """The values that count in the total: a metric that is missing counts as 0."""
+    """Yield the values that count in the total; a missing metric counts as 0."""
     values = {**one.scores.main} or {**one.scores.extra}
     yield from (score.value for score in values.values())
     yield from (0.0 for _ in one.scores.missing)

@@ -1,7 +1,7 @@
-"""Answer sheets: a file's answers by item id (`merilo.answer_tables`), matched to the items of a dataset.
+"""Read a file's answers by item id (`merilo.answer_tables`), and match them to the items of a dataset.
 
-Ids are compared as text. What a file's form says is undone (a table holds no types: its program results and criteria
-are JSON inside the cell; JSON may write an integer answer as a number); the answer itself is left as it was given.
+Ids are compared as text. Encodings of the file format are decoded: a table has no types, so program results and
+criteria are JSON inside the cell, and JSON may hold an integer answer as a number. The answer itself is not changed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Matched:
     Attributes:
         given: item id -> answer.
         unanswered: items without an answer, in the order of the items.
-        unknown: ids of answers to no item, as the file writes them, in its order.
+        unknown: ids that match no item, as written in the file, in its order.
     """
 
     given: dict[ItemId, Given]
@@ -57,7 +57,7 @@ def read_sheet(path: Path) -> Sheet:
     """Read a file of answers.
 
     Raises:
-        InputError: the file cannot be read, has no ids or answers where they should be, or answers an item twice.
+        InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
     """
     sheet = Sheet(str(path), {}, {})
     for record in read_answer_records(path):
@@ -106,7 +106,7 @@ def _of_form(form: AnswerForm, answer: Json) -> Json:
     if form.kind in {"criteria", "program"} and isinstance(answer, str) and answer.lstrip()[:1] in {"{", "["}:
         return parse_json(answer, file="answer")
     if form.kind == "criteria" and isinstance(answer, str | int) and not isinstance(answer, bool):
-        # One answer to the question is held against each of the criteria.
+        # A single answer is scored against each criterion.
         return dict.fromkeys(form.criteria, str(answer))
     if isinstance(answer, int) and not isinstance(answer, bool):
         return str(answer)

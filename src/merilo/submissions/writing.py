@@ -19,7 +19,7 @@ from merilo.submissions.scoring import Gold, read_gold
 from merilo.submissions.sheets import read_sheet
 
 _LONGEST_NUMBER: Final = 19
-#: The date that archives bear, so that the same answers give the same bytes.
+#: The fixed date of archive members, so that the same answers give the same bytes.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv")
 #: How many words a random free answer has.
@@ -32,14 +32,14 @@ def pack(run: Path, out: Path) -> list[str]:
 
     Args:
         run: holds a file of answers for each dataset, `<name>.jsonl` (JSON, CSV and TSV too), in any letter case: records
-            of `id` and `answer`, as `merilo.submissions.sheets` reads them. Files of no dataset are left alone.
+            of `id` and `answer`, as `merilo.submissions.sheets` reads them. Files that match no dataset are ignored.
         out: the archive to write.
 
     Returns:
         The titles of the packed datasets.
 
     Raises:
-        InputError: there is no such folder, no file of answers in it, or one cannot be read.
+        InputError: there is no such folder, no file of answers in it, or a file cannot be read.
         OutputError: the archive cannot be written.
     """
     if not run.is_dir():
@@ -68,13 +68,13 @@ def sample(gold: Mapping[str, Gold], out: Path, seed: int) -> list[str]:
     """Write a random submission that is valid: it answers every item, in the right form.
 
     Args:
-        gold: the datasets and their items; the gold answers are not looked at, but for the results of programs, from
-            which random ones are drawn.
+        gold: the datasets and their items; the gold answers are not used, except the results of programs, from
+            which random results are drawn.
         out: the archive to write.
         seed: the same seed gives the same bytes.
 
     Returns:
-        The titles of the datasets in it.
+        The titles of the datasets in the submission.
 
     Raises:
         OutputError: the archive cannot be written.
@@ -86,12 +86,12 @@ def sample(gold: Mapping[str, Gold], out: Path, seed: int) -> list[str]:
 
 
 def examples() -> dict[str, Gold]:
-    """The bundled examples of every dataset, with their gold answers."""
+    """Return the bundled examples of every dataset, with their gold answers."""
     return read_gold(_EXAMPLES)
 
 
 def write_archive(out: Path, members: Mapping[str, Json]) -> None:
-    """Write a submission: `<title>.json` a dataset, `{"data": {"test": documents}}`; the same content, the same bytes.
+    """Write a submission reproducibly: one `<title>.json` per dataset, `{"data": {"test": documents}}`.
 
     Raises:
         OutputError: the archive cannot be written.
@@ -109,7 +109,7 @@ def write_archive(out: Path, members: Mapping[str, Json]) -> None:
 
 
 def _documents(declared: Dataset, answers: Mapping[str, Json]) -> Json:
-    """The documents of a dataset; those of a dialogue in one list."""
+    """Return the documents of a dataset; turns of a dialogue are in one list."""
     documents = [_document(declared, name, answer) for name, answer in answers.items()]
     if not declared.shots.earlier_turns:
         return list(documents)
@@ -128,7 +128,7 @@ def _document(declared: Dataset, name: str, answer: Json) -> dict[str, Json]:
 
 
 def _number(name: str) -> Json:
-    """An id as the benchmark writes it: an integer where it is one."""
+    """Convert an id to the benchmark's form: an integer if possible."""
     plain = name.isascii() and name.isdecimal() and len(name) < _LONGEST_NUMBER and not name.startswith("0")
     return int(name) if plain or name == "0" else name
 

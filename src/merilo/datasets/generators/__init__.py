@@ -1,4 +1,4 @@
-"""Items made to measure: the generated datasets in any size, the same bytes for the same seed."""
+"""Generate datasets of any size; the same seed gives the same bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from merilo.datasets.solvers import SOLVERS
 from merilo.errors import UsageError
 from merilo.items import Item, Split
 
-#: A generator draws so many questions from a source of randomness.
+#: A generator draws a given number of questions with a random number generator.
 Generator: TypeAlias = Callable[[int, Random], Iterator[Question]]
 
 GENERATORS: Final[Mapping[str, Generator]] = MappingProxyType(
@@ -30,10 +30,10 @@ GENERATORS: Final[Mapping[str, Generator]] = MappingProxyType(
     }
 )
 
-#: More items than this are not made at once: all of them are held in memory.
+#: The largest number of items in one run: all items are held in memory.
 LARGEST: Final = 1_000_000
 
-#: How often more questions are drawn, when the test has those that came.
+#: How many times questions are drawn again if they repeat questions of the test.
 _ROUNDS: Final = 20
 
 
@@ -88,7 +88,7 @@ def generate_splits(name: str, size: int, seed: int, *, shots: int = 0) -> list[
         raise UsageError(
             f"{size + shots} items are too many to make at once; ask for {LARGEST} or fewer, with several seeds"
         )
-    # The name is part of the seed, so that equal seeds do not tie datasets together.
+    # The name is part of the seed, so that datasets with equal seeds are independent.
     test = list(GENERATORS[key](size, Random(f"{key} {seed}")))  # noqa: S311 - reproducible on purpose, not a secret
     splits = [Split("test", _items(key, test, 1, seed))]
     if shots:
@@ -97,7 +97,7 @@ def generate_splits(name: str, size: int, seed: int, *, shots: int = 0) -> list[
 
 
 def _fresh(key: str, count: int, seed: int, test: Sequence[Question]) -> list[Question]:
-    """Questions that the test has not."""
+    """Draw questions that are not in the test."""
     asked = {question.text for question in test}
     random = Random(f"{key} shots {seed}")  # noqa: S311 - as above
     found: dict[str, Question] = {}
@@ -110,7 +110,7 @@ def _fresh(key: str, count: int, seed: int, test: Sequence[Question]) -> list[Qu
 
 
 def _items(key: str, questions: Sequence[Question], first: int, seed: int) -> tuple[Item, ...]:
-    """Items with the solver's answers, prompts spread evenly over them."""
+    """Make items with the solver's answers, and assign prompts evenly."""
     solve = SOLVERS[key]
     items = [
         Item(

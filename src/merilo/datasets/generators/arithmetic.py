@@ -1,4 +1,4 @@
-"""SimpleAr, ruMultiAr and ruModAr: sums, nested expressions, and operations that are not what their sign says."""
+"""SimpleAr, ruMultiAr and ruModAr: sums, nested expressions, and arithmetic operations with an added constant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from merilo.errors import UsageError
 #: SimpleAr: how many digits the terms of a sum have.
 DIGITS: Final = range(1, 6)
 
-#: ruMultiAr: the smallest and the largest argument and answer, and how often one answer may come.
+#: ruMultiAr: the smallest and the largest argument and answer, and how often an answer may occur.
 ARGUMENTS: Final = range(-9, 10)
 TARGETS: Final = range(-1000, 1001)
 MOST_OF_A_TARGET: Final = 10
@@ -45,12 +45,12 @@ _OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
 }
 _TERMS: Final = (2, 3, 4)
 
-#: ruMultiAr: after so many draws in vain an expression is led to an answer that may still come.
+#: ruMultiAr: after this many rejected draws, an expression is extended to reach an answer that may still occur.
 _LUCK: Final = 20
 
 
 def simplear(size: int, random: Random) -> Iterator[Question]:
-    """Draw sums of two numbers with equally many digits, 1 to 5 digits equally often; none comes twice while others are left."""
+    """Draw sums of two numbers with equally many digits, 1 to 5 digits equally often, without repeats while possible."""
     plan = [
         digits for digits, count in shared_out(size, dict.fromkeys(DIGITS, 1.0)).items() for _ in range(count)
     ]
@@ -67,7 +67,7 @@ def simplear(size: int, random: Random) -> Iterator[Question]:
 
 
 def rumodar(size: int, random: Random) -> Iterator[Question]:
-    """Draw five solved lines and an open one; the six subtasks come equally often, and no question twice."""
+    """Draw five solved lines and an open one; the six subtasks occur equally often, and no question repeats."""
     plan = [
         task for task, count in shared_out(size, dict.fromkeys(SUBTASKS, 1.0)).items() for _ in range(count)
     ]
@@ -81,7 +81,7 @@ def rumodar(size: int, random: Random) -> Iterator[Question]:
 
 
 def _modified(task: str, random: Random) -> str:
-    """One question of a subtask: six different pairs of arguments, the last without its result."""
+    """Make a question of a subtask: six different pairs of arguments, the last without its result."""
     sign, digits, added = SUBTASKS[task]
     numbers = _numbers(digits)
     pairs: dict[tuple[int, int], None] = {}
@@ -93,7 +93,7 @@ def _modified(task: str, random: Random) -> str:
 
 
 def _numbers(digits: int) -> range:
-    """The numbers of so many digits; 0 is a number of one digit."""
+    """Return the range of numbers with `digits` digits; 0 has one digit."""
     return range(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
 
 
@@ -106,10 +106,10 @@ class _Term:
 
 
 def rumultiar(size: int, random: Random) -> Iterator[Question]:
-    """Draw expressions of several depths, equally often; none comes twice, no answer more than ten times.
+    """Draw expressions of several depths, equally often; no expression repeats, and no answer occurs more than ten times.
 
     Raises:
-        UsageError: where there are more items than answers.
+        UsageError: more items are wanted than there are answers.
     """
     if size > len(TARGETS) * MOST_OF_A_TARGET:
         raise UsageError(
@@ -129,7 +129,7 @@ def rumultiar(size: int, random: Random) -> Iterator[Question]:
 
 
 def _fresh(depth: int, random: Random, answers: Counter[int], seen: set[str]) -> _Term:
-    """An expression that has not come yet, whose answer may still come."""
+    """Draw a new expression whose answer may still occur."""
     drawn = 0
     while True:
         drawn += 1
@@ -147,7 +147,7 @@ def _fresh(depth: int, random: Random, answers: Counter[int], seen: set[str]) ->
 
 
 def _led(expression: _Term, answer: int) -> _Term | None:
-    """The expression with a product and a term more, which lead to an answer; None where that is too far."""
+    """Append a product and a term that give the wanted answer; return `None` if it is too far away."""
     steps = _steps().get(answer - expression.value)
     if steps is None:
         return None
@@ -157,14 +157,14 @@ def _led(expression: _Term, answer: int) -> _Term | None:
 
 @cache
 def _steps() -> dict[int, tuple[int, int, int, int]]:
-    """Difference -> arguments a, b, c, d with a * b * c + d equal to it."""
+    """Return difference -> arguments a, b, c, d with a * b * c + d equal to the difference."""
     return {a * b * c + d: (a, b, c, d) for a, b, c, d in product(ARGUMENTS, repeat=4)}
 
 
 def _expression(depth: int, random: Random) -> _Term | None:
-    """A chain of two to four terms, one of them at least of the depth below; None where a division does not come out even.
+    """Draw a chain of two to four terms, at least one of depth - 1; return `None` if a quotient is not an integer.
 
-    The value is followed as the text is read: products and quotients first, then sums, both from the left.
+    The value follows the usual precedence: products and quotients first, then sums, both from left to right.
     """
     count = random.choice(_TERMS)
     deepest = random.randrange(count)

@@ -1,4 +1,4 @@
-"""BPS: sequences of brackets, half of them balanced at every length."""
+"""Generate BPS: sequences of brackets, half of them balanced at every length."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SIGNS: Final = "()[]{}"
 def bps(size: int, random: Random) -> Iterator[Question]:
     """Draw questions, half of them balanced.
 
-    A broken sequence is, half the time, a balanced one with one bracket changed, so that it must be read to be told apart;
-    otherwise brackets at random. A sequence comes again only when its length has no other left: of length 2 there are but
-    three balanced ones.
+    Half of the unbalanced sequences are balanced sequences with one bracket changed, so that only reading the whole
+    sequence gives the answer; the others are random brackets. A sequence repeats only if no other of its length is left:
+    there are only three balanced sequences of length 2.
     """
     plan = list(_plan(size, random))
     random.shuffle(plan)
@@ -38,8 +38,8 @@ def bps(size: int, random: Random) -> Iterator[Question]:
 
 
 def _plan(size: int, random: Random) -> Iterator[tuple[int, bool]]:
-    """Each item's length and label. Where a length has an odd count, the labels take turns over the lengths."""
-    odd = random.random() < 0.5  # who gets the odd one of an odd size
+    """Yield each item's length and label; lengths with an odd count give the extra item to the labels in turn."""
+    odd = random.random() < 0.5  # which label gets the extra item first
     for length, count in shared_out(size, LENGTHS).items():
         balanced = (count + odd) // 2
         odd ^= bool(count % 2)
@@ -53,7 +53,7 @@ def _distinct(length: int, *, balanced: bool) -> int:
 
 
 def _balanced(length: int, random: Random) -> str:
-    """A balanced sequence: each step opens or closes with even chances while both are possible."""
+    """Draw a balanced sequence: each step opens or closes with equal probability while both are possible."""
     signs: list[str] = []
     expected: list[str] = []
     while len(signs) + len(expected) < length or expected:

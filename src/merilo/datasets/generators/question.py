@@ -1,4 +1,4 @@
-"""What a generator yields, and how a whole number of items is shared out."""
+"""Generated questions, and apportionment of items by weights."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Question:
     """A generated question.
 
     Attributes:
-        text: what is asked: the item's inputs.
-        meta: what is known of it besides.
+        text: the question, used as the item's inputs.
+        meta: the item's further metadata.
     """
 
     text: str
@@ -25,7 +25,7 @@ class Question:
 
 
 def shared_out(size: int, weights: Mapping[Key, float]) -> dict[Key, int]:
-    """Share whole items out in proportion to weights, by largest remainders (earlier keys first on a tie).
+    """Apportion whole items in proportion to weights, by largest remainders (earlier keys first on a tie).
 
     Example:
         >>> shared_out(10, {"a": 0.55, "b": 0.3, "c": 0.15})

@@ -1,4 +1,4 @@
-"""LCS: two words of random capital letters, every answer from 0 to 9 equally often."""
+"""Generate LCS: pairs of words of random capital letters, every answer from 0 to 9 equally often."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ANSWERS: Final = tuple(str(length) for length in range(10))
 
 
 def lcs(size: int, random: Random) -> Iterator[Question]:
-    """Draw pairs of words; a pair is kept while its answer is still wanted, and none comes twice."""
+    """Draw pairs of words; a pair is kept while its answer is still needed, and no pair repeats."""
     order = list(ANSWERS)
-    random.shuffle(order)  # when the size does not divide by ten, no answer is favoured for good
+    random.shuffle(order)  # if the size is not divisible by ten, random answers get the extra items
     wanted = shared_out(size, dict.fromkeys(order, 1.0))
     kept: dict[str, None] = {}
     while len(kept) < size:
@@ -29,7 +29,7 @@ def lcs(size: int, random: Random) -> Iterator[Question]:
         if wanted.get(answer, 0) and pair not in kept:
             wanted[answer] -= 1
             kept[pair] = None
-    # The rarest answers were found last: without a shuffle the place of an item would give its answer away.
+    # The rarest answers are found last: without a shuffle, an item's position would reveal its answer.
     pairs = list(kept)
     random.shuffle(pairs)
     yield from map(Question, pairs)
