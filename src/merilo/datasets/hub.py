@@ -1,4 +1,4 @@
-"""Datasets from the Hugging Face hub, or from any folder that the `datasets` package reads the same way."""
+"""Load datasets from the Hugging Face hub, or from any folder that the `datasets` package reads the same way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from merilo.errors import InputError, MissingPartError
 from merilo.items import Item, Split, dialogue_lengths, item_of
 from merilo.strict_json import Json
 
-#: Where the benchmark's datasets are published, one configuration a dataset.
+#: Where the benchmark's datasets are published, one configuration per dataset.
 REPOSITORY: Final = "MERA-evaluation/MERA"
 
 
@@ -23,14 +23,14 @@ def pull(
         declared: the dataset; its name is the configuration's.
         source: a repository of the hub, or a folder laid out as one.
         revision: a commit, branch or tag of the repository.
-        cache: the folder for what is downloaded; the package's own when not given.
+        cache: the folder for downloads; by default, the package's own.
 
     Returns:
         The splits, the test first.
 
     Raises:
         MissingPartError: the `datasets` package is not installed.
-        InputError: the source has no such dataset, cannot be reached, or a row is no item.
+        InputError: the source has no such dataset, cannot be reached, or a row is not a valid item.
     """
     try:
         import datasets as hub  # noqa: PLC0415 - heavy, and an extra
@@ -49,12 +49,12 @@ def pull(
 
 
 def split_of(name: str, rows: Iterable[Mapping[str, Json]], *, file: object) -> Split:
-    """Make a split of the hub's rows.
+    """Make a split from the hub's rows.
 
     Columns of the hub have one type for all rows: a field that an item lacks is null there and is left out here.
 
     Raises:
-        InputError: a row is no item.
+        InputError: a row is not a valid item.
     """
     items = tuple(_item(row, f"{name}[{number}]", file) for number, row in enumerate(rows))
     return Split(name, items, lengths=dialogue_lengths(items))

@@ -1,4 +1,4 @@
-"""Programming problems: the tests and the golds, which the files hold as Python literals inside texts."""
+"""Parse the tests and gold results of programming problems, which files hold as Python literals in strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_LITERAL: Final = 1_000_000
 def literal_list(text: str, *, what: str) -> list[object]:
     """Parse a list written as a Python literal, as `tests` and `outputs` of programming problems are.
 
-    Nothing is executed: only literals are read, and a text too long, too deep or not a list is refused.
+    Nothing is executed: only literals are parsed. A text that is too long, too deeply nested or not a list is refused.
 
     Args:
         text: the literal.
@@ -41,7 +41,7 @@ def literal_list(text: str, *, what: str) -> list[object]:
 
 
 def program_tests(item: Item) -> list[dict[str, object]]:
-    """The keyword arguments of each test of a programming problem.
+    """Return the keyword arguments of each test of a programming problem.
 
     Raises:
         DataError: `inputs.tests` is not a list of dictionaries with names for keys.
@@ -59,7 +59,7 @@ def program_tests(item: Item) -> list[dict[str, object]]:
 
 
 def program_golds(item: Item) -> list[str]:
-    """What `str(result)` must be for each test of a programming problem.
+    """Return the expected `str(result)` of each test of a programming problem.
 
     Raises:
         DataError: `outputs` is not a list, or a list of equal lists, of texts.

@@ -1,8 +1,8 @@
 """Render an item and its template to the prompt that both people and models read.
 
-A template names the fields of `inputs` in braces (`{question}`), media in angle brackets (`<image>`). Filling goes over the
-template once: what the data itself says is never looked at again, even where it reads like a placeholder. Braces that name
-no field are text: the templates of BPS say `{}`, those of ruTiE have stray ones.
+A template names the fields of `inputs` in braces (`{question}`), media in angle brackets (`<image>`). The template is
+filled in one pass, so text from the data is never filled again, even if it looks like a placeholder. Braces that name
+no field are text: the templates of BPS contain `{}`, and those of ruTiE have stray braces.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from merilo.strict_json import Json
 #: A field in braces, or a media field in angle brackets.
 PLACEHOLDER: Final = re.compile(r"\{([^\W\d]\w*)\}|<([^\W\d]\w*)>")
 
-#: What dialogues (ruTiE) call the turns so far.
+#: The placeholder for the earlier turns of a dialogue (ruTiE).
 CONTEXT: Final = "context"
 
 
@@ -51,7 +51,7 @@ def render(item: Item, declared: Dataset, *, context: str = "") -> str:
     Args:
         item: the item.
         declared: its dataset.
-        context: the turns so far, for templates that have a place for them.
+        context: the earlier turns of the dialogue, for templates with a placeholder for them.
 
     Returns:
         The text; media stand in it by name, in angle brackets.
@@ -68,7 +68,7 @@ def render(item: Item, declared: Dataset, *, context: str = "") -> str:
 
 
 def parts(item: Item, declared: Dataset, *, context: str = "") -> tuple[str | Media, ...]:
-    """Make the prompt of an item as what is shown one after another: texts, and media between them.
+    """Split the prompt of an item into texts and media, in the order in which they are shown.
 
     Raises:
         DataError: as for `render`.
@@ -77,7 +77,7 @@ def parts(item: Item, declared: Dataset, *, context: str = "") -> tuple[str | Me
 
 
 def template(item: Item, declared: Dataset) -> str:
-    """The template of an item: its own, or the dataset's prompt of that number.
+    """Return the template of an item: its own, or the dataset's prompt of that number.
 
     Raises:
         DataError: there is no prompt of that number.
@@ -94,15 +94,15 @@ def template(item: Item, declared: Dataset) -> str:
 
 
 def prompts(declared: Dataset) -> Mapping[str, tuple[str, ...]]:
-    """A dataset's prompts by group; the one group of a dataset without groups is called by the empty text."""
+    """Return a dataset's prompts by group; a dataset without groups has one group, named by the empty string."""
     return declared.prompts or _bundled(declared.name)
 
 
 def group(item: Item, declared: Dataset) -> str:
-    """Which group of its dataset's prompts an item takes its prompt from.
+    """Return the prompt group of an item.
 
     Raises:
-        DataError: the item does not say.
+        DataError: the item does not name its group.
     """
     if declared.prompts_by is None:
         return ""
@@ -113,15 +113,15 @@ def group(item: Item, declared: Dataset) -> str:
 
 
 def spread(items: Sequence[Item], declared: Dataset, *, seed: int) -> list[Item]:
-    """Give each item a prompt of its dataset, so that every prompt is used as often as any other.
+    """Give each item a prompt of its dataset, so that all prompts of a group are used equally often.
 
-    Prompts are dealt group by group, all of them in a new order before any comes again: the counts of two prompts of a
-    group differ by one at most.
+    In each group, all prompts are assigned in a random order before any is used again: the counts of two prompts of a
+    group differ by at most one.
 
     Args:
         items: the items; their own instructions are replaced.
         declared: their dataset.
-        seed: where the randomness of the order starts.
+        seed: random seed for the order.
 
     Raises:
         DataError: an item's group has no prompts.
@@ -171,7 +171,7 @@ def _parts(text: str, item: Item, declared: Dataset, context: str) -> Iterator[s
 
 
 def _values(item: Item, declared: Dataset, context: str) -> Mapping[str, Json]:
-    """What placeholders can be filled with."""
+    """Return the values for placeholders."""
     own = (
         item.inputs
         if isinstance(item.inputs, Mapping)
@@ -188,7 +188,7 @@ def _path(item: Item, field: str) -> str:
 
 
 def _shown(value: Json) -> str:
-    """A value as a reader sees it: texts and numbers as they are, nothing for null, JSON for what is made of parts."""
+    """Convert a value to text: texts and numbers as they are, null as an empty string, lists and objects as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -196,7 +196,7 @@ def _shown(value: Json) -> str:
 
 @cache
 def _bundled(name: str) -> Mapping[str, tuple[str, ...]]:
-    """The prompts that come with Merilo."""
+    """Return the prompts bundled with Merilo."""
     import yaml  # noqa: PLC0415 - not needed where an item brings its own template
 
     file = files("merilo.datasets") / "prompts" / f"{name}.yaml"

@@ -1,4 +1,4 @@
-"""Simple rules that answer generated datasets without solving them: what anybody's answers should be better than."""
+"""Simple rules that answer generated datasets without solving them: a lower bound for real answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 
 def brackets_in_equal_number(brackets: str) -> str:
-    """Call a sequence balanced if as many brackets of each kind are opened as are closed; their order is not looked at.
+    """Call a sequence balanced if as many brackets of each kind are opened as are closed; ignore their order.
 
     Example:
         >>> brackets_in_equal_number("( )"), brackets_in_equal_number(") ("), brackets_in_equal_number("( ]")
@@ -20,7 +20,7 @@ def brackets_in_equal_number(brackets: str) -> str:
 
 
 def letters_in_common(text: str) -> str:
-    """Count the letters that two words share, whatever their order: never less than their longest common subsequence.
+    """Count the letters that two words share, ignoring order: at least the length of their longest common subsequence.
 
     Example:
         >>> letters_in_common("AB BA")

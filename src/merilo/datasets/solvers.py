@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 from merilo.errors import DataError, UsageError
 from merilo.strict_json import Json
 
-#: What an item asks about: one text, or one text a field.
+#: The input of an item: one text, or one text per field.
 Inputs: TypeAlias = str | Mapping[str, Json]
 
 _CLOSES: Final = {")": "(", "]": "[", "}": "{"}
-#: Signs of arithmetic as texts are typeset: minus, dash, times, divide, and spaces that do not break.
+#: Typographic signs of arithmetic: minus, dash, times, divide, and spaces that do not break.
 _TYPESET: Final = str.maketrans("\u2212\u2013\u00d7\u00b7\u00f7:\u00a0\u202f", "--**//  ")
 _LONGEST_EXPRESSION: Final = 2_000
 _DEEPEST_EXPRESSION: Final = 100
@@ -27,7 +27,7 @@ def solve_bps(brackets: str) -> str:
     """Check whether a sequence of brackets of three kinds is balanced.
 
     Args:
-        brackets: brackets; white space between them means nothing.
+        brackets: brackets; white space between them is ignored.
 
     Returns:
         "1" when every bracket is closed by its own kind in the right order, "0" otherwise.
@@ -114,7 +114,7 @@ def solve_rumultiar(text: str) -> str:
 def solve_rumodar(text: str) -> str:
     r"""Find the operation that the sign `->` stands for in solved lines, and compute the open line.
 
-    The operation is the arithmetic sign's own and a constant added to it: none in the control subtasks, one in the others.
+    The operation is that of the arithmetic sign plus a constant: 0 in the control subtasks, 1 in the others.
 
     Raises:
         DataError: where the lines are not of that form, or no constant fits all solved lines.
@@ -137,7 +137,7 @@ def solve_rumodar(text: str) -> str:
 
 
 def _modified_line(line: str) -> tuple[int, int | None]:
-    """What the line's arithmetic gives, and what the line says it gives."""
+    """Return the computed result of a line, and the result that the line states."""
     match = _LINE.fullmatch(line)
     if match is None:
         raise DataError(f"'{line[:60]}' is not a line of the form '102 + 435 -> 538'")
@@ -162,7 +162,7 @@ def _integer_value(text: str) -> str:
 
 
 def _value(node: ast.expr, deeper: int) -> Fraction:
-    """The value of an expression of integers; `deeper` is how many levels may still follow."""
+    """Compute an expression of integers; `deeper` is how many further levels are allowed."""
     if deeper == 0:
         raise DataError(f"the expression is nested deeper than {_DEEPEST_EXPRESSION} levels")
     match node:
@@ -204,7 +204,7 @@ def _of_text(solve: Callable[[str], str]) -> Callable[[Inputs], str]:
     return of_inputs
 
 
-#: Dataset -> the function that answers an item from its inputs. Several fields are read as one text, with spaces between.
+#: Dataset -> the function that answers an item from its inputs. Several fields are joined by spaces.
 SOLVERS: Final[Mapping[str, Callable[[Inputs], str]]] = MappingProxyType(
     {
         "bps": _of_text(solve_bps),
@@ -219,7 +219,7 @@ SOLVERS: Final[Mapping[str, Callable[[Inputs], str]]] = MappingProxyType(
 def solver(name: str) -> Callable[[Sequence[str]], str]:
     """Return the function that solves a dataset's items from the values of their input columns, in order.
 
-    Platforms' exports may split an input in columns (LCS comes as `string1` and `string2`); the answer is the same.
+    Exports of platforms may split an input into columns (LCS comes as `string1` and `string2`); the answer is the same.
 
     Args:
         name: the dataset's name in any letter case.

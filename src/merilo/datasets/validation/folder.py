@@ -1,4 +1,4 @@
-"""What stands in a dataset's folder: which files are read, and the items in them."""
+"""Read a dataset's folder: its files, and the items in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN: Final = "dataset.yaml"
 READMES: Final = {"ru": "raw_readme_ru.json", "en": "raw_readme_en.json"}
 SAMPLES: Final = "samples"
 
-#: Names of splits: a file of such a name must hold items.
+#: Names of splits: a file with one of these names must hold items.
 SPLITS: Final = ("test", "shots", "train", "dev", "validation", "public_test")
 
 _NOT_ITEMS: Final = (META, *READMES.values())
@@ -26,7 +26,7 @@ _NOT_ITEMS: Final = (META, *READMES.values())
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An item with where it stands."""
+    """An item with its location."""
 
     item: Item
     split: str
@@ -36,15 +36,15 @@ class Place:
 
 @dataclass(slots=True)
 class Contents:
-    """Everything of a dataset that could be read.
+    """The readable contents of a dataset.
 
     Attributes:
         root: the folder; media are below its `samples/`.
-        whole: whether a folder was given, not one file.
-        meta: the content of `raw_dataset_meta.json`; `None` where it is not there or no object.
+        whole: whether a folder was given, not a single file.
+        meta: the content of `raw_dataset_meta.json`; `None` if it is missing or not an object.
         second_form: whether a split is in the newer form, one a file.
         places: every item that could be read.
-        declared: what is known of the dataset.
+        declared: the dataset's declaration.
         media: the fields of the inputs that hold media.
     """
 
@@ -57,7 +57,7 @@ class Contents:
     media: frozenset[str] = frozenset()
 
     def splits(self) -> dict[str, list[Place]]:
-        """The items by split."""
+        """Group the items by split."""
         found: dict[str, list[Place]] = {}
         for place in self.places:
             found.setdefault(place.split, []).append(place)
@@ -65,10 +65,10 @@ class Contents:
 
 
 def read_contents(path: Path, report: Report) -> Contents:
-    """Read a folder or a single file, noting every fault on the way.
+    """Read a folder or a single file, and note every fault.
 
     Raises:
-        InputError: there is nothing at the path.
+        InputError: the path does not exist.
     """
     if path.is_dir():
         contents = Contents(path, whole=True)
@@ -80,7 +80,7 @@ def read_contents(path: Path, report: Report) -> Contents:
         files = [path]
     else:
         raise InputError("there is no such file or folder", file=path)
-    # A single file needs the metadata beside it too: its items may name prompts by number.
+    # A single file also needs the metadata in its folder: its items may refer to prompts by number.
     contents.meta = read_object(contents.root / META, report)
     for file in files:
         contents.places += _places(file, contents, report)
@@ -94,7 +94,7 @@ def _holds_items(file: Path) -> bool:
 
 
 def read_object(file: Path, report: Report) -> Mapping[str, Json] | None:
-    """The object in a JSON file; a fault is noted, a missing file is not."""
+    """Read the object in a JSON file; faults are noted, but a missing file is not a fault."""
     if not file.exists() and not file.is_symlink():
         return None
     report.files.append(file.name)
@@ -142,7 +142,7 @@ def _places(file: Path, contents: Contents, report: Report) -> Iterator[Place]:
 
 
 def _entries(entries: list[Json], where: str) -> Iterator[tuple[str, Json]]:
-    """The entries with their JSON paths; the turns of a dialogue one by one."""
+    """Yield the entries with their JSON paths; each turn of a dialogue is an entry."""
     for number, entry in enumerate(entries):
         if isinstance(entry, list):
             yield from ((f"{where}[{number}][{turn}]", inner) for turn, inner in enumerate(entry))

@@ -1,4 +1,4 @@
-"""Rules for items: ids, fields, answers, and shots that give nothing of the test away."""
+"""Rules for items: ids, fields, answers, and shots that do not repeat the test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN_IDS: Final = 10
 
 
 def check_ids(contents: Contents, report: Report) -> None:
-    """Ids start at 1 and run through the test and the shots together; none comes twice."""
+    """Check that ids start at 1, are consecutive over the test and the shots, and do not repeat."""
     seen: dict[ItemId, Place] = {}
     for place in contents.places:
         number, where = place.item.id, f"{place.path}.meta.id"
@@ -33,7 +33,7 @@ def check_ids(contents: Contents, report: Report) -> None:
         seen.setdefault(number, place)
     numbers = {number for number in seen if isinstance(number, int)}
     wanted = set(range(1, len(numbers) + 1))
-    # Shots alone do not start at 1: the test has the first numbers.
+    # Without the test, shots do not start at 1, because the test has the first ids.
     if (extra := numbers - wanted) and "test" in contents.splits():
         first = seen[min(extra)]
         report.wrong(
@@ -50,7 +50,7 @@ def _some(numbers: set[int]) -> str:
 
 
 def check_fields(contents: Contents, report: Report) -> None:
-    """All items have the same fields, those that the dataset declares where it is known."""
+    """Check that all items have the same fields; for a known dataset, the declared fields."""
     shapes = Counter(_shape(place.item) for place in contents.places)
     if not shapes:
         return
@@ -73,7 +73,7 @@ def _named(shape: frozenset[str] | None) -> str:
 
 
 def check_shots(contents: Contents, report: Report) -> None:
-    """What is shown as solved repeats no question and no medium of the test."""
+    """Check that shots repeat no question and no medium of the test."""
     test = [place for place in contents.places if place.split == "test"]
     questions = {_question(place.item): place for place in test}
     media = _TestMedia(test, contents)
@@ -94,7 +94,7 @@ def check_shots(contents: Contents, report: Report) -> None:
 
 
 def _question(item: Item) -> str:
-    """The question without what typing may change: letter case and white space."""
+    """Return the question in one letter case and with normalised white space."""
     text = (
         item.inputs
         if isinstance(item.inputs, str)
@@ -104,9 +104,9 @@ def _question(item: Item) -> str:
 
 
 class _TestMedia:
-    """The media of the test, found by their path or by their bytes: a copy under another name is the same medium.
+    """Index of the test's media by path and by bytes: a copy under another name is the same medium.
 
-    Bytes that several media of the test share tell nothing apart and are passed over.
+    Bytes that several media of the test share are ignored, because they identify no single medium.
     """
 
     def __init__(self, test: Sequence[Place], contents: Contents) -> None:
@@ -122,14 +122,14 @@ class _TestMedia:
         }
 
     def place_of(self, path: str) -> Place | None:
-        """Where in the test the medium of a path stands."""
+        """Return the place in the test of the medium at a path."""
         if (place := self._by_path.get(path)) is not None or not self._by_path:
             return place
         digest = self._digest(path)
         return None if digest is None else self._by_digest.get(digest)
 
     def _digest(self, path: str) -> str | None:
-        """The medium's bytes in short; `None` for what cannot be read, which the rules for media report."""
+        """Return the digest of a medium; `None` if it cannot be read, which the rules for media report."""
         if media_fault(path, self._root) is not None:
             return None
         with (self._root / path).open("rb") as stream:
@@ -137,7 +137,7 @@ class _TestMedia:
 
 
 def check_answers(contents: Contents, report: Report) -> None:
-    """Gold answers are of the kind that the dataset declares."""
+    """Check that gold answers are of the kind that the dataset declares."""
     declared = contents.declared
     if declared is None:
         return

@@ -1,4 +1,4 @@
-"""Rules for media: files that exist below `samples/`, and nowhere else."""
+"""Rules for media: the files must exist below `samples/`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from merilo.datasets.validation.folder import SAMPLES, Contents
 from merilo.datasets.validation.report import Report
 from merilo.items import Item
 
-#: Endings of files by what they are.
+#: File suffixes by modality.
 _KINDS: Final = {
     "image": {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".svg"},
     "audio": {".wav", ".mp3", ".ogg", ".flac", ".m4a", ".opus", ".aac"},
@@ -20,7 +20,7 @@ _KINDS: Final = {
 
 
 def media_fields(contents: Contents) -> frozenset[str]:
-    """The fields that hold media: those that the dataset declares, and those that a template puts in angle brackets."""
+    """Return the media fields: fields that the dataset declares, or that a template puts in angle brackets."""
     held = contents.meta.get("prompts") if contents.meta else None
     groups = held.values() if isinstance(held, dict) else [held]
     templates = {
@@ -36,9 +36,9 @@ def media_fields(contents: Contents) -> frozenset[str]:
 
 
 def media_paths(item: Item, contents: Contents) -> Mapping[str, str]:
-    """The media of an item: field -> path.
+    """Return the media of an item: field -> path.
 
-    A path below `samples/` is one even where no template names its field as such.
+    A path below `samples/` counts as a medium even if no template marks its field as media.
     """
     if not isinstance(item.inputs, Mapping):
         return {}
@@ -50,7 +50,7 @@ def media_paths(item: Item, contents: Contents) -> Mapping[str, str]:
 
 
 def check_media(contents: Contents, report: Report) -> None:
-    """Every medium is a file below `samples/`; what lies there unused is noted."""
+    """Check that every medium is a file below `samples/`, and note unused files there."""
     used: set[Path] = set()
     faults: dict[str, str | None] = {}
     for place in contents.places:
@@ -67,7 +67,7 @@ def check_media(contents: Contents, report: Report) -> None:
 
 
 def media_fault(path: str, root: Path) -> str | None:
-    """What is wrong with the path of a medium below a dataset's folder."""
+    """Return what is wrong with the path of a medium below a dataset's folder."""
     pure = PurePosixPath(path)
     if (
         "\0" in path
@@ -89,7 +89,7 @@ def media_fault(path: str, root: Path) -> str | None:
 
 
 def _check_modalities(faults: Mapping[str, str | None], contents: Contents, report: Report) -> None:
-    """What the files are must be among the modalities that the metadata name."""
+    """Check that the files' modalities are among those that the metadata name."""
     named = contents.meta.get("modalities") if contents.meta else None
     if not isinstance(named, list):
         return

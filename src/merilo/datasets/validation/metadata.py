@@ -1,4 +1,4 @@
-"""Rules for `raw_dataset_meta.json`: what a dataset says of itself."""
+"""Rules for `raw_dataset_meta.json`, a dataset's metadata."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_metadata(contents: Contents, report: Report) -> None:
     if not contents.whole:
         return
     if meta is None:
-        described = (contents.root / OWN).is_file()  # a dataset of one's own describes itself there
+        described = (contents.root / OWN).is_file()  # a custom dataset is described there
         if contents.second_form and META not in report.files and not described:
             report.wrong(META, "", "is missing")
         return
@@ -102,7 +102,7 @@ _KEYS: Final[Mapping[str, Callable[[Json], str | None]]] = {
 
 
 def _check_size(meta: Mapping[str, Json], report: Report) -> None:
-    """`dataset_size` counts the items of the test, or of the test and the shots."""
+    """Check that `dataset_size` is the number of items in the test, or in the test and the shots."""
     size = meta.get("dataset_size")
     counted = {report.items.get("test", 0), sum(report.items.values())} - {0}
     if isinstance(size, int) and _size(size) is None and counted and size not in counted:
@@ -111,7 +111,7 @@ def _check_size(meta: Mapping[str, Json], report: Report) -> None:
 
 
 def _check_translations(meta: Mapping[str, Json], key: str, report: Report) -> None:
-    """Each entry is said in English and in Russian."""
+    """Check that each entry is given in English and in Russian."""
     held = meta.get(key)
     for name, said in held.items() if isinstance(held, dict) else ():
         for language in ("en", "ru"):
@@ -131,7 +131,7 @@ def _note_undescribed(contents: Contents, meta: Mapping[str, Json], report: Repo
 
 
 def _check_human(meta: Mapping[str, Json], report: Report) -> None:
-    """Metrics are named once, and the human figures are of these metrics."""
+    """Check that metrics are named once, and that human scores are given for these metrics."""
     metrics, human = meta.get("metrics"), meta.get("human_benchmark")
     names = list(metrics) if isinstance(metrics, dict) else []
     folded = [name.strip().casefold() for name in names]
@@ -152,7 +152,7 @@ def _check_human(meta: Mapping[str, Json], report: Report) -> None:
 
 
 def _check_writing(text: str, report: Report) -> None:
-    """The file is written for readers: four spaces of indent, letters as they are."""
+    """Check the file's formatting: an indent of four spaces, letters not escaped."""
     if _ESCAPED_LETTER.search(text):
         report.wrong(META, "", "has letters written as \\u…; write them as they are (ensure_ascii=False)")
     indents = [len(line) - len(line.lstrip(" \t")) for line in text.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Rules for prompts: they name the fields of the inputs, all of them and no others, and are spread evenly."""
+"""Rules for prompts: each names exactly the input fields, and prompts are used equally often."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from merilo.datasets.validation.folder import META, OWN, Contents, Place
 from merilo.datasets.validation.report import Report
 from merilo.items import Item
 
-#: How many prompts a dataset must have, in each domain where they are given by domain.
+#: How many prompts a dataset must have; if prompts are given by domain, in each domain.
 FEWEST: Final = 10
 
 
 def check_prompts(contents: Contents, report: Report) -> None:
-    """Check the prompts of the metadata, or of a declaration of one's own, and the templates of the items."""
+    """Check the prompts of the metadata, or of a custom declaration, and the templates of the items."""
     groups = prompt_groups(contents)
     if contents.whole and contents.meta is not None and "prompts" in contents.meta:
         held = contents.meta["prompts"]
-        # What is neither a list nor an object is a fault of the metadata, and told there.
+        # A value that is neither a list nor an object is reported by the rules for metadata.
         if isinstance(held, dict) and (not held or len(groups) < len(held)):
             report.wrong(
                 META,
@@ -44,7 +44,7 @@ def check_prompts(contents: Contents, report: Report) -> None:
 
 
 def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
-    """The prompts of the metadata by domain, one nameless group where they are a list; else those of the declaration."""
+    """Return the metadata's prompts by domain (a list is one unnamed group), or else the declaration's prompts."""
     if contents.meta is None:
         return prompts(contents.declared) if contents.declared else {}
     held = contents.meta.get("prompts")
@@ -59,7 +59,7 @@ def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
 def _check_texts(
     file: str, groups: Mapping[str, Sequence[str]], contents: Contents, report: Report
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Check each prompt; yields each group's JSON path and prompts."""
+    """Check each prompt, and yield each group's JSON path and prompts."""
     for name, texts in groups.items():
         where = f"prompts.{name}" if name else "prompts"
         yield where, texts
@@ -73,7 +73,7 @@ def _check_texts(
 
 
 def _fields_of(name: str, contents: Contents) -> frozenset[str] | None:
-    """The fields of the items that take their prompts from a group; the most usual ones, should items differ."""
+    """Return the fields of the items in a prompt group; if items differ, the most frequent set of fields."""
     items = [place.item for place in contents.places]
     own = [item for item in items if name in item.meta.values()] if name else items
     shapes = Counter(_fields(item, contents) for item in own or items)
@@ -87,7 +87,7 @@ def _fields(item: Item, contents: Contents) -> frozenset[str]:
 
 
 def _named(text: str, known: frozenset[str]) -> Iterator[str]:
-    """The fields that a template names: whatever stands in braces, and of what stands in angle brackets the fields."""
+    """Yield the fields that a template names: every name in braces, and known fields in angle brackets."""
     for found in PLACEHOLDER.finditer(text):
         if found[1] is not None:
             yield found[1]
@@ -138,7 +138,7 @@ def _check_template(
 
 
 def _shown_fields(item: Item, contents: Contents) -> frozenset[str]:
-    """The fields that an item's own template must name: one that is empty in this item may be left out."""
+    """Return the fields that an item's own template must name; fields that are empty in the item are optional."""
     fields = _fields(item, contents)
     if isinstance(item.instruction, str) and isinstance(item.inputs, Mapping):
         named = set(_named(item.instruction, fields))
@@ -147,7 +147,7 @@ def _shown_fields(item: Item, contents: Contents) -> frozenset[str]:
 
 
 def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) -> str | None:
-    """Which group of prompts an item is of: the nameless one, or the one that its meta names."""
+    """Return an item's group of prompts: the unnamed group, or the group that its meta names."""
     if set(groups) == {""}:
         return ""
     if contents.meta is None and contents.declared is not None and contents.declared.prompts_by:
@@ -157,7 +157,7 @@ def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) 
 
 
 def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], report: Report) -> None:
-    """Each prompt is used as often as any other of its group, give or take one: in the test, or in all splits together."""
+    """Check that the counts of prompts in a group differ by at most one, in the test or in all splits together."""
     used: dict[str, dict[str, Counter[str | int]]] = {}
     for place in contents.places:
         group = _spread_group(place.item, contents, groups)
@@ -189,9 +189,9 @@ def _spread_group(item: Item, contents: Contents, groups: Mapping[str, Sequence[
 def _with_unused(
     counts: Counter[str | int], group: str, contents: Contents, groups: Mapping[str, Sequence[str]]
 ) -> Counter[str | int]:
-    """The counts with a zero for each prompt of the group that no item has.
+    """Return the counts, with a zero for each prompt of the group that no item uses.
 
-    Templates of the items' own, where no metadata name the prompts, are all the prompts that there are.
+    If no metadata list the prompts, the items' own templates are the only prompts.
     """
     texts = groups.get(group, ())
     if all(isinstance(name, int) for name in counts):

@@ -28,12 +28,12 @@ _CHOICE_TYPES: Final = (
     "multiple_choice_independent_options",
 )
 
-#: Splits whose variants are whole; those of the train split are not. The hub calls the dev split `validation`.
+#: Splits with complete variants; the train split's are incomplete. The hub calls the dev split `validation`.
 _WHOLE: Final = ("test", "dev", "validation")
 
 
 def check_use(contents: Contents, report: Report) -> None:
-    """Check each item, and each variant of the splits that hold whole variants."""
+    """Check each item, and each variant of the splits with complete variants."""
     variants: dict[tuple[str, object], list[Place]] = {}
     for place in contents.places:
         for key, fault in _item_faults(place.item):
@@ -47,7 +47,7 @@ def check_use(contents: Contents, report: Report) -> None:
 
 
 def type_fault(task: str, kind: object) -> str | None:
-    """What is wrong with the type of a task's item."""
+    """Return what is wrong with the type of a task's item."""
     wanted = ("text",) if task in _TEXT_TASKS else ("matching",) if task == "26" else _CHOICE_TYPES
     return None if kind in wanted else f"must be {' or '.join(wanted)} in task {task}"
 
@@ -81,7 +81,7 @@ def _gold_fault(task: str, gold: str) -> str | None:
     if task == "26" and gold.count(",") != 3:
         return "must be four numbers in task 26"
     if task == "16" and len(set(gold.split(","))) < 2:
-        # With a single right number, any other single number would be "one wrong" and earn a point.
+        # With a single gold number, any other number would count as one error and earn a point.
         return "must be at least two numbers in task 16"
     return None
 
