@@ -1,4 +1,4 @@
-"""Score programs that people wrote: the share of problems that each person solved, and a single person's expected share."""
+"""Score programs that people wrote: the share that each person solved, and a single person's expected share."""
 
 from __future__ import annotations
 

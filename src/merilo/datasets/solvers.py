@@ -89,7 +89,7 @@ def solve_simplear(text: str) -> str:
     """Compute a sum such as `663 + 806 = `.
 
     Raises:
-        DataError: where the text is not such an expression.
+        DataError: the text is not such an expression.
 
     Example:
         >>> solve_simplear("663 + 806 = ")
@@ -102,7 +102,7 @@ def solve_rumultiar(text: str) -> str:
     """Compute an expression of integers, `+ - * /` and brackets that ends in ` = `.
 
     Raises:
-        DataError: where the text is not such an expression, divides by zero, or its value is not an integer.
+        DataError: the text is not such an expression, divides by zero, or its value is not an integer.
 
     Example:
         >>> solve_rumultiar("(7 - (-3) * 4) / (-1) = ")
@@ -117,7 +117,7 @@ def solve_rumodar(text: str) -> str:
     The operation is that of the arithmetic sign plus a constant: 0 in the control subtasks, 1 in the others.
 
     Raises:
-        DataError: where the lines are not of that form, or no constant fits all solved lines.
+        DataError: the lines are not of that form, or no constant fits all solved lines.
 
     Example:
         >>> solve_rumodar("102 + 435 -> 538\n860 + 270 -> 1131\n466 + 214 ->")

@@ -43,13 +43,13 @@ def generate(name: str, size: int, seed: int) -> list[Item]:
     Args:
         name: one of `GENERATORS`, in any letter case.
         size: how many items.
-        seed: where the randomness starts; the same seed gives the same items, to the byte.
+        seed: random seed; the same seed gives the same items, to the byte.
 
     Returns:
         Items with ids from 1, the gold answers computed by the dataset's solver, its prompts spread evenly over them.
 
     Raises:
-        UsageError: where the dataset is not a generated one, or cannot be so large.
+        UsageError: the dataset is not a generated one, or cannot be so large.
 
     Example:
         >>> [item.outputs for item in generate("bps", 4, seed=1)].count("1")
@@ -64,14 +64,14 @@ def generate_splits(name: str, size: int, seed: int, *, shots: int = 0) -> list[
     Args:
         name: one of `GENERATORS`, in any letter case.
         size: how many items the test has.
-        seed: where the randomness starts; the test is the same with and without shots.
+        seed: random seed; the test is the same with and without shots.
         shots: how many items the shots have; their ids follow those of the test.
 
     Returns:
         The test, and the shots if any are wanted.
 
     Raises:
-        UsageError: where the dataset is not a generated one, or cannot be so large.
+        UsageError: the dataset is not a generated one, or cannot be so large.
 
     Example:
         >>> [len(split) for split in generate_splits("lcs", 20, seed=1, shots=3)]

@@ -50,7 +50,7 @@ _LUCK: Final = 20
 
 
 def simplear(size: int, random: Random) -> Iterator[Question]:
-    """Draw sums of two numbers with equally many digits, 1 to 5 digits equally often, without repeats while possible."""
+    """Draw sums of two numbers with equally many digits, 1 to 5 digits equally often, with no avoidable repeats."""
     plan = [
         digits for digits, count in shared_out(size, dict.fromkeys(DIGITS, 1.0)).items() for _ in range(count)
     ]
@@ -106,7 +106,7 @@ class _Term:
 
 
 def rumultiar(size: int, random: Random) -> Iterator[Question]:
-    """Draw expressions of several depths, equally often; no expression repeats, and no answer occurs more than ten times.
+    """Draw expressions of several depths, equally often; no repeats, no answer more than ten times.
 
     Raises:
         UsageError: more items are wanted than there are answers.

@@ -178,7 +178,7 @@ def _text(value: Json) -> str | None:
 
 
 def _one_column_a_question(data: pl.DataFrame) -> pl.DataFrame:
-    """Merge columns of true and false: `Answer.toxic.yes` and `Answer.toxic.no` become `Answer.toxic`, the chosen options."""
+    """Merge options: true and false in `Answer.toxic.yes` and `Answer.toxic.no` become `Answer.toxic`, the chosen options."""
     groups: dict[str, list[str]] = {}
     for name in data.columns:
         stem, dot, option = name.removeprefix("Answer.").partition(".")
