@@ -1,1 +1,1 @@
-"""How sure: intervals, resampling, tests, power. Knows nothing of answers, metrics or people."""
+"""Confidence intervals, resampling, tests and power analysis. Independent of answers, metrics and annotators."""

@@ -1,4 +1,4 @@
-"""Two respondents on the same items: is one better, by how much, and what could have been seen at all."""
+"""Paired comparison of two respondents on the same items: difference, interval, test and detectable difference."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from merilo.statistics.distributions import at_most, student_quantile
 from merilo.statistics.intervals import Interval
 from merilo.statistics.resampling import random_signs
 
-#: Permutations drawn where they cannot all be gone through.
+#: Random permutations drawn when there are too many to enumerate.
 PERMUTATIONS: Final = 10_000
-#: Up to so many items that differ, all their signs are gone through (65,536 at most).
+#: With at most this many differing items, all sign patterns are enumerated (65,536 at most).
 EXACT_UP_TO: Final = 16
-#: Differences below it are none: fractions add up differently in a different order.
+#: Smaller differences count as zero, because the rounding error of a sum depends on the order of its terms.
 SAME: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a test of no difference says.
+    """The result of a test of the null hypothesis of no difference.
 
     Attributes:
-        p: the two-sided probability of a difference at least as large, were there none.
-        method: which test it was.
+        p: the two-sided p-value: the probability of a difference at least as large under the null hypothesis.
+        method: the name of the test.
     """
 
     p: float
@@ -39,19 +39,19 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two respondents on the same items.
+    """The difference between two respondents on the same items.
 
     Attributes:
-        first: the figure of the first.
-        second: the figure of the second.
-        n: on how many items.
-        value: second less first.
-        interval: of the difference, over items.
-        test: of no difference.
-        better: on how many items the second scores more.
-        worse: on how many items the second scores less.
-        detectable: the smallest true difference that these items would show in four of five such comparisons; `None` where no
-            item tells the two apart.
+        first: the mean score of the first respondent.
+        second: the mean score of the second respondent.
+        n: the number of items.
+        value: `second` minus `first`.
+        interval: the confidence interval of the difference, over items.
+        test: the test of no difference.
+        better: the number of items on which the second respondent scores higher.
+        worse: the number of items on which the second respondent scores lower.
+        detectable: the smallest true difference that a comparison on these items detects with power 0.8; `None` if both
+            respondents score the same on every item.
     """
 
     first: float
@@ -68,16 +68,16 @@ class Difference:
 def compare_scores(
     first: FloatArray, second: FloatArray, *, level: float = 0.95, seed: int = 0
 ) -> Difference:
-    """Compare item scores that were made on the same items.
+    """Compare two respondents by their scores on the same items.
 
-    Right and wrong answers are tested by McNemar's exact test, with Tango's score interval of the difference; other
-    scores by the sign-flip permutation test, with Student's interval of the mean difference.
+    Scores of 0 and 1 are compared by McNemar's exact test, with Tango's score interval of the difference. Other scores
+    are compared by the sign-flip permutation test, with Student's interval of the mean difference.
 
     Args:
         first: shape (n,), n at least 1.
         second: shape (n,).
         level: the nominal coverage, in (0, 1).
-        seed: of the permutations, where they are drawn.
+        seed: random seed for the permutations, if they are drawn.
 
     Raises:
         ValueError: the arrays are empty or differ in length.
@@ -115,14 +115,17 @@ def compare_scores(
 
 
 def mcnemar(better: int, worse: int) -> float:
-    """McNemar's exact test: of the items that tell two respondents apart, does one side win more than half?
+    """Compute the p-value of McNemar's exact test.
+
+    The test uses only the items on which exactly one of the two respondents is right. Under the null hypothesis each
+    respondent is the right one with probability one half.
 
     Args:
-        better: items on which only the second is right.
-        worse: items on which only the first is right.
+        better: the number of items on which only the second is right.
+        worse: the number of items on which only the first is right.
 
     Returns:
-        The two-sided p-value of the binomial distribution with probability one half; 1 where nothing differs.
+        The two-sided p-value of the binomial distribution with probability one half; 1 if no item differs.
 
     References:
         Q. McNemar (1947), Note on the sampling error of the difference between correlated proportions.
@@ -138,14 +141,15 @@ def mcnemar(better: int, worse: int) -> float:
 
 
 def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Verdict:
-    """The permutation test of paired differences: were the two alike, each difference might as well be its negative.
+    """Run the sign-flip permutation test of paired differences.
 
-    Up to 16 differing items all signs are gone through; beyond, they are drawn, and p is (1 + as extreme) / (1 + drawn).
+    Under the null hypothesis each difference has either sign with equal probability. With at most 16 differing items all
+    sign patterns are enumerated. With more, patterns are drawn at random, and p is (1 + as extreme) / (1 + drawn).
 
     Args:
         differences: shape (n,).
-        permutations: how many to draw.
-        seed: of the draws.
+        permutations: the number of permutations to draw.
+        seed: random seed for the permutations.
 
     References:
         B. Phipson, G. Smyth (2010), Permutation p-values should never be zero.
@@ -170,19 +174,19 @@ def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed
 
 
 def tango(better: int, worse: int, n: int, level: float = 0.95) -> Interval:
-    """Tango's score interval of a difference between paired proportions.
+    """Compute Tango's score interval of a difference between paired proportions.
 
-    It is the set of differences D that the score test does not reject:
+    The interval is the set of differences D that the score test does not reject:
 
         |better - worse - n D| <= z sqrt(n (2 q + D (1 - D)))
 
-    where q is the probability of "only the first is right" that fits D best. It stays inside [-1, 1] and does not
-    collapse where nothing differs.
+    where q is the maximum-likelihood estimate, given D, of the probability that only the first is right. The interval
+    stays inside [-1, 1] and does not shrink to a point if no item differs.
 
     Args:
-        better: items on which only the second is right.
-        worse: items on which only the first is right.
-        n: how many items there are.
+        better: the number of items on which only the second is right.
+        worse: the number of items on which only the first is right.
+        n: the number of items.
         level: the nominal coverage, in (0, 1).
 
     References:
@@ -214,19 +218,19 @@ def tango(better: int, worse: int, n: int, level: float = 0.95) -> Interval:
 def detectable_difference(
     mean_square: float, n: int, *, level: float = 0.95, power: float = 0.8
 ) -> float | None:
-    """The smallest true difference that a paired comparison would show with the given power.
+    """Compute the smallest true difference that a paired comparison detects with the given power.
 
-    It solves  d sqrt(n) = z_level sqrt(m) + z_power sqrt(m - d^2),  m being the mean square of the item differences: for
-    right and wrong answers, the share of items that only one of the two has right (Connor's formula).
+    The difference d solves  d sqrt(n) = z_level sqrt(m) + z_power sqrt(m - d^2),  where m is the mean square of the item
+    differences. For scores of 0 and 1, m is the share of items on which only one of the two is right (Connor's formula).
 
     Args:
         mean_square: the mean square of the item differences.
-        n: how many items there are.
-        level: one less the size of the two-sided test.
-        power: how often the difference is to be found.
+        n: the number of items.
+        level: one minus the significance level of the two-sided test.
+        power: the probability of detecting the difference.
 
     Returns:
-        The difference; `None` where no item differs, or where even the largest possible one would be missed.
+        The difference; `None` if no item differs, or if even the largest possible difference would not be detected.
 
     References:
         R. Connor (1987), Sample size for testing differences in proportions for the paired-sample design.
@@ -250,10 +254,10 @@ def detectable_difference(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction: p-values that allow for how many comparisons were made.
+    """Adjust p-values for the number of comparisons by Holm's method.
 
-    The smallest is multiplied by the number of comparisons, the next by one less, and none becomes smaller than the one
-    before it.
+    The smallest p-value is multiplied by the number of comparisons m, the next by m - 1, and so on. An adjusted p-value
+    is never smaller than the one before it.
 
     References:
         S. Holm (1979), A simple sequentially rejective multiple test procedure.
@@ -271,7 +275,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _student(apart: FloatArray, level: float) -> Interval:
-    """Student's interval of a mean difference of scores in [0, 1]; of one item nothing is known."""
+    """Compute Student's interval of a mean difference of scores in [0, 1]; for a single item it is [-1, 1]."""
     n = apart.shape[0]
     if n < 2:
         return Interval(-1.0, 1.0, level, "Student, paired")
@@ -281,7 +285,7 @@ def _student(apart: FloatArray, level: float) -> Interval:
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function crosses zero, by halving."""
+    """Find the zero of a decreasing function by bisection."""
     for _ in range(100):
         middle = (low + high) / 2
         if function(middle) > 0:

@@ -1,7 +1,7 @@
-"""Binomial tails and quantiles of Student's t and chi squared, by `scipy.special`.
+"""Binomial tails and quantiles of Student's t and chi-squared distributions, computed by `scipy.special`.
 
-`import scipy` takes milliseconds. It loads `scipy.special` at the first use, so commands that compute no interval start
-without it.
+`import scipy` takes milliseconds. It loads `scipy.special` on first use, so commands that compute no interval start
+faster.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import scipy
 
 
 def at_least(successes: int, n: int, p: float) -> float:
-    """The probability of at least `successes` of `n` independent trials that each succeed with probability `p`.
+    """Compute the probability of at least `successes` successes in `n` independent trials with success probability `p`.
 
     Example:
         >>> round(at_least(2, 3, 0.5), 3)
@@ -24,7 +24,7 @@ def at_least(successes: int, n: int, p: float) -> float:
 
 
 def at_most(successes: int, n: int, p: float) -> float:
-    """The probability of at most `successes` of `n` independent trials that each succeed with probability `p`.
+    """Compute the probability of at most `successes` successes in `n` independent trials with success probability `p`.
 
     Example:
         >>> round(at_most(0, 3, 0.5), 3)
@@ -34,7 +34,7 @@ def at_most(successes: int, n: int, p: float) -> float:
 
 
 def student_quantile(probability: float, freedom: float) -> float:
-    """The quantile of Student's t.
+    """Compute a quantile of Student's t distribution.
 
     Args:
         probability: in (0, 1).
@@ -48,7 +48,7 @@ def student_quantile(probability: float, freedom: float) -> float:
 
 
 def chi_squared_quantile(probability: float, freedom: float) -> float:
-    """The quantile of chi squared.
+    """Compute a quantile of the chi-squared distribution.
 
     Args:
         probability: in (0, 1).

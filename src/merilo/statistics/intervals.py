@@ -1,4 +1,4 @@
-"""Interval estimates of metrics: Wilson's for proportions, the bootstrap for everything else."""
+"""Confidence intervals of metrics: Wilson's interval for proportions, the bootstrap for other metrics."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.distributions import student_quantile
 
-#: How many times the bootstrap draws.
+#: The number of bootstrap resamples.
 RESAMPLES: Final = 2000
-#: Resamples that differ by less are one and the same, up to rounding.
+#: If the resampled means span less than this, they are equal up to rounding.
 ALIKE: Final = 1e-12
 #: Bounds the memory of the draws: 4 million 4-byte indices and as many gathered doubles.
 DRAWS_AT_ONCE: Final = 4_000_000
@@ -25,13 +25,13 @@ DRAWS_AT_ONCE: Final = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval estimate.
+    """A confidence interval.
 
     Attributes:
         low: the lower bound.
         high: the upper bound.
-        level: the nominal coverage, 0.95 unless said otherwise.
-        method: how it was made, in words: "Wilson score", "bootstrap over items (percentile, 2000 resamples)".
+        level: the nominal coverage, 0.95 by default.
+        method: the method in words: "Wilson score", "bootstrap over items (percentile, 2000 resamples)".
     """
 
     low: float
@@ -41,7 +41,7 @@ class Interval:
 
 
 def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Wilson's score interval of a proportion of independent items.
+    """Compute Wilson's score interval of a proportion of independent items.
 
     With p = successes / n and z the normal quantile of (1 + level) / 2:
 
@@ -50,12 +50,12 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     Unlike p ± z * s it stays inside [0, 1] and does not shrink to a point at 0 or 1.
 
     Args:
-        successes: how many items were right, 0 .. n.
-        n: how many items there are. Of no items nothing is known: the interval is [0, 1].
+        successes: the number of items answered right, 0 .. n.
+        n: the number of items. With 0 items the interval is [0, 1].
         level: the nominal coverage, in (0, 1).
 
     Raises:
-        ValueError: when `successes` is outside 0 .. n, or `level` outside (0, 1).
+        ValueError: `successes` is outside 0 .. n, or `level` is outside (0, 1).
 
     References:
         E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
@@ -77,11 +77,13 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
 
 
 def exact_interval(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Clopper and Pearson's interval of a proportion: it covers at least as often as it says, however few the trials.
+    """Compute Clopper and Pearson's interval of a proportion.
+
+    Its coverage is at least the nominal level for any number of trials.
 
     Args:
-        successes: how many of the trials succeeded, 0 .. n.
-        n: how many trials there were.
+        successes: the number of successes, 0 .. n.
+        n: the number of trials.
         level: the nominal coverage, in (0, 1).
 
     References:
@@ -99,12 +101,12 @@ def exact_interval(successes: int, n: int, level: float = 0.95) -> Interval:
 
 
 def wilson_form(p: float, n: float, t: float) -> tuple[float, float]:
-    """The bounds of Wilson's interval for a share, a number of items that need not be whole, and a quantile.
+    """Compute the bounds of Wilson's interval from a proportion, an effective number of items and a quantile.
 
     Args:
-        p: the share, in [0, 1].
-        n: how many right-or-wrong items it is worth, above 0.
-        t: the quantile of the normal distribution, or Student's.
+        p: the proportion, in [0, 1].
+        n: the effective number of items scored 0 or 1, above 0, not necessarily whole.
+        t: the quantile of the normal distribution or of Student's t.
 
     Example:
         >>> [round(bound, 3) for bound in wilson_form(1.0, 100, 1.96)]
@@ -113,7 +115,7 @@ def wilson_form(p: float, n: float, t: float) -> tuple[float, float]:
     centre = p + t * t / (2 * n)
     spread = t * sqrt(p * (1 - p) / n + t * t / (4 * n * n))
     scale = 1 + t * t / n
-    # At the ends the formula gives exactly 0 and 1; floating point would leave 1e-17 or 0.9999999999999999.
+    # At p = 0 and p = 1 the bound is exactly 0 or 1; floating point would give 1e-17 or 0.9999999999999999.
     low = 0.0 if p == 0 else max(0.0, (centre - spread) / scale)
     return low, 1.0 if p == 1 else min(1.0, (centre + spread) / scale)
 
@@ -127,28 +129,27 @@ def mean_interval(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Interval | None:
-    """The interval of a mean of item scores in [0, 1], by the way that fits the items.
+    """Compute the confidence interval of a mean of item scores in [0, 1], by the method that suits the items.
 
     - Independent items, all scored 0 or 1: `wilson`.
     - Independent items with other scores: bootstrap over items (`bootstrap_interval`).
-    - Items that share a text or a dialogue: bootstrap over clusters, that is, over the ratio of the
-      drawn clusters' sums and sizes.
-    - One cluster alone (a single dialogue): circular block bootstrap over its items in their order, blocks of
-      ceil(n^(1/3)), because neighbours depend on each other and there is no second cluster to draw.
-    - All items scored 0, or all scored 1: `wilson`, because resamples of equal scores never differ and would
-      claim a certainty that n items cannot give. For the same reason clusters that all score alike are not drawn, but
-      their items.
+    - Items that share a text or a dialogue: bootstrap over clusters. The estimate of a resample is the sum of the drawn
+      clusters' scores divided by the sum of their sizes.
+    - A single cluster (one dialogue): circular block bootstrap over its items in their order, with blocks of
+      ceil(n^(1/3)) items, because neighbouring items depend on each other and there is no second cluster to draw.
+    - All items scored 0, or all scored 1: `wilson`, because all resamples would be equal and the bootstrap interval
+      would have zero width. For the same reason, if all clusters have the same mean, items are drawn instead.
 
     Args:
         values: shape (n,), one score an item, in the order of the dataset.
-        clusters: shape (n,), equal where items belong together; every item for itself when not given.
-        over: what the values belong to, in the plural, for the interval's method: "items", "variants".
+        clusters: shape (n,), equal values for items of one cluster; by default the items are independent.
+        over: the unit of the values, in the plural, for the interval's method: "items", "variants".
         level: the nominal coverage, in (0, 1).
-        seed: of the resampling.
-        resamples: how many to draw.
+        seed: random seed for the bootstrap resamples.
+        resamples: the number of resamples.
 
     Returns:
-        The interval; `None` of no items, and of items that all score alike between 0 and 1.
+        The interval; `None` if there are no items, or if all items have the same score strictly between 0 and 1.
 
     References:
         B. Efron, R. Tibshirani (1993), An introduction to the bootstrap, chapter 13 (bootstrap standard errors).
@@ -194,20 +195,21 @@ def bootstrap_interval(
     level: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """Wilson's interval for as many right-or-wrong items as would vary as much as the bootstrap's estimates.
+    """Compute an interval of Wilson's form from bootstrap estimates.
 
-    With p the value brought to [0, 1] and v the variance of its estimates, n = p (1 - p) / v. The quantile is Student's
-    with one degree of freedom less than there are units. Near the ends of the range, and with few units, percentiles of
-    the estimates hold the truth in 70 to 90 % of samples; this form in about 95 % (docs/uncertainty.md).
+    The number of items in Wilson's formula is the number of items scored 0 or 1 whose mean has the same variance: with p
+    the value rescaled to [0, 1] and v the variance of its estimates, n = p (1 - p) / v. The quantile is Student's with
+    `units` - 1 degrees of freedom. Near the bounds of the metric, and with few units, the percentile interval covers the
+    true value in 70 to 90 % of samples; this interval covers it in about 95 % (docs/uncertainty.md).
 
     Args:
-        estimates: shape (resamples,); some of them must differ.
-        value: the estimate from the sample itself.
-        over: what was drawn, in the plural: "items", "variants".
-        units: how many of them each resample drew, 2 or more.
-        bounds: between which the metric lies.
+        estimates: shape (resamples,); at least two of them must differ.
+        value: the estimate from the original sample.
+        over: the resampled unit, in the plural: "items", "variants".
+        units: the number of units in each resample, 2 or more.
+        bounds: the smallest and the largest possible value of the metric.
         level: the nominal coverage, in (0, 1).
-        seed: that the estimates were drawn with; recorded in the interval's method.
+        seed: the random seed of the estimates; recorded in the interval's method.
 
     Example:
         >>> estimates = np.random.default_rng(0).binomial(100, 0.9, 2000) / 100
@@ -225,13 +227,13 @@ def bootstrap_interval(
 
 
 def percentile_interval(estimates: FloatArray, over: str, *, level: float, seed: int) -> Interval:
-    """The percentile interval of bootstrap estimates.
+    """Compute the percentile interval of bootstrap estimates.
 
     Args:
         estimates: shape (resamples,).
-        over: what was drawn, in the plural: "items", "variants".
+        over: the resampled unit, in the plural: "items", "variants".
         level: the nominal coverage, in (0, 1).
-        seed: that the estimates were drawn with; recorded in the interval's method.
+        seed: the random seed of the estimates; recorded in the interval's method.
     """
     low, high = np.quantile(estimates, [(1 - level) / 2, (1 + level) / 2])
     method = f"bootstrap over {over} (percentile, {len(estimates)} resamples, seed {seed})"
@@ -239,13 +241,13 @@ def percentile_interval(estimates: FloatArray, over: str, *, level: float, seed:
 
 
 def cluster_codes(clusters: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Clusters as integers 0 .. m-1 in the order of their first item, shape (n,)."""
+    """Encode clusters as integers 0 .. m-1 in order of first appearance, shape (n,)."""
     codes: dict[Hashable, int] = {}
     return np.fromiter((codes.setdefault(name, len(codes)) for name in clusters), np.int64, len(clusters))
 
 
 def _blocks(scores: FloatArray) -> tuple[FloatArray, FloatArray, int, str]:
-    """Sums and sizes of all circular blocks of neighbours, and how many blocks make one resample."""
+    """Compute sums and sizes of all circular blocks, the number of blocks in a resample and the name of the unit."""
     n = len(scores)
     length = ceil(n ** (1 / 3))
     ring = np.concatenate([[0.0], np.cumsum(np.concatenate([scores, scores[: length - 1]]))])
@@ -260,7 +262,7 @@ def _blocks(scores: FloatArray) -> tuple[FloatArray, FloatArray, int, str]:
 def _resampled_ratios(
     sums: FloatArray, sizes: FloatArray, draws: int, rng: np.random.Generator, resamples: int
 ) -> FloatArray:
-    """Sum over size of `draws` units drawn with replacement, shape (resamples,)."""
+    """Draw `draws` units with replacement and divide their total sum by their total size, shape (resamples,)."""
     estimates = np.empty(resamples)
     step = max(1, DRAWS_AT_ONCE // draws)
     for start in range(0, resamples, step):

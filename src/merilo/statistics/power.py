@@ -1,4 +1,4 @@
-"""Before the study: how many items, people and control items a wanted precision takes."""
+"""Study design: the numbers of items, annotators and control items that a required precision takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.statistics.comparison import detectable_difference
 from merilo.statistics.distributions import at_least, at_most, student_quantile
 
-#: Nobody asks more items, people or controls than this.
+#: Upper limits of the searches for a number of items, annotators and control items.
 MOST_ITEMS: Final = 10_000_000
 MOST_PEOPLE: Final = 100_000
 MOST_CONTROLS: Final = 1000
@@ -19,13 +19,13 @@ MOST_CONTROLS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The people whom a study will ask, as they are expected to be.
+    """The expected properties of a study's annotators.
 
     Attributes:
-        expected: the accuracy that their consensus is expected to reach.
-        overlap: how many people answer an item.
-        people: how many people there are; `None` for so many that no two items share one.
-        spread: the standard deviation of single people's accuracy.
+        expected: the expected accuracy of the consensus.
+        overlap: the number of answers for each item.
+        people: the number of annotators; `None` if every annotator answers one item only.
+        spread: the standard deviation of individual accuracy between annotators.
     """
 
     expected: float
@@ -52,23 +52,23 @@ class Crowd:
 
     @property
     def person(self) -> float:
-        """The accuracy of a single person whose like, `overlap` together, reach the expected consensus."""
+        """The individual accuracy at which the consensus of `overlap` equal annotators has the expected accuracy."""
         return _solve(lambda p: consensus_accuracy(p, self.overlap) - self.expected)
 
     @property
     def say(self) -> float:
-        """How much a person's accuracy matters to an item: the chance that the others leave it to them."""
+        """The increase of consensus accuracy per unit of one annotator's accuracy (see `pivotal`)."""
         return pivotal(self.person, self.overlap)
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """What a study of given size would know.
+    """The expected precision of a study of a given size.
 
     Attributes:
-        items: how many items.
-        half_width: half the width of the interval of the consensus figure.
-        design_effect: how many times larger the variance is for sharing people.
+        items: the number of items.
+        half_width: half the width of the confidence interval of the consensus accuracy.
+        design_effect: the factor by which the variance grows because items share annotators.
     """
 
     items: int
@@ -78,15 +78,15 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class ControlPlan:
-    """How many control answers a person must give.
+    """The number of control items that each annotator must answer.
 
     Attributes:
-        controls: the smallest number from which both wishes hold.
-        always_from: the number from which they hold for every larger number too; the threshold falls between whole numbers, so a
-            few more controls can be worse than a few less.
-        pass_mark: how many right answers keep a person, with `controls`.
-        excluded: the probability that a person at chance is excluded, with `controls`.
-        kept: the probability that a skilled person is kept.
+        controls: the smallest number of control items that meets both requirements.
+        always_from: the smallest number from which every number meets both requirements. The required number of right
+            answers is rounded up to a whole number, so slightly more control items can be worse than slightly fewer.
+        pass_mark: the number of right answers out of `controls` that an annotator needs to be kept.
+        excluded: the probability that a guessing annotator is excluded, with `controls` control items.
+        kept: the probability that a skilled annotator is kept, with `controls` control items.
     """
 
     controls: int
@@ -97,10 +97,10 @@ class ControlPlan:
 
 
 def consensus_accuracy(person: float, overlap: int) -> float:
-    """The accuracy of the majority of equal, independent people on right-or-wrong items; ties are right half the time.
+    """Compute the majority accuracy of equally accurate, independent annotators; ties are right half the time.
 
-    Wrong answers are taken to be all the same, which is the worst case: spread over several labels they outvote the right one
-    less often.
+    All wrong answers to an item are assumed to be the same. This is the worst case: wrong answers spread over several
+    labels outvote the right one less often.
 
     References:
         M. de Condorcet (1785), Essai sur l'application de l'analyse.
@@ -114,16 +114,20 @@ def consensus_accuracy(person: float, overlap: int) -> float:
 
 
 def pivotal(person: float, overlap: int) -> float:
-    """By how much the consensus accuracy grows per unit of one member's accuracy.
+    """Compute the derivative of the consensus accuracy with respect to one annotator's accuracy.
 
-    With an odd overlap it is the chance that the others tie; with an even one half the chance that one vote divides them.
+    With an odd overlap it is the probability that the other annotators tie. With an even overlap it is half the
+    probability that the leading label of the other annotators is ahead by one vote.
     """
     others = overlap - 1
     return _divided(others, person) if others % 2 == 0 else _divided(others, person) / 2
 
 
 def _divided(votes: int, person: float) -> float:
-    """C(n, k) (p q)^k with k = n / 2 rounded down: the chance of a tie, or, of an odd number, of a division by one vote."""
+    """Compute C(n, k) (p q)^k with k = n / 2 rounded down.
+
+    It is the probability of a tie for an even number of votes, and of a lead by one vote for an odd number.
+    """
     half = votes // 2
     if half and not 0 < person < 1:
         return 0.0
@@ -132,16 +136,16 @@ def _divided(votes: int, person: float) -> float:
 
 
 def precision(crowd: Crowd, items: int, *, level: float = 0.95) -> Precision:
-    """What a study of so many items would know of its consensus figure.
+    """Compute the expected precision of the consensus accuracy for a given number of items.
 
-    The variance is  θ(1 - θ) / I  for the items and  h² s² A m (m - 1) / I²  for the A people who answer m = k I / A items
-    each, s being their spread and h how much one of them matters (`pivotal`). The interval is Wilson's with the items
-    divided by the design effect, and Student's quantile with Satterthwaite's degrees of freedom: that of
-    `uncertainty.two_way`.
+    The variance is the sum of  θ(1 - θ) / I  for the items and  h² s² A m (m - 1) / I²  for the A annotators, each of whom
+    answers m = k I / A items. Here s is the spread of their accuracy and h the value of `pivotal`. The interval is
+    Wilson's with the number of items divided by the design effect, and with Student's quantile at Satterthwaite's degrees
+    of freedom, as in `uncertainty.two_way`.
 
     Args:
-        crowd: the people.
-        items: how many items.
+        crowd: the expected properties of the annotators.
+        items: the number of items.
         level: the nominal coverage, in (0, 1).
     """
     p = crowd.expected
@@ -160,16 +164,16 @@ def precision(crowd: Crowd, items: int, *, level: float = 0.95) -> Precision:
 
 
 def items_for_half_width(crowd: Crowd, half_width: float, *, level: float = 0.95) -> Precision:
-    """The fewest items whose interval is no wider than wanted.
+    """Find the smallest number of items at which the interval is at most as wide as required.
 
     Args:
-        crowd: the people.
-        half_width: half the width that is wanted.
+        crowd: the expected properties of the annotators.
+        half_width: half the required width.
         level: the nominal coverage, in (0, 1).
 
     Raises:
         UsageError: the half-width is not between 0 and 0.5.
-        DataError: so few people cannot give it on any number of items.
+        DataError: this number of annotators cannot reach the half-width with any number of items.
 
     Example:
         >>> items_for_half_width(Crowd(0.9), 0.03).items
@@ -190,7 +194,7 @@ def items_for_half_width(crowd: Crowd, half_width: float, *, level: float = 0.95
 
 
 def people_for_half_width(crowd: Crowd, items: int, half_width: float, *, level: float = 0.95) -> int | None:
-    """The fewest people whose interval on so many items is no wider than wanted; `None` where the items are too few."""
+    """Find the smallest number of annotators for the half-width; `None` if there are too few items."""
 
     def enough(people: int) -> bool:
         several = Crowd(crowd.expected, crowd.overlap, people, crowd.spread)
@@ -202,16 +206,17 @@ def people_for_half_width(crowd: Crowd, items: int, half_width: float, *, level:
 def items_for_difference(
     discordant: float, difference: float, *, level: float = 0.95, power: float = 0.8
 ) -> int:
-    """The fewest items on which a paired comparison shows a difference with the given power.
+    """Find the smallest number of items on which a paired comparison detects a difference with the given power.
 
     Args:
-        discordant: the share of items that only one of the two sides has right; at least the difference.
+        discordant: the share of items on which only one of the two sides is right; at least the difference.
         difference: the true difference of accuracies.
-        level: one less the size of the two-sided test.
-        power: how often the difference is to be found.
+        level: one minus the significance level of the two-sided test.
+        power: the probability of detecting the difference.
 
     Raises:
-        UsageError: the difference is not in (0, 1), or larger than the share of items that differ.
+        UsageError: the difference is not in (0, 1), or is larger than the share of discordant items.
+        DataError: the difference takes more items than `MOST_ITEMS`.
     """
     if not 0 < difference < 1:
         raise UsageError(f"{argument('difference')} takes a number between 0 and 1, not {difference:g}")
@@ -231,7 +236,9 @@ def items_for_difference(
 
 
 def independent_discordance(expected: float, difference: float) -> float:
-    """The share of items that only one side has right, were their errors independent: an upper guess.
+    """Compute the share of items on which only one side is right, assuming independent errors.
+
+    Real errors are usually positively correlated, so this is a cautious, high estimate.
 
     Example:
         >>> round(independent_discordance(0.9, 0.05), 3)
@@ -249,21 +256,22 @@ def controls(
     exclude: float = 0.95,
     keep: float = 0.95,
 ) -> ControlPlan:
-    """How many control answers tell a person at chance from a skilled one, by exact binomial probabilities.
+    """Find how many control items separate guessing from skilled annotators, by exact binomial probabilities.
 
-    A person with an accuracy on controls below the threshold is excluded; who stands exactly on it is kept, as in
-    `merilo baseline`.
+    An annotator whose accuracy on control items is below the threshold is excluded. An annotator exactly at the threshold
+    is kept, as in `merilo baseline`.
 
     Args:
-        threshold: the accuracy on controls below which a person is excluded.
-        chance: the accuracy of who guesses.
-        skilled: the accuracy of who should be kept.
-        exclude: how surely the one is to be excluded.
-        keep: how surely the other is to be kept.
+        threshold: the accuracy on control items below which an annotator is excluded.
+        chance: the expected accuracy of random guessing.
+        skilled: the accuracy of an annotator who should be kept.
+        exclude: the required probability of excluding a guessing annotator.
+        keep: the required probability of keeping a skilled annotator.
 
     Raises:
-        UsageError: a share is outside (0, 1), or the skilled are not better than chance.
-        DataError: no number of controls does it, because the threshold does not lie between the two.
+        UsageError: a share is outside (0, 1), or `skilled` is not above `chance`.
+        DataError: no number of control items up to `MOST_CONTROLS` meets both requirements: the threshold does not lie
+            well between `chance` and `skilled`.
 
     Example:
         >>> plan = controls(chance=0.5, skilled=0.9, threshold=0.7)
@@ -306,7 +314,7 @@ def controls(
 
 
 def pass_mark(n: int, threshold: float) -> int:
-    """How many of `n` control answers must be right for an accuracy that is not below the threshold.
+    """Compute how many of `n` control answers must be right for an accuracy at or above the threshold.
 
     Example:
         >>> pass_mark(5, 0.5), pass_mark(4, 0.5), pass_mark(10, 0.7)
@@ -316,7 +324,7 @@ def pass_mark(n: int, threshold: float) -> int:
 
 
 def _fewest(enough: Callable[[int], bool], most: int, least: int = 1) -> int | None:
-    """The smallest number that is enough, where larger ones are too."""
+    """Find the smallest sufficient number by bisection; every larger number must be sufficient too."""
     if not enough(most):
         return None
     low, high = least, most
@@ -327,7 +335,7 @@ def _fewest(enough: Callable[[int], bool], most: int, least: int = 1) -> int | N
 
 
 def _solve(function: Callable[[float], float]) -> float:
-    """Where a growing function on [0, 1] crosses zero."""
+    """Find the zero of an increasing function on [0, 1] by bisection."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -336,7 +344,7 @@ def _solve(function: Callable[[float], float]) -> float:
 
 
 def people_needed(items: int, overlap: int, each: int) -> int:
-    """How many people answer every item `overlap` times, if each answers so many.
+    """Compute how many annotators are needed if each of them answers `each` items.
 
     Example:
         >>> people_needed(400, 5, 30)

@@ -1,4 +1,4 @@
-"""Drawing again from what was seen: bootstrap means, and the signs and swaps of permutation tests."""
+"""Resampling: bootstrap means, and the random signs of permutation tests."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.intervals import DRAWS_AT_ONCE
 
-#: Up to so many different values a resample is drawn as counts of values, which costs nothing per item.
+#: With at most this many distinct values, a resample is drawn as counts of values, at a cost independent of n.
 FEW_VALUES: Final = 64
 
 
 def resampled_means(values: FloatArray, rng: np.random.Generator, resamples: int) -> FloatArray:
-    """Means of bootstrap samples.
+    """Compute the means of bootstrap samples.
 
-    A sample of n draws with replacement has the mean of its values' counts, and these counts are multinomial. Where
-    there are few different values (right and wrong), the counts are drawn; otherwise the draws are.
+    The mean of a bootstrap sample depends only on how often each value was drawn, and these counts are multinomial. With
+    few distinct values (0 and 1, for example) the counts are drawn; otherwise the single values are.
 
     Args:
         values: shape (n,), n at least 1.
-        rng: where the randomness comes from.
-        resamples: how many samples to draw.
+        rng: the random generator.
+        resamples: the number of bootstrap samples.
 
     Returns:
         Shape (resamples,).
@@ -46,15 +46,15 @@ def resampled_means(values: FloatArray, rng: np.random.Generator, resamples: int
 
 
 def random_signs(n: int, rng: np.random.Generator, resamples: int) -> Iterator[tuple[slice, FloatArray]]:
-    """Matrices of random signs, a row a permutation, in pieces that fit in memory.
+    """Generate random signs for a permutation test, one permutation a row, in blocks that fit in memory.
 
     Args:
-        n: how many signs a permutation has.
-        rng: where the randomness comes from.
-        resamples: how many permutations there are.
+        n: the number of signs in a permutation.
+        rng: the random generator.
+        resamples: the number of permutations.
 
     Yields:
-        Which permutations, and their signs, -1.0 or 1.0, shape (rows, n).
+        The slice of permutations, and their signs, -1.0 or 1.0, shape (rows, n).
     """
     for rows in _rows(resamples, n):
         flips = rng.integers(0, 2, size=(rows.stop - rows.start, n), dtype=np.int8)
@@ -62,7 +62,7 @@ def random_signs(n: int, rng: np.random.Generator, resamples: int) -> Iterator[t
 
 
 def _rows(resamples: int, width: int) -> Iterator[slice]:
-    """Slices of the resamples so that no piece has more than `DRAWS_AT_ONCE` cells."""
+    """Split the resamples into slices of at most `DRAWS_AT_ONCE` cells."""
     step = max(1, DRAWS_AT_ONCE // max(width, 1))
     for start in range(0, resamples, step):
         yield slice(start, min(start + step, resamples))
