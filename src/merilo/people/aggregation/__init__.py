@@ -1,4 +1,4 @@
-"""From many answers to one: majority, skill, Dawid and Skene, one-coin, GLAD, and the cascade of them."""
+"""Aggregation of answers into a consensus: majority vote, skill, Dawid-Skene, one-coin, GLAD, and their cascade."""
 
 from __future__ import annotations
 

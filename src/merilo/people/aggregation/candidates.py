@@ -1,4 +1,4 @@
-"""The candidates of each item: the labels that it got, and all others together, as sparse arrays."""
+"""Candidate labels of each item as sparse arrays: the labels that it got, and all other labels together."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from merilo.people.aggregation.consensus import NO_LABEL, TIE
 from merilo.people.votes import IntArray, Votes, sorting_order
 from merilo.statistics.arrays import FloatArray
 
-#: Above so many items x labels the table of probabilities is not made; labels are, from the answers given.
+#: With more items x labels than this, only the consensus labels are computed and not the table of probabilities.
 LARGEST_POSTERIOR = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Answers sorted by item and label; memory grows with the answers, whatever the number of labels.
+    """Answers sorted by item and label; memory grows with the number of answers and not with that of labels.
 
-    A cell is an item with one label that somebody gave it. A group is an item that has votes.
+    A cell is a pair of an item and a label that somebody gave it. A group is an item that has votes.
 
     Attributes:
         annotator: shape (n,), the annotator of each answer.
-        cell: shape (n,), which cell an answer belongs to.
-        first_answer: shape (cells,), where a cell's answers begin.
-        cell_answers: shape (cells,), how many answers it has.
-        cell_label: shape (cells,).
-        cell_group: shape (cells,), the cell's place among the items that have votes.
-        first_cell: shape (groups,), where the cells of an item with votes begin.
-        first_of_item: shape (groups,), where its answers begin.
-        group_answers: shape (groups,), how many answers the item has.
-        group_item: shape (groups,), the item.
-        ruled_out: shape (cells,), true where an anchor says that it is another label.
-        group_anchored: shape (groups,), true where the item's label is known.
-        others: shape (groups,), how many labels that nobody gave are still possible; for open answers an estimate, at least 1.
-        wrong_answers: how many wrong answers an item has, equally likely: labels - 1, or an estimate of it.
-        open_answers: whether labels that nobody gave to the item are unknown: they can then be no item's label.
-        annotators: how many annotators there are.
-        items: how many items there are.
-        labels: how many labels there are.
+        cell: shape (n,), the cell of each answer.
+        first_answer: shape (cells,), the index of the cell's first answer.
+        cell_answers: shape (cells,), the number of the cell's answers.
+        cell_label: shape (cells,), the cell's label.
+        cell_group: shape (cells,), the cell's group.
+        first_cell: shape (groups,), the index of the group's first cell.
+        first_of_item: shape (groups,), the index of the group's first answer.
+        group_answers: shape (groups,), the number of the group's answers.
+        group_item: shape (groups,), the group's item.
+        ruled_out: shape (cells,), true if the item is anchored to another label.
+        group_anchored: shape (groups,), true if the item's label is known.
+        others: shape (groups,), the number of possible labels that nobody gave; for open answers an estimate, at least 1.
+        wrong_answers: the number of equally likely wrong answers to an item: labels - 1, or an estimate of it.
+        open_answers: whether the labels that nobody gave to the item are unknown; the consensus is then never such a label.
+        annotators: the number of annotators.
+        items: the number of items.
+        labels: the number of labels.
     """
 
     annotator: NDArray[np.intp]
@@ -63,11 +63,11 @@ class Candidates:
 
     @classmethod
     def of(cls, votes: Votes, anchors: IntArray, *, open_answers: bool = False) -> Candidates:
-        """Sort the answers once, so that everything after is sums over neighbours.
+        """Sort the answers by item and label, so that all later computations are sums over consecutive runs.
 
         Args:
             votes: the answers.
-            anchors: shape (items,), known labels, -1 where unknown.
+            anchors: shape (items,), known labels, -1 if unknown.
             open_answers: whether the answers are open.
         """
         code = votes.item.astype(np.int64) * votes.labels + votes.label
@@ -106,9 +106,10 @@ class Candidates:
         )
 
     def with_wrong_answers(self, wrong_answers: float) -> Candidates:
-        """The same with another number of equally likely wrong answers, 1 or more: what is left of them and the right one.
+        """Return a copy with another number of equally likely wrong answers, 1 or more.
 
-        At least one answer that nobody gave stays possible where answers are open.
+        An item then has `wrong_answers` + 1 possible labels, and `others` is the number of those that nobody gave. If the
+        answers are open, at least one label that nobody gave stays possible.
         """
         given = np.diff(self.first_cell, append=self.cell_label.size)
         left = np.maximum(wrong_answers + 1 - given, 1.0 if self.open_answers else 0.0)
@@ -117,14 +118,14 @@ class Candidates:
         )
 
     def posterior(self, odds: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The probability of each candidate from its log odds against a single label that nobody gave.
+        """Compute the probability of each candidate from its log odds against a single label that nobody gave.
 
         Args:
-            odds: shape (cells,); changed where an anchor rules the cell out.
+            odds: shape (cells,); modified in place for cells that an anchor rules out.
 
         Returns:
-            The probability of each cell's label, shape (cells,); of each single label that nobody gave, shape (groups,),
-            meaningless where `others` is 0; and the log of the sum that both were divided by, shape (groups,).
+            The probability of each cell's label, shape (cells,); the probability of each single label that nobody gave,
+            shape (groups,), undefined if `others` is 0; and the log of their normalising constant, shape (groups,).
         """
         odds[self.ruled_out] = -np.inf
         highest = np.maximum.reduceat(odds, self.first_cell) if odds.size else odds
@@ -137,12 +138,12 @@ class Candidates:
     def most_probable(
         self, anchors: IntArray, probability: FloatArray, other: FloatArray
     ) -> tuple[IntArray, FloatArray]:
-        """The most probable label of each item and its probability, shapes (items,); no label on a tie.
+        """Find the most probable label of each item and its probability, shapes (items,); on a tie there is no label.
 
         Args:
-            anchors: shape (items,), known labels, -1 where unknown.
-            probability: shape (cells,), of each cell's label.
-            other: shape (groups,), of each single label that nobody gave, 0 where there is none.
+            anchors: shape (items,), known labels, -1 if unknown.
+            probability: shape (cells,), the probability of each cell's label.
+            other: shape (groups,), the probability of each single label that nobody gave, 0 if there is none.
         """
         label = np.full(self.items, NO_LABEL, dtype=np.int32)
         confidence = np.full(self.items, np.nan)
@@ -151,10 +152,10 @@ class Candidates:
             best = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
             among = probability >= best[self.cell_group] - TIE
             of_others = other >= best - TIE
-            # Nobody can name an open answer that nobody gave: where it is as probable as the best one, there is no label.
+            # An open answer that nobody gave has no text: if it is as probable as the best label, the item has no label.
             unnamed = np.full(groups, np.inf) if self.open_answers else self.others
             tied = np.bincount(self.cell_group[among], minlength=groups) + np.where(of_others, unnamed, 0.0)
-            # Where the one label that nobody gave is the best, it is what the given ones leave of 0 + 1 + ... + (labels - 1).
+            # If the only label that nobody gave is the best, its code is 0 + 1 + ... + (labels - 1) minus the given codes.
             given = np.bincount(self.cell_group, self.cell_label, minlength=groups)
             chosen = self.labels * (self.labels - 1) // 2 - given.astype(np.int64)
             chosen[self.cell_group[among]] = self.cell_label[among]
@@ -167,10 +168,10 @@ class Candidates:
         return label, confidence
 
     def table(self, anchors: IntArray, probability: FloatArray, other: FloatArray) -> FloatArray | None:
-        """The probability of every label of every item, shape (items, labels).
+        """Build the table of the probabilities of every label of every item, shape (items, labels).
 
-        None where the table would be too large. None for open answers, too: there it would say what one item's candidates
-        mean to the strings of all other items.
+        Returns None if the table would be too large. It also returns None for open answers, because an item's
+        probabilities are not defined for the strings given to other items.
         """
         if self.open_answers or self.items * self.labels > LARGEST_POSTERIOR:
             return None
@@ -184,5 +185,5 @@ class Candidates:
 
 
 def sums(values: FloatArray, first: NDArray[np.intp]) -> FloatArray:
-    """Sums over runs of neighbours that begin at `first`."""
+    """Sum consecutive runs of values that begin at the indices `first`."""
     return np.add.reduceat(values, first) if first.size else np.zeros(0)

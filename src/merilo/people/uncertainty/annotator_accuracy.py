@@ -1,7 +1,7 @@
-"""The single person: how well one annotator answers alone, which is another figure than the consensus of many.
+"""The accuracy of individual annotators, as opposed to the accuracy of their consensus.
 
-A consensus of five is better than most of the five. To set a model's one answer beside it compares a person with a
-committee; the figure that belongs beside one answer of a model is the single person's, with its spread.
+A consensus of five annotators is usually better than most of the five. A model that answers each item once should be
+compared with the accuracy of a single annotator and its spread, not with the consensus.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from merilo.statistics.arrays import FloatArray
 from merilo.statistics.distributions import chi_squared_quantile, student_quantile
 from merilo.statistics.intervals import Interval, exact_interval, wilson_form
 
-#: With fewer answers a person is nobody's best or worst.
+#: Annotators with fewer answers are not considered for best, worst and quantiles.
 MIN_ANSWERS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One annotator's figure.
+    """The estimated accuracy of one annotator.
 
     Attributes:
         annotator: the annotator's code.
-        n: how many items they answered that have gold.
+        n: the number of items with gold answers that they answered.
         value: the mean score of their answers.
-        shrunk: the value drawn towards the mean of all as far as chance explains the distance.
-        deviation: the standard deviation of their scores; `None` where each is 0 or 1.
-        among: from how many people this one may have been chosen.
+        shrunk: the value shrunk towards the mean of all annotators, in proportion to its sampling error.
+        deviation: the standard deviation of their scores; `None` if all scores are 0 or 1.
+        among: the number of annotators from whom this one may have been selected as best or worst.
         level: the nominal coverage of the intervals.
-        bounds: between which the metric lies.
+        bounds: the smallest and the largest possible value of the metric.
     """
 
     annotator: int
@@ -49,12 +49,12 @@ class Person:
 
     @property
     def interval(self) -> Interval:
-        """Of this person by themselves: exact for right and wrong answers, Student's for other scores."""
+        """The interval of this annotator alone: Clopper-Pearson for scores of 0 and 1, Student's for other scores."""
         return self._interval(self.level)
 
     @property
     def simultaneous(self) -> Interval:
-        """Wide enough to hold for all people at once, and so for whoever was chosen as best or worst."""
+        """The interval with simultaneous coverage of all annotators (Šidák), valid for the best and the worst too."""
         return self._interval(self.level ** (1 / self.among))
 
     def _interval(self, level: float) -> Interval:
@@ -65,18 +65,18 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Individuals:
-    """What single people reach.
+    """The accuracy of single annotators and its distribution.
 
     Attributes:
-        mean: the metric of one answer drawn at random from those that an item got, on every item.
-        interval: of the mean, over people and items together.
-        spread: the standard deviation between people's true figures; what chance adds to it is taken out.
-        spread_interval: of the spread.
-        annotators: how many people answered.
-        answers: how many answers they gave.
-        items: how many items they answered.
-        min_answers: how many answers the best, the worst and the quantiles ask of a person.
-        people: who has as many, by value from the worst to the best.
+        mean: the expected metric if one answer is drawn at random for every item.
+        interval: the interval of the mean, over annotators and items together.
+        spread: the standard deviation of true accuracy between annotators, with the sampling error removed.
+        spread_interval: the interval of the spread.
+        annotators: the number of annotators who answered.
+        answers: the number of their answers.
+        items: the number of items that they answered.
+        min_answers: the smallest number of answers with which an annotator is included in `people`.
+        people: the annotators with at least `min_answers` answers, from the lowest to the highest value.
     """
 
     mean: float
@@ -91,23 +91,23 @@ class Individuals:
 
     @property
     def best(self) -> Person | None:
-        """The person with the highest value, of equals the one with most answers."""
+        """The annotator with the highest value; of several, the one with the most answers."""
         return self.people[-1] if self.people else None
 
     @property
     def worst(self) -> Person | None:
-        """The person with the lowest value, of equals the one with most answers."""
+        """The annotator with the lowest value; of several, the one with the most answers."""
         return min(self.people, key=lambda person: (person.value, -person.n)) if self.people else None
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Where the differences between answers come from, as variances.
+    """The variance components of answers' scores.
 
     Attributes:
-        person: between people.
-        item: between items.
-        rest: what neither explains.
+        person: the variance between annotators.
+        item: the variance between items.
+        rest: the residual variance.
     """
 
     person: float
@@ -124,23 +124,24 @@ def individuals(
     min_answers: int = MIN_ANSWERS,
     level: float = 0.95,
 ) -> Individuals:
-    """What single people reach, however unequally many items each of them answered.
+    """Estimate the accuracy of single annotators, who may have answered different numbers of items.
 
-    The mean is that of one answer drawn at random for every item: each item counts once, and its answers share it. It is
-    the number to set beside a model that answers every item once. Its variance adds what people, items and the rest
-    contribute (`components`); its interval is Wilson's with as many items as this variance is worth, and Student's quantile.
+    The mean is the expected metric if one answer is drawn at random for every item: all items have equal weight, divided
+    equally among their answers. It is the estimate to compare with a model that answers every item once. Its variance is
+    the sum of the contributions of annotators, items and residuals (`components`). Its interval is Wilson's with the
+    effective number of items that this variance implies, and with Student's quantile.
 
     Args:
         votes: the answers.
-        score: shape (n,), what each answer scores by itself; for macro F1 and correlations its influence, the mean of
+        score: shape (n,), the score of each answer alone; for macro F1 and correlations its influence, the mean of
             which is the metric (`merilo.metrics.worth`).
-        own: shape (n,), what each answer adds to the metric of its own annotator; `score` when not given.
-        bounds: between which the metric lies.
-        min_answers: with fewer answers nobody is named best or worst.
+        own: shape (n,), the contribution of each answer to the metric of its own annotator; `score` by default.
+        bounds: the smallest and the largest possible value of the metric.
+        min_answers: annotators with fewer answers are not considered for best and worst.
         level: the nominal coverage, in (0, 1).
 
     Returns:
-        The mean, the spread between people, and everybody with enough answers.
+        The mean, the spread between annotators, and the annotators with enough answers.
 
     Raises:
         DataError: there are no answers.
@@ -184,21 +185,24 @@ def individuals(
 
 
 def drawn_answer(votes: Votes) -> FloatArray:
-    """The weight of each answer, shape (n,), when one is drawn for every item: they sum to 1, those of an item alike."""
+    """Compute the weight of each answer if one is drawn for every item, shape (n,).
+
+    The weights sum to 1, and the answers to one item have equal weights.
+    """
     overlap = np.bincount(votes.item, minlength=votes.items)
     items = max(int((overlap > 0).sum()), 1)
     return np.asarray(1.0 / (overlap[votes.item] * items))
 
 
 def mean_variance(votes: Votes, each: FloatArray, parts: Components) -> tuple[float, float]:
-    """The variance of a weighted mean of answers over other people and other items, and its degrees of freedom.
+    """Compute the variance of a weighted mean over annotators and items, and its degrees of freedom.
 
-    Few people say little about how people differ, so their part of the variance decides the degrees of freedom.
+    With few annotators the variance between them is estimated poorly and dominates the degrees of freedom.
 
     Args:
         votes: the answers.
         each: shape (n,), the weights, which sum to 1.
-        parts: the variance components of what is averaged.
+        parts: the variance components of the averaged scores.
 
     References:
         F. Satterthwaite (1946), An approximate distribution of estimates of variance components. Biometrics 2, 110-114.
@@ -218,15 +222,16 @@ def mean_variance(votes: Votes, each: FloatArray, parts: Components) -> tuple[fl
 
 
 def components(votes: Votes, score: FloatArray) -> Components:
-    """Estimate how much people and items differ, from products of pairs of answers.
+    """Estimate the variance components of annotators and items from products of pairs of answers.
 
-    Two answers of one person to different items share the person; two of different people to one item share the
-    item; two of different people to different items share nothing. The mean product of each kind of pair, less that of
-    the last, is the variance of what is shared. No pair is used twice over, so that unequal numbers do no harm.
+    There are three kinds of pairs of answers: by one annotator to different items, by different annotators to one item,
+    and by different annotators to different items. The mean product of the first or the second kind, minus that of the
+    third, estimates the variance between annotators or items. Each pair counts once, so the estimates allow unequal
+    numbers of answers.
 
     Args:
         votes: the answers.
-        score: shape (n,).
+        score: shape (n,), the score of each answer.
     """
     n = len(votes)
     centred = score - score.mean()
@@ -245,14 +250,14 @@ def components(votes: Votes, score: FloatArray) -> Components:
 
 
 def standing(values: Sequence[float], of: float) -> tuple[float, Interval]:
-    """Where a figure stands among people: the share of them below it, those level with it counted as half.
+    """Compute the percentile rank of an estimate among annotators: the share below it, with ties counted as half.
 
     Args:
-        values: shape (people,), what each person reaches on the items they answered.
-        of: the figure to place; see `standings` where everybody answered items of their own.
+        values: shape (people,), the accuracy of each annotator on the items they answered.
+        of: the estimate to rank; if annotators answered different items, use `standings`.
 
     Returns:
-        The share, and Wilson's interval of it over people.
+        The share, and its interval of Wilson's form over annotators.
 
     Example:
         >>> standing([0.6, 0.7, 0.8, 0.9], 0.8)[0]
@@ -262,17 +267,17 @@ def standing(values: Sequence[float], of: float) -> tuple[float, Interval]:
 
 
 def standings(values: Sequence[float], rivals: Sequence[float]) -> tuple[float, Interval]:
-    """The share of people whose rival does better on the same items, ties counted as half.
+    """Compute the share of annotators who score lower than the rival on the same items, with ties counted as half.
 
     Args:
-        values: shape (people,), what each person reaches on the items they answered.
-        rivals: shape (people,), what the other reaches on each person's items.
+        values: shape (people,), the accuracy of each annotator on the items they answered.
+        rivals: shape (people,), the accuracy of the rival on the items of each annotator.
 
     Returns:
-        The share, and Wilson's interval of it over people.
+        The share, and its interval of Wilson's form over annotators.
 
     Raises:
-        DataError: there are no people.
+        DataError: there are no annotators.
     """
     if not len(values):
         raise DataError("nobody answered enough items to be compared with")
@@ -292,7 +297,7 @@ def _mean_interval(
     bounds: tuple[float, float],
     level: float,
 ) -> Interval:
-    """The interval of a weighted mean of answers."""
+    """Compute the interval of a weighted mean of answers."""
     low, width = bounds[0], bounds[1] - bounds[0]
     variance, freedom = mean_variance(votes, each, parts)
     p = min(max((mean - low) / width, 0.0), 1.0)
@@ -313,7 +318,7 @@ def _people(
     min_answers: int,
     level: float,
 ) -> tuple[Person, ...]:
-    """Everybody with enough answers, from the worst to the best."""
+    """Estimate the accuracy of the annotators with enough answers, sorted from the lowest to the highest."""
     answered = np.bincount(votes.annotator, minlength=votes.annotators)
     sums = np.bincount(votes.annotator, weights=score, minlength=votes.annotators)
     squares = np.bincount(votes.annotator, weights=score**2, minlength=votes.annotators)
@@ -334,9 +339,9 @@ def _people(
 
 
 def _spread(votes: Votes, score: FloatArray, parts: Components, level: float) -> tuple[float, Interval]:
-    """The standard deviation between people with an interval by chi squared, less what chance puts there.
+    """Estimate the standard deviation between annotators, without sampling error, and its chi-squared interval.
 
-    Fewer degrees of freedom stand in for people's figures with longer tails than the normal has.
+    The degrees of freedom are reduced if the annotators' accuracies have heavier tails than the normal distribution.
     """
     answered = np.bincount(votes.annotator, minlength=votes.annotators).astype(np.float64)
     sums = np.bincount(votes.annotator, weights=score, minlength=votes.annotators)[answered > 0]
@@ -356,19 +361,19 @@ def _spread(votes: Votes, score: FloatArray, parts: Components, level: float) ->
         sqrt(max(both * freedom / chi_squared_quantile(at, freedom) - by_chance, 0.0))
         for at in ((1 + level) / 2, (1 - level) / 2)
     )
-    # Scores in [0, 1] cannot differ by more than half and half.
+    # The standard deviation of values in [0, 1] is at most 0.5.
     return spread, Interval(min(low, spread), min(max(high, spread), 0.5), level, method)
 
 
 def _excess(values: FloatArray) -> float:
-    """The excess kurtosis, 0 where it would be below the normal's."""
+    """Compute the excess kurtosis; negative values become 0."""
     centred = values - values.mean()
     second = float((centred**2).mean())
     return max(float((centred**4).mean()) / second**2 - 3, 0.0) if second > 1e-12 else 0.0
 
 
 def _student(value: float, deviation: float, n: int, level: float, bounds: tuple[float, float]) -> Interval:
-    """Student's interval of a mean of scores within bounds; of one answer nothing is known."""
+    """Compute Student's interval of a mean, clipped to the bounds; with a single answer it is the whole range."""
     low, high = bounds
     if n < 2:
         return Interval(low, high, level, "Student")
@@ -377,7 +382,7 @@ def _student(value: float, deviation: float, n: int, level: float, bounds: tuple
 
 
 def _wilson(p: float, n: float, level: float, freedom: float, method: str) -> Interval:
-    """Wilson's interval for a number of trials that need not be whole, with Student's quantile."""
+    """Compute Wilson's interval for a number of trials that need not be whole, with Student's quantile."""
     t = student_quantile((1 + level) / 2, max(freedom, 1.0))
     low, high = wilson_form(p, n, t)
     return Interval(low, high, level, method)

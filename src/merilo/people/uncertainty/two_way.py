@@ -1,11 +1,11 @@
-"""How sure a human baseline is: an interval over items and annotators together.
+"""Confidence interval of a human baseline over items and annotators together.
 
-The figure of a study moves for two reasons: other items would have been asked, and other people would have answered.
-An interval over items alone knows only the first. Answers of one person stand on many items, so a careless or a
-gifted person moves many items at once; the more items each person answers, the more the second reason weighs.
+A study's estimate would change with other items and with other annotators. An interval over items alone covers only
+the first source of variance. One annotator answers many items, so a careless or a very skilled annotator affects many
+items at once. The more items each annotator answers, the larger the second source of variance.
 
-What is estimated is the figure that another crowd, drawn in the same way, would reach on other items, drawn in the
-same way, with the same overlap. How it is done, and how often it holds, is told in docs/uncertainty.md.
+The interval covers the value that another sample of annotators would reach on another sample of items, both drawn in the
+same way and with the same overlap. docs/uncertainty.md describes the method and its measured coverage.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import RESAMPLES, Interval, wilson_form
 from merilo.statistics.resampling import resampled_means
 
-#: Totals closer than this are a tie: fractions add up differently in a different order.
+#: Totals closer than this are a tie, because the rounding error of a sum depends on the order of its terms.
 _EQUAL: Final = 1e-9
-#: How many other labels a vote is imagined to have been: the leading ones decide.
+#: How many of an item's leading labels an answer is replaced by when its influence is computed.
 _ALTERNATIVES: Final = 8
-#: Bounds the memory of re-aggregation.
+#: Upper limit of the cells processed at once, which bounds the memory of re-aggregation.
 _CELLS_AT_ONCE: Final = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """What every item and every answer does to the figure, to first order.
+    """The first-order influence of every item and every answer on the estimate.
 
     Attributes:
-        value: the figure: the mean worth of the consensus over the scored items.
-        scored: how many items have a consensus that counts.
-        item: shape (items with votes,), how far each item pulls the figure from its mean; they sum to 0.
-        answer: shape (n,), how far each answer pulled its item from what a typical answer in its place would have
-            made of it, the item being decided again without it; they sum to 0.
+        value: the estimate: the mean worth of the consensus over the scored items.
+        scored: the number of items with a consensus that counts.
+        item: shape (items with votes,), the influence of each item on the estimate; the influences sum to 0.
+        answer: shape (n,), the difference between the score of the answer's item and its score with a typical answer in
+            the same place, found by aggregating the item again; the differences sum to 0.
         place: shape (n,), the position in `item` of each answer's item.
     """
 
@@ -54,19 +54,19 @@ class Influence:
 
 @dataclass(frozen=True, slots=True)
 class TwoWay:
-    """A figure with its uncertainty over items and annotators.
+    """An estimate with its uncertainty over items and annotators.
 
     Attributes:
-        value: the figure.
-        n: how many items were scored.
-        annotators: how many people answered.
-        interval: over items and annotators together.
+        value: the estimate.
+        n: the number of scored items.
+        annotators: the number of annotators who answered.
+        interval: the interval over items and annotators together.
         item_error: the standard error from items alone.
-        annotator_error: what the sharing of annotators among items adds, as a standard error.
-        design_effect: how many times larger the variance is than if no two items shared an annotator.
+        annotator_error: the additional standard error because items share annotators.
+        design_effect: the ratio of the variance to the variance if no two items shared an annotator.
         freedom: the degrees of freedom of the interval's Student quantile.
-        resamples: how many bootstrap samples were drawn.
-        seed: of the draws.
+        resamples: the number of bootstrap resamples.
+        seed: the random seed of the bootstrap resamples.
     """
 
     value: float
@@ -95,32 +95,33 @@ def two_way(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TwoWay:
-    """The interval of a consensus figure over items and annotators together.
+    """Compute the interval of a consensus estimate over items and annotators together.
 
-    Items and annotators are drawn again with replacement, independently of each other; a sample's figure is the
-    original's plus the influence of the items and of the annotators drawn (`Influence`). The spread of the
-    annotators' influence is first freed of what items alone put there, or a bootstrap would count that twice. The
-    ratio of the bootstrap variances over both and over items is the design effect; the interval is Wilson's with the
-    number of items divided by it and Student's quantile for the normal one, so that it neither leaves `bounds` nor
-    collapses where every item is right.
+    Items and annotators are resampled with replacement, independently of each other. The estimate of a resample is the
+    original estimate plus the influence of the drawn items and annotators (`Influence`). The variance that items alone
+    cause is first removed from the annotators' influence; otherwise the bootstrap would count it twice. The design effect
+    is the bootstrap variance over both, divided by the bootstrap variance over items. The interval is Wilson's with the
+    number of items divided by the design effect and with Student's quantile. It stays inside `bounds` and does not shrink
+    to a point if every item is right.
 
     Args:
-        votes: the answers that the consensus was made of.
-        worth: shape (n,), what the item would score were the answer of that row its consensus: 1 or 0 for accuracy.
-        min_votes: how many votes a consensus needs, one number or shape (items,); items with fewer on the first label, or with a tie, are left
-            out of the figure. With 0 no item is: where labels tie, the mean of their worth counts.
-        weight: shape (n,), above 0, what each answer weighs; 1 each when not given. With `min_votes` there is none.
-        unseen: shape (items,), what each item would score with a label that nobody gave it; the least worth when not given.
-        value: the published figure, where ties were broken in a way of their own; the figure of the rule otherwise.
-        alike: how many right-or-wrong items the figure is worth where every item scores alike; the scored ones when not
-            given. Macro F1 with rare labels is worth fewer.
-        bounds: between which the metric lies: (0, 1), or (-1, 1) for correlations.
+        votes: the answers that the consensus was computed from.
+        worth: shape (n,), the score of the item if this answer were its consensus: 1 or 0 for accuracy.
+        min_votes: the number of votes that a consensus needs, one number or shape (items,). Items whose leading label has
+            fewer votes, or whose leading labels tie, are left out of the estimate. With 0 no item is left out, and an
+            item with tied labels scores the mean of their worth.
+        weight: shape (n,), above 0, the weight of each answer; 1 by default. Cannot be combined with `min_votes`.
+        unseen: shape (items,), the score of each item with a label that nobody gave; by default the smallest worth.
+        value: the published estimate, if ties were resolved by another rule; by default the estimate of this rule.
+        alike: the effective number of items scored 0 or 1 if all items score the same; by default the number of scored
+            items. It is smaller for macro F1 with rare labels.
+        bounds: the smallest and the largest possible value of the metric: (0, 1), or (-1, 1) for correlations.
         level: the nominal coverage, in (0, 1).
-        resamples: how many bootstrap samples to draw.
-        seed: of the draws.
+        resamples: the number of bootstrap resamples.
+        seed: random seed for the bootstrap resamples.
 
     Returns:
-        The figure with its interval.
+        The estimate with its interval.
 
     Raises:
         DataError: no item has a consensus.
@@ -186,15 +187,16 @@ def influences(
     weight: FloatArray | None = None,
     unseen: FloatArray | None = None,
 ) -> Influence:
-    """Decide every item again with each of its answers exchanged, and keep what it changes.
+    """Compute the influence of every answer by aggregating its item again with other answers in its place.
 
-    An answer's influence is what its item scored less the middle of what it could have scored with other answers in
-    this place, less the same for a typical answer: the part of the consensus that this person, and nobody else on
-    the item, is answerable for. On an item that four others decided it is 0, whoever the fifth is.
+    The possible scores of an item with other answers in this place have a midpoint. The influence of an answer is the
+    item's score minus this midpoint, centred so that a typical answer has influence 0. It measures the part of the
+    consensus that depends on this annotator alone. If the other annotators of the item already decide it, the influence
+    is 0.
 
     Args:
         votes: the answers.
-        worth: shape (n,), what the item would score were this answer its consensus.
+        worth: shape (n,), the score of the item if this answer were its consensus.
         min_votes: as in `two_way`.
         weight: as in `two_way`.
         unseen: as in `two_way`.
@@ -232,9 +234,9 @@ def influences(
 
 @dataclass(frozen=True, slots=True)
 class _Ballots:
-    """Each item's labels in slots of their own, so that items are rows of a matrix.
+    """Votes as a matrix with one row an item and one column (slot) for each of the item's labels.
 
-    The last slot is a label that nobody gave: it has no votes and the worth of `unseen`.
+    The last slot is a label that nobody gave: it has no votes, and its worth is `unseen`.
     """
 
     place: NDArray[np.intp]
@@ -263,7 +265,7 @@ class _Ballots:
         return _Ballots(place, slot, weight, totals, values, answered, votes.items)
 
     def needed(self, min_votes: int | NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """The votes that a consensus needs, shape (items with votes,); `None` where most votes decide."""
+        """Return the number of votes that a consensus needs, shape (items with votes,); `None` for plurality."""
         if not np.any(min_votes):
             return None
         return np.broadcast_to(min_votes, self.items)[self.answered]
@@ -272,7 +274,7 @@ class _Ballots:
     def outcome(
         totals: FloatArray, worth: FloatArray, needed: NDArray[np.int64] | None
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """What items score, and which of them count; labels along the last axis."""
+        """Compute the items' scores and which items count; labels are along the last axis."""
         top = totals.max(axis=-1, keepdims=True)
         leading = totals >= top - _EQUAL * np.abs(top)
         leaders = leading.sum(axis=-1)
@@ -282,7 +284,7 @@ class _Ballots:
         return scores, np.ones(scores.shape, dtype=np.bool_)
 
     def pieces(self) -> list[slice]:
-        """Slices of the answers whose re-aggregation fits in memory."""
+        """Split the answers into slices whose re-aggregation fits in memory."""
         slots = self.totals.shape[1]
         step = max(1, _CELLS_AT_ONCE // (slots * min(slots, _ALTERNATIVES + 2)))
         return [slice(start, start + step) for start in range(0, self.place.shape[0], step)]
@@ -290,7 +292,7 @@ class _Ballots:
     def exchanged(
         self, rows: slice, needed: NDArray[np.int64] | None
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Outcomes with each of the answers exchanged for every other label, its own and a new one among them."""
+        """Compute the outcomes with each answer replaced by every label tried, including its own and an unseen one."""
         place, slot, weight = self.place[rows], self.slot[rows], self.weight[rows]
         answers, slots = place.shape[0], self.totals.shape[1]
         if slots > _ALTERNATIVES + 2:
@@ -306,15 +308,15 @@ class _Ballots:
         exchanged[row[:, None], np.arange(tried.shape[1]), tried] += weight[:, None]
         own = None if needed is None else needed[place][:, None]
         scores, counted = self.outcome(exchanged, self.worth[place][:, None, :], own)
-        # Slots that the item does not use stand for the label that nobody gave: the same outcome again.
+        # Unused slots of an item act as the label that nobody gave, so they only repeat its outcome.
         return scores, counted
 
 
 def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, float]:
-    """The variance that sharing annotators adds, each one's part of it, and the term of Satterthwaite's formula.
+    """Estimate the variance from shared annotators, the share of each annotator and the term of Satterthwaite's formula.
 
-    The variance of annotators' influence h is estimated by the products of influences of one annotator on different
-    items, less those of different annotators on different items: what an item does to its answers cancels out.
+    The variance of the annotators' influence is estimated by the mean product of two influences of one annotator on
+    different items, minus that of two different annotators on different items. The effect of the items cancels out.
     """
     n, items = len(votes), influence.item.shape[0]
     answer, place = influence.answer, influence.place
@@ -342,10 +344,10 @@ def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, 
 
 
 def _items_worth(influence: Influence, p: float, width: float, alike: float, *, bounded: bool) -> float:
-    """How many right-or-wrong items the scored ones are worth: as many as would vary as much as the figure does.
+    """Compute the effective number of items: items scored 0 or 1 whose mean has the same variance as the estimate.
 
-    Scores within the bounds are worth at least their number. Influences on macro F1 or a correlation reach beyond the
-    bounds, and the items are then worth fewer.
+    If all scores are within the bounds, the effective number is at least the number of scored items. Influences on macro
+    F1 or a correlation can lie outside the bounds, and the effective number is then smaller.
     """
     square = float(influence.item @ influence.item) / influence.item.shape[0] ** 2 / width**2
     if square <= 0 or not 0 < p < 1:
