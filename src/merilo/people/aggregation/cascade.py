@@ -1,4 +1,4 @@
-"""The cascade: an item gets an answer from the first step that gives it one; equal sums at every step leave it unresolved."""
+"""The cascade of aggregation rules: the first step without a tie decides an item; a tie at every step leaves it unresolved."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ def cascade(
     min_votes: MinVotes = 3,
     fit: Fit | None = None,
 ) -> Consensus:
-    """Most votes; on a tie more skill; else more skill among the three most skilled; else more ability by GLAD.
+    """Aggregate by plurality; resolve ties by skill, then by the three most skilled, then by GLAD's abilities.
 
-    In full: all agree; else most votes; on a tie the larger sum of skill; else the same among the three most skilled;
-    else the larger sum of GLAD's abilities. Labels are ranked by votes, then by the sum; only the first two are compared,
-    and equal sums pass to the next step. Of people equally skilled, the more able by GLAD belong to the three. What is
-    still equal after the last step is unresolved, and says so: the order of rows or of the alphabet never decides.
+    The label with the most votes wins. A tie goes to the larger sum of skill, then to the larger sum of skill among the
+    three most skilled annotators, then to the larger sum of GLAD's abilities. Labels are ranked by votes, then by the sum.
+    Only the first two are compared, and equal sums pass to the next step. Annotators of equal skill are ranked by GLAD's
+    ability when the three are selected. An item still tied after the last step is unresolved; row order and alphabetical
+    order never decide.
 
     Args:
-        votes: the answers that count: to the items in question, without the people who were excluded.
-        everyone: all answers of the pool, to control items and of excluded people too, in the same codes; GLAD learns from
-            them. `votes` when not given.
-        skill: shape (annotators,), larger is better, NaN where it is unknown (see `resolve_by_skill`); without it its two
-            steps are left out.
-        anchors: shape (items,), labels of control items known to GLAD, -1 where unknown.
-        open_answers: whether labels are typed freely; None: told by their number (see `open_answers.is_open`).
-        min_votes: from how many votes on the most votes are called a majority.
-        fit: GLAD's fit to `everyone`, where it was made before.
+        votes: the answers that count: answers to the items to be decided, without excluded annotators.
+        everyone: all answers of the pool in the same codes, including answers to control items and by excluded
+            annotators. GLAD is fitted to them. `votes` by default.
+        skill: shape (annotators,), larger is better, NaN if unknown (see `resolve_by_skill`); without it the two steps
+            that use skill are skipped.
+        anchors: shape (items,), labels of control items known to GLAD, -1 if unknown.
+        open_answers: whether labels are typed freely; if None, inferred from their number (see `open_answers.is_open`).
+        min_votes: the number of votes from which the winning label is called a majority.
+        fit: GLAD's fit to `everyone`, if it is already available.
 
     Returns:
         The consensus, with GLAD's fit to `everyone`.

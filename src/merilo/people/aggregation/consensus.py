@@ -1,4 +1,4 @@
-"""What aggregation answers with: a label for each item, how it was reached, and the model behind it."""
+"""The result of aggregation: a label for each item, how it was resolved, and the fitted model."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from numpy.typing import NDArray
 from merilo.people.votes import IntArray
 from merilo.statistics.arrays import FloatArray
 
-#: The code of "no label".
+#: The code for a missing label.
 NO_LABEL = -1
 
-#: Probabilities closer than this are a tie.
+#: Probabilities that differ by less than this are a tie.
 TIE = 1e-9
 
 
 class Resolution(IntEnum):
-    """How an item's label was reached."""
+    """How an item was resolved."""
 
     UNRESOLVED = 0
-    """No answers, or a tie that no step could break."""
+    """No answers, or a tie that no step resolved."""
     UNANIMOUS = 1
-    """All agree."""
+    """All votes are for one label."""
     MAJORITY = 2
-    """More votes than any other label, and enough of them."""
+    """More votes than any other label, and at least as many as a majority requires."""
     PLURALITY = 3
-    """More votes than any other label, though fewer than a majority asks for."""
+    """More votes than any other label, but fewer than a majority requires."""
     SKILL = 4
-    """A tie of votes, broken by the larger sum of skill."""
+    """A tie of votes, resolved by the larger sum of skill."""
     TOP_SKILL = 5
-    """The same among the three most skilled."""
+    """A tie of votes, resolved by the larger sum of skill among the three most skilled annotators."""
     GLAD = 6
-    """GLAD: the larger sum of abilities in a cascade, the most probable label otherwise."""
+    """GLAD: in a cascade the larger sum of abilities, otherwise the most probable label under the model."""
     DAWID_SKENE = 7
     """The most probable label under Dawid and Skene's model."""
     ANCHOR = 8
@@ -51,23 +51,23 @@ class Fit:
 
     Attributes:
         model: "dawid-skene", "one-coin" or "glad".
-        posterior: shape (items, labels), the probability of each label; an item without votes has the prior's. None for open
-            answers and where the table would pass 1.6 GB.
-        quality: shape (annotators,). Dawid-Skene: the share of the annotator's answers expected to be right, NaN for who
-            gave none. One-coin: the probability that an answer of theirs is right, the crowd's mean for who gave none. GLAD:
-            the ability alpha; 0 is guessing, below 0 is answering against the truth.
-        log_likelihood: the objective after each iteration: the marginal log-likelihood, with the log density of the priors
-            where the model has them.
-        converged: whether the last iteration met the tolerance; never true because the iterations ran out.
-        tolerance: what was asked of the last iteration.
-        anchored: how many items had their label known beforehand.
-        prior: shape (labels,), the probability of each label before any vote.
-        difficulty: shape (items,), GLAD only: 1 / beta, larger is harder; the prior's 1 / e for an item without votes.
+        posterior: shape (items, labels), the probability of each label; for an item without votes it is the prior. None for
+            open answers, and if the table would exceed 1.6 GB.
+        quality: shape (annotators,). Dawid-Skene: the expected share of right answers, NaN for annotators without answers.
+            One-coin: the probability of a right answer, the crowd's mean for annotators without answers. GLAD: the ability
+            alpha; 0 means guessing, and below 0 the annotator tends to avoid the true label.
+        log_likelihood: the objective after each iteration: the marginal log-likelihood, plus the log density of the priors
+            if the model has priors.
+        converged: whether the last iteration met the tolerance; false if the maximum number of iterations was reached first.
+        tolerance: the tolerance of the convergence criterion.
+        anchored: the number of items whose label was known in advance.
+        prior: shape (labels,), the prior probability of each label.
+        difficulty: shape (items,), GLAD only: 1 / beta, larger is harder; 1 / e (the prior) for an item without votes.
         confusion: shape (annotators, labels, labels), Dawid-Skene only: `[a, t, g]` is the probability that annotator `a` gives
-            label `g` where `t` is true; NaN for who gave no answer and for labels that cannot be true. None where the table would
-            pass 1.6 GB.
-        wrong_answers: one-coin and GLAD: how many equally likely wrong answers an item has: labels - 1, or with open answers the
-            estimate that two wrong answers to an item coincide once in so many pairs.
+            label `g` if `t` is true; NaN for annotators without answers and for labels that cannot be true. None if the table
+            would exceed 1.6 GB.
+        wrong_answers: one-coin and GLAD: the number m of equally likely wrong answers to an item. It is labels - 1; for open
+            answers it is estimated from the probability 1 / m that two wrong answers to an item coincide.
     """
 
     model: str
@@ -84,20 +84,20 @@ class Fit:
 
     @property
     def iterations(self) -> int:
-        """How many iterations were run."""
+        """The number of iterations."""
         return len(self.log_likelihood)
 
 
 @dataclass(frozen=True, slots=True)
 class Consensus:
-    """The answer of the people to every item.
+    """The annotators' consensus on every item.
 
     Attributes:
-        label: shape (items,), the label's code, or -1 where there is none.
+        label: shape (items,), the label's code, or -1 if there is none.
         how: shape (items,), codes of `Resolution`.
-        confidence: shape (items,): the model's probability of the label, or, without a model, the share of the item's votes
-            that it got; NaN where there is no label.
-        fit: the model that was fitted on the way, if any.
+        confidence: shape (items,): the model's probability of the label, or, without a model, the label's share of the item's
+            votes; NaN if there is no label.
+        fit: the model that was fitted, if any.
     """
 
     label: IntArray
@@ -106,6 +106,6 @@ class Consensus:
     fit: Fit | None = None
 
     def resolved_by(self) -> dict[Resolution, int]:
-        """How many items were resolved in each way; ways that never happened stand with 0."""
+        """Count the items resolved in each way; ways that did not occur have the count 0."""
         counts = np.bincount(self.how, minlength=len(Resolution))
         return {way: int(counts[way]) for way in Resolution}

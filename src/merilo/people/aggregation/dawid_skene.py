@@ -1,4 +1,4 @@
-"""Dawid and Skene's model: how every annotator confuses the labels, from their answers alone."""
+"""Dawid and Skene's model: confusion matrices of annotators, estimated from their answers alone."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from merilo.people.aggregation.open_answers import is_open
 from merilo.people.votes import IntArray, Votes, sorting_order
 from merilo.statistics.arrays import FloatArray
 
-#: Expected counts and priors are not let below this: a label that an annotator was never seen to confuse stays possible.
+#: Lower limit of expected counts and priors, so that a confusion that was never observed keeps a positive probability.
 SMALLEST = 1e-10
 
-#: How far an annotator's confusions are drawn to their own accuracy, unless the caller says otherwise. Chosen on eight public
-#: crowds with truth (`benchmarks/crowds.py`): from 1 to 3 the mean accuracy is the best and moves by less than 0.004.
+#: Default strength of shrinkage of an annotator's confusions to their accuracy. Chosen on eight public crowds with gold answers
+#: (`benchmarks/crowds.py`): the mean accuracy is highest from 1 to 3 and varies by less than 0.004 in this range.
 WEIGHT = 2.0
 
-#: How many answers an annotator is given beforehand, right as often as the crowd's votes agree.
+#: Pseudo-count of the prior on an annotator's accuracy; the prior mean is the agreement of the crowd's votes.
 ANSWERS_BEFOREHAND = 4.0
 
-#: The tables of probabilities and of confusions hold at most so many numbers (1.6 GB) each.
+#: The largest number of cells in the table of probabilities and in that of confusions (1.6 GB each).
 LARGEST_TABLE = 200_000_000
 
 
@@ -38,38 +38,40 @@ def dawid_skene(
     tolerance: float = 1e-8,
     iterations: int = 1000,
 ) -> Consensus:
-    """The most probable labels when every annotator has confusions of their own.
+    """Aggregate by Dawid and Skene's model, in which every annotator has their own confusion matrix.
 
-    Annotator `a` gives label `g` to an item whose true label is `t` with probability `confusion[a, t, g]`; labels have prior
-    probabilities, fitted too. Expectation-maximisation starts from the shares of votes, so there is no seed. Time and
-    memory an iteration grow with answers x labels.
+    Annotator `a` gives label `g` to an item whose true label is `t` with probability `confusion[a, t, g]`. The prior
+    probabilities of labels are fitted too. Expectation-maximisation starts from the shares of votes, so there is no seed. Time
+    and memory of an iteration grow with answers x labels.
 
-    On real crowds the classical model overfits: it takes the dependence of answers on the item for confusions of people. The
-    prior draws each annotator's confusions to those of a person who has one accuracy for all labels. An answer then counts as
+    On real crowds the classical model overfits: it explains the difficulty of items by confusions of annotators. The prior
+    shrinks each annotator's confusion matrix to that of an annotator with one accuracy for all labels. The log-likelihood of
+    an answer is then
 
         log confusion[a, t, g] / (1 + weight) + log coin[a, t, g] * weight / (1 + weight)
 
-    where `coin` is the annotator's accuracy where `g` is `t`, and an equal share of the rest where it is not. Both are fitted
-    to the same expected truth. Each row of confusions gets `weight` / 2 answers beforehand, spread as the crowd's votes
-    agree; each accuracy four. Weight 0 is the classical model of Dawid and Skene.
+    where `coin` is the annotator's accuracy if `g` equals `t`; otherwise it is one minus the accuracy, divided equally among
+    the other labels. Both are fitted to the same expected truth. The prior adds `weight` / 2 pseudo-answers to each row of a
+    confusion matrix, distributed by the agreement of the crowd's votes, and four to each accuracy. Weight 0 gives the
+    classical model of Dawid and Skene.
 
     Args:
-        votes: the answers, closed ones.
-        anchors: shape (items,), the code of the label that is known, -1 where none is.
-        weight: how strong the prior is, 0 or more; 0 for the classical model.
-        open_answers: whether labels are typed freely; None: told by their number (see `open_answers.is_open`).
+        votes: the answers, which must be closed.
+        anchors: shape (items,), the code of the known label, -1 if unknown.
+        weight: the strength of the prior, 0 or more; 0 for the classical model.
+        open_answers: whether labels are typed freely; if None, inferred from their number (see `open_answers.is_open`).
         tolerance: stop when an iteration gains less than this in log-likelihood per answer; 0 runs all iterations.
-        iterations: stop then at the latest; the fit then says that it did not converge.
+        iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
 
     Returns:
-        The consensus, with the fit: prior, confusions, and as `quality` the share of an annotator's answers expected to be
-        right. `log_likelihood[k]` is that of the parameters of iteration k, with the log density of the prior beside a
-        constant; the posterior is that of the last iteration. Items without votes, or whose best labels are equally probable, are unresolved. A label
-        that nobody gave and no anchor names has probability 0.
+        The consensus, with the fit: prior, confusions, and as `quality` the expected share of an annotator's right answers.
+        `log_likelihood[k]` belongs to the parameters of iteration k and includes the log density of the prior up to a
+        constant; the posterior is that of the last iteration. Items without votes, or whose best labels are equally
+        probable, are unresolved. A label that neither an annotator nor an anchor gave has probability 0.
 
     Raises:
-        UsageError: the answers are open (nobody's confusions between so many labels can be learned); an anchor is not a label; a
-            parameter is out of range; or there are so many labels that their confusions have no place in memory.
+        UsageError: the answers are open (confusions between so many labels cannot be estimated); an anchor is not a label; a
+            parameter is out of range; or there are so many labels that the confusions do not fit in memory.
 
     References:
         A. P. Dawid, A. M. Skene, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Journal of the
@@ -118,7 +120,7 @@ def dawid_skene(
 
 
 def refuse_open_answers(votes: Votes, declared: bool | None = None) -> None:
-    """Refuse open answers before anything is computed.
+    """Raise an error for open answers before anything is computed.
 
     Raises:
         UsageError: the answers are open.
@@ -131,12 +133,12 @@ def refuse_open_answers(votes: Votes, declared: bool | None = None) -> None:
 
 
 class _Parameters(NamedTuple):
-    """What is fitted.
+    """The fitted parameters.
 
     Attributes:
-        prior: shape (k,), of each candidate.
-        confusion: shape (k, cells), of true candidate by cell.
-        accuracy: shape (annotators,), of the annotator whatever the label.
+        prior: shape (k,), the prior probability of each candidate.
+        confusion: shape (k, cells), the probability of each cell given the true candidate.
+        accuracy: shape (annotators,), each annotator's accuracy over all labels.
     """
 
     prior: FloatArray
@@ -146,20 +148,20 @@ class _Parameters(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """Answers sorted by item, over the labels that can be true.
+    """Answers sorted by item, restricted to the labels that can be true.
 
     Attributes:
-        item: shape (n,), the answer's item among those answered, ascending.
-        cell: shape (n,), annotator x candidates + label: a row of the table of confusions.
-        given: shape (cells,), which of these ever happen.
+        item: shape (n,), the index of the answer's item in `answered`, ascending.
+        cell: shape (n,), annotator x k + candidate: the answer's column in the table of confusions.
+        given: shape (cells,), true for the cells that occur.
         answered: shape (groups,), the items that have votes.
-        anchor: shape (groups,), the candidate that is known, -1 where none is.
-        candidates: shape (k,), the labels that somebody gave or an anchor names.
-        annotators: how many annotators there are.
-        items: how many items there are.
-        labels: how many labels there are, possible or not.
-        weight: how strong the prior is.
-        agreement: the share of its item's votes that an answer's label has on average: the crowd's accuracy as first seen.
+        anchor: shape (groups,), the known candidate, -1 if unknown.
+        candidates: shape (k,), the labels given by an annotator or an anchor.
+        annotators: the number of annotators.
+        items: the number of items.
+        labels: the number of all labels.
+        weight: the strength of the prior.
+        agreement: the mean share of an item's votes that agree with an answer: the initial estimate of the crowd's accuracy.
     """
 
     item: NDArray[np.intp]
@@ -202,7 +204,7 @@ class _Model:
             cell=cell,
             given=np.bincount(cell, minlength=votes.annotators * candidates.size) > 0,
             answered=answered,
-            # The last place of `place` stands for -1, no anchor.
+            # Index -1 (no anchor) reads the last element of `place`, which is -1.
             anchor=place[anchors[answered]],
             candidates=candidates,
             annotators=votes.annotators,
@@ -214,7 +216,7 @@ class _Model:
         )
 
     def shares_of_votes(self) -> FloatArray:
-        """The share of each candidate among an item's votes, shape (k, groups)."""
+        """Compute each candidate's share of an item's votes, shape (k, groups)."""
         k, groups = self.candidates.size, self.answered.size
         label = self.cell % max(k, 1)
         counts = (
@@ -225,7 +227,7 @@ class _Model:
         return self._anchored(counts / counts.sum(axis=0))
 
     def maximise(self, share: FloatArray) -> _Parameters:
-        """Prior, confusions and accuracies that make the expected truth and the prior on them most likely."""
+        """Run the M step: estimate prior, confusions and accuracies from the expected truth and the prior on them."""
         k = self.candidates.size
         prior = np.maximum(share.mean(axis=1), SMALLEST) if self.item.size else np.zeros(k)
         confusion = np.empty((k, self.given.size))
@@ -243,22 +245,22 @@ class _Model:
         return _Parameters(prior, confusion, accuracy)
 
     def _with_prior(self, seen: FloatArray, truth: int) -> FloatArray:
-        """Expected counts of one true candidate by cell, with those given beforehand, shape (cells,)."""
+        """Add the prior's pseudo-counts to the expected counts of one true candidate, shape (cells,)."""
         if not self.weight:
             return np.where(self.given, np.maximum(seen, SMALLEST), 0.0)
         return seen + np.tile(self._beforehand(truth), self.annotators)
 
     def _beforehand(self, truth: int) -> FloatArray:
-        """The answers that a row of confusions is given beforehand, shape (k,)."""
+        """Return the prior's pseudo-counts for one row of a confusion matrix, shape (k,)."""
         k = self.candidates.size
         row = np.full(k, (1 - self.agreement) / (k - 1) * self.weight / 2)
         row[truth] = self.agreement * self.weight / 2
         return row
 
     def _log_table(self, parameters: _Parameters, truth: int) -> FloatArray:
-        """What an answer adds to the log-likelihood of a true candidate, by cell, shape (cells,)."""
+        """Compute the log-likelihood of an answer given the true candidate, by cell, shape (cells,)."""
         with np.errstate(divide="ignore"):
-            # Without a prior, a cell that never happens has no probability, and is never looked up.
+            # Without a prior, cells that do not occur have probability 0, but they are never looked up.
             own: FloatArray = np.log(parameters.confusion[truth])
         if not self.weight:
             return own
@@ -269,7 +271,7 @@ class _Model:
         return pooled
 
     def _log_prior(self, parameters: _Parameters) -> float:
-        """The log density of the prior on confusions and accuracies, beside a constant."""
+        """Compute the log density of the prior on confusions and accuracies, up to a constant."""
         if not self.weight:
             return 0.0
         rows = parameters.confusion.reshape(self.candidates.size, self.annotators, -1)
@@ -281,7 +283,7 @@ class _Model:
         return (confusions + self.weight * coins) / (1 + self.weight)
 
     def expect(self, parameters: _Parameters) -> tuple[FloatArray, float]:
-        """The probability of each candidate, shape (k, groups), and the log-likelihood of the parameters."""
+        """Run the E step: each candidate's probability, shape (k, groups), and the log-likelihood of the parameters."""
         share = np.empty((self.candidates.size, self.answered.size))
         for truth in range(self.candidates.size):
             table = self._log_table(parameters, truth)
@@ -300,14 +302,14 @@ class _Model:
         return share, float(np.log(total).sum() + highest.sum()) + self._log_prior(parameters)
 
     def _anchored(self, share: FloatArray) -> FloatArray:
-        """The same with certainty where the label is known; changes its argument."""
+        """Set the probability of known labels to 1, in place."""
         known = np.flatnonzero(self.anchor != NO_LABEL)
         share[:, known] = 0.0
         share[self.anchor[known], known] = 1.0
         return share
 
     def most_probable(self, share: FloatArray, anchors: IntArray) -> tuple[IntArray, FloatArray]:
-        """The most probable label of each item and its probability; no label on a tie."""
+        """Find the most probable label of each item and its probability; on a tie there is no label."""
         label = np.full(self.items, NO_LABEL, dtype=np.int32)
         confidence = np.full(self.items, np.nan)
         if self.answered.size:
@@ -321,7 +323,7 @@ class _Model:
         return label, confidence
 
     def posterior(self, share: FloatArray, parameters: _Parameters, anchors: IntArray) -> FloatArray | None:
-        """The probability of each label of each item, shape (items, labels), where that fits."""
+        """Build the table of label probabilities, shape (items, labels); None if it would be too large."""
         if self.items * self.labels > LARGEST_TABLE:
             return None
         table = np.tile(self.full_prior(parameters), (self.items, 1))
@@ -332,7 +334,7 @@ class _Model:
         return table
 
     def quality(self, share: FloatArray) -> FloatArray:
-        """The share of each annotator's answers expected to be right, shape (annotators,); NaN for who gave none."""
+        """Compute each annotator's expected share of right answers, shape (annotators,); NaN without answers."""
         k = max(self.candidates.size, 1)
         annotator, label = np.divmod(self.cell, k)
         right = np.bincount(annotator, weights=share[label, self.item], minlength=self.annotators)
@@ -340,13 +342,13 @@ class _Model:
         return np.where(answers > 0, right / np.maximum(answers, 1), np.nan)
 
     def full_prior(self, parameters: _Parameters) -> FloatArray:
-        """The prior over all labels, shape (labels,)."""
+        """Expand the prior to all labels, shape (labels,)."""
         prior = np.zeros(self.labels)
         prior[self.candidates] = parameters.prior / max(parameters.prior.sum(), SMALLEST)
         return prior
 
     def full_confusion(self, parameters: _Parameters) -> FloatArray | None:
-        """The confusions over all labels, shape (annotators, labels, labels), where that fits."""
+        """Expand the confusions to all labels, shape (annotators, labels, labels); None if they would be too large."""
         if self.annotators * self.labels**2 > LARGEST_TABLE:
             return None
         k = self.candidates.size
@@ -361,7 +363,12 @@ class _Model:
 
 
 def _agreement(votes: Votes, answers: NDArray[np.intp]) -> float:
-    """The mean share of its item's votes that an answer's label has, kept inside 0 to 1; `answers` are the items' votes."""
+    """Compute the mean share of an item's votes that agree with an answer, clipped to [0.001, 0.999].
+
+    Args:
+        votes: the answers.
+        answers: shape (items,), the number of votes of each item.
+    """
     if not len(votes):
         return 0.5
     tally = votes.tally()

@@ -1,4 +1,4 @@
-"""GLAD: abilities of annotators and difficulty of items, from their answers alone."""
+"""GLAD: abilities of annotators and difficulties of items, estimated from the answers alone."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from merilo.people.aggregation.quasi_newton import Minimum, minimise
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
-#: Mean of the normal priors, of standard deviation 1, on ability and on log beta.
+#: Mean of the normal priors on ability and on log beta; their standard deviation is 1.
 PRIOR_MEAN = 1.0
 
-#: Up to so many answers several starts are tried where answers are closed. With open ones wrong answers rarely coincide, and the
-#: tops found from other starts are at most 0.1 higher in log-likelihood.
+#: With at most this many closed answers, several starting points are tried. With open answers, wrong answers rarely coincide, and
+#: other starting points gain at most 0.1 in log-likelihood.
 SEVERAL_STARTS = 50_000
 
-#: A function's value and gradient at a point.
+#: A function that returns its value and gradient at a point.
 Gradient: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
@@ -39,30 +39,34 @@ def glad(
     iterations: int = 500,
     fit: Fit | None = None,
 ) -> Consensus:
-    """The most probable labels when able annotators and easy items make right answers.
+    """Aggregate by GLAD, a model of annotators' abilities and items' difficulties.
 
-    Annotator `j` answers item `i` right with probability sigma(alpha_j * beta_i), and otherwise gives any of the other labels
-    alike. With open answers the number of wrong ones is that of the one-coin model, estimated from how often two wrong answers to
-    an item coincide: what was typed elsewhere changes nothing. Every label is as likely beforehand; alpha and log beta have normal priors of mean 1 and variance 1.
-    The marginal likelihood (over the unknown labels) times the priors is maximised directly, over all of alpha
-    and log beta at once: the E and M steps of the paper climb the same hill and stop long before its top. The start is the
-    priors' mean, so there is no seed; time and memory grow with the number of answers. The hill may have several tops, and on
-    a small pool it often has: up to 50,000 closed answers further starts are tried, and the highest top found is kept.
+    Annotator `j` answers item `i` right with probability sigma(alpha_j * beta_i), and otherwise gives each of the other labels
+    with equal probability. With open answers, the number of wrong answers is that of the one-coin model. It is estimated from
+    how often two wrong answers to one item coincide and does not depend on answers to other items. All labels have equal prior
+    probability; alpha and log beta have normal priors of mean 1 and variance 1.
+
+    The marginal likelihood (over the unknown labels) times the priors is maximised directly, over all alpha and log beta at
+    once. The E and M steps of the paper maximise the same objective but stop far from its maximum. The start is the mean of
+    the priors, so there is no seed. Time and memory grow with the number of answers. The objective may have several local
+    maxima, and on a small pool it often does. With up to 50,000 closed answers, further starting points are tried and the
+    best maximum is kept.
 
     Args:
         votes: the answers.
-        anchors: shape (items,), the code of the label that is known, -1 where none is.
-        open_answers: whether labels are typed freely; None: told by their number (see `open_answers.is_open`).
-        tolerance: stop when one more step promises to gain less than this in log-likelihood per answer.
-        iterations: stop then at the latest; the fit then says that it did not converge.
-        fit: the model fitted to these votes and anchors, where it was made before; it is not fitted again.
+        anchors: shape (items,), the code of the known label, -1 if unknown.
+        open_answers: whether labels are typed freely; if None, inferred from their number (see `open_answers.is_open`).
+        tolerance: stop when the expected gain of one more step is below this in log-likelihood per answer.
+        iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
+        fit: the model already fitted to these votes and anchors, if available; it is not fitted again.
 
     Returns:
         The consensus, with the fit: ability alpha as `quality`, 1 / beta as `difficulty`. Items without votes, or whose best
         labels are equally probable, are unresolved.
 
     Raises:
-        UsageError: an anchor is not a label, or there is not one an item.
+        UsageError: an anchor is not a label, the number of anchors is not the number of items, a parameter is out of range,
+            or `fit` is not a fit of GLAD.
 
     References:
         J. Whitehill et al., Whose Vote Should Count More: Optimal Integration of Labels from Labelers of Unknown Expertise,
@@ -85,7 +89,7 @@ def fit_glad(
     tolerance: float = 1e-9,
     iterations: int = 500,
 ) -> Fit:
-    """The model behind `glad` alone: abilities and difficulties. Parameters and errors are those of `glad`."""
+    """Fit GLAD's abilities and difficulties without the consensus; parameters and errors are those of `glad`."""
     return _fitted(votes, anchors, open_answers, tolerance=tolerance, iterations=iterations)[1]
 
 
@@ -98,7 +102,7 @@ def _fitted(
     iterations: int,
     made: Fit | None = None,
 ) -> tuple[Consensus, Fit]:
-    """Check the parameters, climb, and read the answer off."""
+    """Check the parameters, maximise the objective and compute the consensus."""
     if iterations < 1 or not tolerance > 0:
         raise UsageError("GLAD takes at least 1 iteration and a tolerance above 0")
     known = anchor_labels(anchors, votes)
@@ -111,7 +115,7 @@ def _fitted(
 
 
 def _found_before(likelihood: GladLikelihood, fit: Fit) -> Minimum:
-    """The top that a fit stands on."""
+    """Restore the maximum from an existing fit."""
     if fit.difficulty is None:
         raise UsageError(f"GLAD cannot continue from a fit of {fit.model}")
     point = np.concatenate([fit.quality, -np.log(fit.difficulty[likelihood.candidates.group_item])])
@@ -120,16 +124,16 @@ def _found_before(likelihood: GladLikelihood, fit: Fit) -> Minimum:
 
 @dataclass(frozen=True, slots=True)
 class GladLikelihood:
-    """The negative of what GLAD maximises, as a function of (alpha of each annotator, log beta of each item).
+    """GLAD's objective with the sign reversed, as a function of (alpha of each annotator, log beta of each item).
 
     With d = alpha_j * beta_i, an answer multiplies the odds of its own label by exp(d) * (labels - 1), and every label's
-    likelihood by (1 - sigma(d)) / (labels - 1). So only labels that somebody gave (`cells`) need a sum of their own, and all the
-    others of an item share one.
+    likelihood by (1 - sigma(d)) / (labels - 1). Therefore only the labels that somebody gave (the cells) need separate sums,
+    and all other labels of an item share one.
 
     Attributes:
-        candidates: the labels given to each item, and how many others are possible.
-        cell_gain: shape (cells,), what a cell's answers add to its log odds beside d.
-        choices: shape (groups,), how many labels an item may have; equally likely beforehand.
+        candidates: the labels given to each item, and the number of other possible labels.
+        cell_gain: shape (cells,), the contribution of a cell's answers to its log odds in addition to d.
+        choices: shape (groups,), the number of possible labels of an item, which have equal prior probability.
     """
 
     candidates: Candidates
@@ -138,12 +142,12 @@ class GladLikelihood:
 
     @classmethod
     def of(cls, votes: Votes, anchors: IntArray, wrong_answers: float | None = None) -> GladLikelihood:
-        """Sort the answers once.
+        """Sort the answers and build the objective.
 
         Args:
             votes: the answers.
-            anchors: shape (items,), known labels, -1 where unknown.
-            wrong_answers: how many equally likely wrong answers an item has where answers are open; None where they are closed.
+            anchors: shape (items,), known labels, -1 if unknown.
+            wrong_answers: the number of equally likely wrong answers to an item if answers are open; None if they are closed.
         """
         candidates = Candidates.of(votes, anchors, open_answers=wrong_answers is not None)
         choices = np.full(candidates.group_item.size, float(max(votes.labels, 1)))
@@ -154,11 +158,11 @@ class GladLikelihood:
         return cls(candidates, candidates.cell_answers * np.log(candidates.wrong_answers), choices)
 
     def start(self) -> FloatArray:
-        """The mean of the priors, shape (annotators + items with votes,)."""
+        """Return the mean of the priors, shape (annotators + items with votes,)."""
         return np.full(self.candidates.annotators + self.candidates.group_item.size, PRIOR_MEAN)
 
     def value_and_gradient(self, point: FloatArray) -> tuple[float, FloatArray]:
-        """The negative log of likelihood times priors, and its gradient."""
+        """Compute the negative log of likelihood times priors, and its gradient."""
         beta, d = self._products(point)
         tail = np.exp(-np.abs(d))
         right = np.where(d >= 0, 1.0, tail) / (1 + tail)
@@ -181,7 +185,7 @@ class GladLikelihood:
         return -float(value), gradient
 
     def curvature(self, point: FloatArray) -> FloatArray:
-        """The second derivatives if the true labels were known, always at least the priors' 1."""
+        """Compute the second derivatives for known true labels; they are at least 1, the contribution of the priors."""
         beta, d = self._products(point)
         tail = np.exp(-np.abs(d))
         spread = tail / (1 + tail) ** 2
@@ -193,25 +197,25 @@ class GladLikelihood:
         return second
 
     def probabilities(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Of each cell's label, shape (cells,), and of each single label that nobody gave, shape (groups,)."""
+        """Compute the probability of each cell's label, shape (cells,), and of each single other label, shape (groups,)."""
         probability, other, _ = self._posterior(self._products(point)[1])
         return probability, np.where(self.candidates.others > 0, other, 0.0)
 
     def _products(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Beta of each answer's item, and alpha times beta, shape (n,) both."""
+        """Compute beta of each answer's item, and alpha times beta, both of shape (n,)."""
         beta = np.repeat(np.exp(point[self.candidates.annotators :]), self.candidates.group_answers)
         return beta, point[: self.candidates.annotators][self.candidates.annotator] * beta
 
     def _posterior(self, d: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Probability of each cell, of each single other label, and the log of what they were divided by."""
+        """Compute the probability of each cell and of each single other label, and the log normalising constant."""
         return self.candidates.posterior(sums(d, self.candidates.first_answer) + self.cell_gain)
 
 
 def _best(likelihood: GladLikelihood, tolerance: float, iterations: int) -> Minimum:
-    """The highest top that is reached from the starts that the size allows."""
+    """Find the best maximum over the starting points tried for a pool of this size."""
     candidates = likelihood.candidates
     if candidates.labels < 2:
-        # No answer could have been another, so the priors stand as they are.
+        # With a single label the answers carry no information, so the maximum is that of the priors.
         start = likelihood.start()
         return Minimum(start, (0.5 * start.size * float(np.log(2 * np.pi)),), converged=True)
     answers = candidates.annotator.size
@@ -249,7 +253,7 @@ def _consensus(
     found: Minimum,
     tolerance: float,
 ) -> tuple[Consensus, Fit]:
-    """Read labels, abilities and difficulties off the point that was found."""
+    """Compute labels, abilities and difficulties at the maximum."""
     point, candidates = found.point, likelihood.candidates
     probability, other = likelihood.probabilities(point)
     difficulty = np.full(votes.items, np.exp(-PRIOR_MEAN))

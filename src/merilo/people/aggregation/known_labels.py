@@ -1,4 +1,4 @@
-"""Labels that are known before anybody answers: control items may anchor a model."""
+"""Labels known in advance: control items can anchor a model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from merilo.people.votes import IntArray, Votes
 
 
 def anchor_labels(anchors: ArrayLike | None, votes: Votes) -> IntArray:
-    """The known label of each item, shape (items,), -1 where none is known.
+    """Check anchors and return the known label of each item, shape (items,), -1 if unknown.
 
     Raises:
-        UsageError: there is not one anchor an item, or an anchor is not a label.
+        UsageError: the number of anchors is not the number of items, or an anchor is not a label.
     """
     if anchors is None:
         return np.full(votes.items, NO_LABEL, dtype=np.int32)

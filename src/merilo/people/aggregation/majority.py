@@ -1,4 +1,4 @@
-"""Majority votes, and ties broken by the skill of those who voted."""
+"""Majority and plurality vote, and resolution of ties by the voters' skill."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Resolution
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
-#: Sums closer than this, relatively, are equal: fractions add up differently in a different order.
+#: Sums whose relative difference is smaller are equal, because the rounding error of a sum depends on the order of its terms.
 EQUAL = 1e-9
 
-#: How many equal votes make a majority: of every item, or shape (items,).
+#: How many equal votes make a majority: one number for all items, or shape (items,).
 MinVotes: TypeAlias = "int | NDArray[np.int64]"
 
-#: How many of the most skilled are asked when the sums of all are equal.
+#: How many of the most skilled annotators decide if the sums of skill over all voters are equal.
 MOST_SKILLED = 3
 
 
 def majority(votes: Votes, min_votes: MinVotes = 3) -> Consensus:
-    """The label with more votes than any other, where it has enough of them.
+    """Choose the label with more votes than any other, if it has at least `min_votes` votes.
 
     Args:
         votes: the answers.
-        min_votes: how many votes make a majority, one number or shape (items,); items where no label has so many stay unresolved.
+        min_votes: how many votes make a majority, one number or shape (items,); items without a majority are unresolved.
 
     Returns:
         The consensus: unanimous, majority or unresolved.
@@ -52,14 +52,14 @@ def majority(votes: Votes, min_votes: MinVotes = 3) -> Consensus:
 
 
 def plurality(votes: Votes, min_votes: MinVotes = 3) -> Consensus:
-    """The label with more votes than any other, however few.
+    """Choose the label with more votes than any other, without a minimum number of votes.
 
     Args:
         votes: the answers.
-        min_votes: from how many votes on it is called a majority.
+        min_votes: the number of votes from which the winning label is called a majority.
 
     Returns:
-        The consensus: unanimous, majority, plurality, or unresolved where the first two labels have equally many.
+        The consensus: unanimous, majority, plurality, or unresolved if the leading labels have equally many votes.
 
     Raises:
         UsageError: `min_votes` is below 1.
@@ -70,24 +70,23 @@ def plurality(votes: Votes, min_votes: MinVotes = 3) -> Consensus:
 def resolve_by_skill(
     votes: Votes, skill: ArrayLike, min_votes: MinVotes = 3, *, ability: FloatArray | None = None
 ) -> Consensus:
-    """Most votes; on a tie the larger sum of skill; else the same among the three most skilled.
+    """Aggregate by plurality; resolve ties by the sum of skill, then by skill among the three most skilled.
 
-    Labels are ranked by votes, then by the sum of their voters' skill. Only the first two are compared; where their sums are
-    equal the item passes to the next step. Among people of equal skill the more able belong to the three; where that is
-    unknown or equal too, all who equal the third are asked along with them: the order of the rows never decides.
+    Labels are ranked by votes, then by the sum of their voters' skill. Only the first two are compared. If their sums are
+    equal, the item passes to the next step. Annotators of equal skill are ranked by ability when the three are selected. If
+    ability is unknown or equal too, all annotators level with the third are included, so row order never decides.
 
     Args:
         votes: the answers.
-        skill: shape (annotators,), larger is better; NaN is unknown and counts as the mean of the known ones, so that
-            nobody gains or loses by it.
-        min_votes: from how many votes on the most votes are called a majority.
-        ability: shape (annotators,), what tells people of equal skill apart (GLAD's, in the cascade).
+        skill: shape (annotators,), larger is better; NaN means unknown and is replaced by the mean of the known values.
+        min_votes: the number of votes from which the winning label is called a majority.
+        ability: shape (annotators,), ranks annotators of equal skill (in the cascade it is GLAD's ability).
 
     Returns:
         The consensus: unanimous, majority, plurality, skill, top_skill or unresolved.
 
     Raises:
-        UsageError: `skill` has not one number an annotator, or `min_votes` is below 1.
+        UsageError: `skill` does not have one finite number or NaN for each annotator, or `min_votes` is below 1.
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 0, 0], [0, 1, 2, 3], [0, 0, 1, 1]]), 1, 4, 2)
@@ -103,10 +102,10 @@ def resolve_by_skill(
 
 
 def known_skill(skill: ArrayLike, annotators: int) -> FloatArray:
-    """Skill of shape (annotators,) with the mean of the known ones for the unknown; 0 where none is known.
+    """Replace unknown skill by the mean of the known values, shape (annotators,); by 0 if no value is known.
 
     Raises:
-        UsageError: there is not one number an annotator, or one is infinite.
+        UsageError: the number of values is not the number of annotators, or a value is infinite.
     """
     numbers = np.array(skill, dtype=np.float64)
     if numbers.shape != (annotators,) or np.isinf(numbers).any():
@@ -119,17 +118,17 @@ def known_skill(skill: ArrayLike, annotators: int) -> FloatArray:
 
 
 def _rank(skill: FloatArray, ability: FloatArray | None) -> NDArray[np.int64]:
-    """Places of annotators by skill, then by ability, shape (annotators,); equals share a place."""
+    """Rank annotators by skill, then by ability, shape (annotators,); equal annotators share a rank."""
     keys = np.stack([skill] if ability is None else [skill, ability])
     return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def most_skilled(votes: Votes, rank: NDArray[np.int64]) -> Votes:
-    """The votes of each item's three most skilled annotators, and of all who are as skilled as the third.
+    """Select the votes of each item's three most skilled annotators, and of all annotators level with the third.
 
     Args:
         votes: the answers.
-        rank: shape (annotators,), the annotators' places, larger is more skilled.
+        rank: shape (annotators,), the annotators' ranks, larger is more skilled.
     """
     order = np.lexsort((-rank[votes.annotator], votes.item))
     item = votes.item[order]
@@ -144,14 +143,16 @@ def most_skilled(votes: Votes, rank: NDArray[np.int64]) -> Votes:
 def resolve_by_weight(
     consensus: Consensus, votes: Votes, weight: FloatArray, how: Resolution, asked: Votes | None = None
 ) -> Consensus:
-    """Give items without a label the first by votes, then by the sum of its voters' weight, if it leads the second.
+    """Resolve items without a label by votes, then by the sum of the voters' weight.
+
+    An item gets its first label in this order if that label is ahead of the second.
 
     Args:
-        consensus: what is decided already stays.
+        consensus: the consensus so far; its labels are kept.
         votes: the answers.
-        weight: shape (annotators,), what a vote weighs when votes are equally many.
-        how: what to call items that this step resolves.
-        asked: those of the answers that count in this step; all when not given.
+        weight: shape (annotators,), the weight of an annotator's vote if labels have equally many votes.
+        how: the resolution recorded for items that this step resolves.
+        asked: the answers that count in this step; all answers by default.
 
     Returns:
         The consensus after this step.
@@ -176,7 +177,7 @@ def resolve_by_weight(
 
 
 def share_of_votes(votes: Votes, label: IntArray) -> FloatArray:
-    """The share of each item's votes that its label got, shape (items,); NaN where there is no label."""
+    """Compute the label's share of each item's votes, shape (items,); NaN if there is no label."""
     answers = np.bincount(votes.item, minlength=votes.items)
     agreeing = np.bincount(votes.item[votes.label == label[votes.item]], minlength=votes.items)
     return np.where(label == NO_LABEL, np.nan, agreeing / np.maximum(answers, 1))
@@ -185,7 +186,7 @@ def share_of_votes(votes: Votes, label: IntArray) -> FloatArray:
 def _weighed(
     votes: Votes, weight: FloatArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp], FloatArray]:
-    """Cells of items and labels that got votes: item, label, votes, sum of the voters' weight."""
+    """Compute item, label, number of votes and sum of the voters' weight for each (item, label) pair with votes."""
     cells, place = np.unique(votes.item.astype(np.int64) * votes.labels + votes.label, return_inverse=True)
     total = np.bincount(place, weights=weight[votes.annotator], minlength=cells.size).astype(np.float64)
     item, label = np.divmod(cells, votes.labels)
@@ -193,7 +194,7 @@ def _weighed(
 
 
 def _plurality(votes: Votes, min_votes: MinVotes) -> tuple[Consensus, NDArray[np.int64]]:
-    """The consensus by the most votes, and how many votes the first label of each item has."""
+    """Compute the consensus by plurality, and the number of votes of each item's leading label."""
     if np.min(min_votes, initial=1) < 1:
         raise UsageError(f"a majority takes at least 1 vote, not {np.min(min_votes)}")
     tally = votes.tally()
