@@ -1,4 +1,4 @@
-"""Deciding: whose answers count, who models them, and what happens to items that the votes leave open."""
+"""Consensus of a pool: which answers count, which aggregator is used, and how unresolved items are treated."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ from merilo.people.aggregation import NO_LABEL, Consensus, MinVotes, is_open
 from merilo.people.votes import Encoding, IntArray, Votes, encode
 from merilo.responses import Responses
 
-#: What turns votes into labels.
+#: The method that aggregates votes into labels.
 Aggregator: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad"]
 
-#: What happens to the items that it leaves open.
+#: How items that the aggregator leaves unresolved are treated.
 Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
 
 
-#: The share of items with the same overlap from which on the pool has one overlap.
+#: If at least this share of items has the same overlap, the pool counts as having one overlap.
 _EVEN: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class PoolVotes:
-    """Every answer of a pool, and what is known of items and people beside the answers.
+    """All answers of a pool, with the known labels of control items and the annotators' skill.
 
     Attributes:
-        everyone: all answers: to test and control items, of excluded annotators too.
-        tests: shape (n,), the answers to test items, whoever gave them.
-        counted: shape (n,), the answers that count: to test items, of annotators who were not excluded.
-        kept: shape (n,), the answers of annotators who were not excluded, to control items too.
-        anchors: shape (items,), the known label of items that are control items and nothing else, -1 for all others.
-        skill: shape (annotators,), the platform's skill if it gave any, else the accuracy on control items; NaN where it is
-            unknown.
+        everyone: all answers, including answers to control items and by excluded annotators.
+        tests: shape (n,), true for answers to test items, including those by excluded annotators.
+        counted: shape (n,), true for the answers that count: answers to test items by annotators who were not excluded.
+        kept: shape (n,), true for answers by annotators who were not excluded, including those to control items.
+        anchors: shape (items,), the known label of items used only as control items, -1 for all other items.
+        skill: shape (annotators,), the platform's skill if it gave any, else the accuracy on control items; NaN if unknown.
     """
 
     everyone: Encoding
@@ -54,12 +53,12 @@ class PoolVotes:
         return self.everyone.votes.where(self.counted)
 
     def needed(self, min_votes: int | Literal["majority"]) -> MinVotes:
-        """How many equal votes make a majority of each item.
+        """Compute how many equal votes make a majority for each item.
 
         Args:
-            min_votes: that number for every item, or "majority": more than half of the overlap before exclusion where all
-                items (95 % of them) had the same, so that an item which lost an answer is not held to less; otherwise more
-                than half of the item's own answers, and at least 2.
+            min_votes: the number for every item, or "majority". If at least 95 % of the items had the same overlap before
+                exclusion, "majority" means more than half of this overlap, also for an item that lost answers. Otherwise
+                it means more than half of the item's own answers. It is at least 2.
         """
         if min_votes != "majority":
             return min_votes
@@ -70,11 +69,11 @@ class PoolVotes:
 
 
 def votes_needed(before: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[np.int64]:
-    """More than half: how many equal votes make a majority.
+    """Compute how many equal votes make a majority: more than half.
 
     Args:
-        before: shape (items,), the answers an item got; 0 for items that are none of the study's.
-        left: shape (items,), those of them that count.
+        before: shape (items,), the number of answers to an item; 0 for items outside the study.
+        left: shape (items,), the number of these answers that count.
 
     Returns:
         Shape (items,), at least 2: an item with one answer has no majority.
@@ -93,11 +92,11 @@ def votes_needed(before: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[
 
 
 def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
-    """Encode a pool once, for every way of deciding.
+    """Encode the answers of a pool for aggregation.
 
     Args:
-        responses: the responses, control items among them.
-        annotators: a row an annotator with `excluded`, `skill` and `control_accuracy`; see `controls.annotators`.
+        responses: the responses, including those to control items.
+        annotators: one row for each annotator with `excluded`, `skill` and `control_accuracy`; see `controls.annotators`.
     """
     table = responses.table.drop_nulls(["item", "respondent", "answer"])
     known = (
@@ -135,30 +134,30 @@ def decide(
     open_answers: bool | None = None,
     free_text: bool = False,
 ) -> Consensus:
-    """The consensus on the items of a pool.
+    """Compute the consensus on the items of a pool.
 
-    A model as aggregator sees the answers of everybody who was not excluded, to control items too. GLAD as a breaker of
-    ties, in the cascade or alone, learns from every answer, of excluded people too: they have no vote, but how they
-    answered says which items are hard and whom they contradict.
+    A model used as the aggregator is fitted to the answers of all annotators who were not excluded, including their answers
+    to control items. GLAD used to resolve ties, in the cascade or alone, is fitted to all answers, including those of
+    excluded annotators: they have no vote, but their answers are informative about the difficulty of items.
 
     Args:
         pool: the votes.
         aggregator: majority, or the most probable labels under a model.
-        resolve: what happens to items that the aggregator leaves open: nothing; most votes and then skill; most votes and
-            then GLAD's abilities; or all of these in turn.
+        resolve: how items that the aggregator leaves unresolved are treated: not at all; by plurality and then skill; by
+            plurality and then GLAD's abilities; or by all of these in turn.
         anchor_controls: whether models know the labels of control items.
         min_votes: how many equal votes make a majority; see `PoolVotes.needed`.
-        open_answers: whether the answers are typed freely; None: told by the number of labels in the pool (see
+        open_answers: whether the answers are typed freely; if None, inferred from the number of labels in the pool (see
             `aggregation.is_open`).
         free_text: whether answers are free texts: a tie of votes is then broken by the answer with the largest token F1 to
             the item's answers, before skill and abilities are asked. Not with `resolve="none"`.
 
     Returns:
-        The consensus, in the codes of `pool.everyone`; items that nobody was asked but as a control are unresolved or
-        anchored, and are no part of a baseline.
+        The consensus, in the codes of `pool.everyone`. Items used only as control items are unresolved or anchored, and are
+        not part of a baseline.
 
     Raises:
-        UsageError: Dawid-Skene is asked for and the answers are open.
+        UsageError: the aggregator is Dawid-Skene and the answers are open.
     """
     anchors = pool.anchors if anchor_controls else None
     needed = pool.needed(min_votes)
@@ -179,7 +178,7 @@ def decide(
 
 
 class _Model(Protocol):
-    """What every model of annotators takes."""
+    """The interface of the models of annotators."""
 
     def __call__(
         self, votes: Votes, *, anchors: ArrayLike | None, open_answers: bool | None
@@ -202,7 +201,7 @@ def _by_votes(
     *,
     free_text: bool,
 ) -> Consensus:
-    """By counting votes, and by what the resolution adds."""
+    """Compute the consensus by counting votes and the given resolution of ties."""
     decided = _by_counting(pool, resolve, anchors, min_votes, opened)
     return with_medoids(decided, pool) if free_text and resolve != "none" else decided
 
@@ -233,14 +232,14 @@ def _by_counting(
 
 
 def _left_open(decided: Consensus, pool: PoolVotes) -> NDArray[np.bool_]:
-    """Items with answers that count and without a label."""
+    """Find the items that have answers that count but no label."""
     answered = np.bincount(pool.votes.item, minlength=pool.everyone.votes.items) > 0
     undecided: NDArray[np.bool_] = answered & (decided.label == NO_LABEL)
     return undecided
 
 
 def _anchors(everyone: Encoding, known: pl.DataFrame) -> IntArray:
-    """The codes of the known labels, shape (items,)."""
+    """Return the codes of the known labels, shape (items,), -1 if unknown."""
     labels = pl.DataFrame({"label": everyone.labels.cast(pl.String), "code": np.arange(len(everyone.labels))})
     found = (
         everyone.items.to_frame("item")

@@ -16,7 +16,7 @@ IntArray = NDArray[np.int32]
 
 
 class Tally(NamedTuple):
-    """How many annotators gave which label to which item: only the labels that somebody gave.
+    """The number of votes for each (item, label) pair that has votes.
 
     Attributes:
         item: shape (cells,), ascending.
@@ -31,17 +31,17 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Who answered what, encoded once so that everything after is arithmetic on arrays.
+    """Answers encoded as integer arrays.
 
     Row `i` says that annotator `annotator[i]` gave label `label[i]` to item `item[i]`.
 
     Attributes:
         item: shape (n,), codes 0 .. items-1.
         annotator: shape (n,), codes 0 .. annotators-1.
-        label: shape (n,), codes 0 .. labels-1, in the order that breaks no tie by accident (sorted by label).
-        items: how many items there are; an item may have no votes left.
-        annotators: how many annotators there are.
-        labels: how many labels there are.
+        label: shape (n,), codes 0 .. labels-1, in the order of the sorted labels.
+        items: the number of items; an item may have no votes.
+        annotators: the number of annotators.
+        labels: the number of labels.
     """
 
     item: IntArray
@@ -60,7 +60,7 @@ class Votes:
         return np.bincount(cell, minlength=self.items * self.labels).reshape(self.items, self.labels)
 
     def tally(self) -> Tally:
-        """The same as `counts` without the empty cells: small even where every answer is a label of its own."""
+        """Count votes as `counts` does, without the empty cells; small even if every answer is a different label."""
         cell = self.item.astype(np.int64) * self.labels + self.label
         if self.items * self.labels <= 8 * len(self) + 1024:
             votes = np.bincount(cell)
@@ -72,7 +72,7 @@ class Votes:
         return Tally(item.astype(np.int32), label.astype(np.int32), votes.astype(np.int64))
 
     def where(self, kept: ArrayLike) -> Votes:
-        """The votes of the rows where `kept`, shape (n,), is true. Codes keep their meaning."""
+        """Select the rows for which `kept`, shape (n,), is true. Codes keep their meaning."""
         mask = np.asarray(kept, dtype=bool)
         return Votes(
             self.item[mask],
@@ -86,14 +86,14 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Votes, and what their codes stand for.
+    """Votes, and the names behind their codes.
 
     Attributes:
         votes: the votes.
         items: shape (items,), the items' ids, sorted.
         annotators: shape (annotators,), the annotators' ids, sorted.
         labels: shape (labels,), the labels, sorted.
-        missing: how many rows gave no answer (a null item, annotator or label) and are not among the votes.
+        missing: the number of rows with a null item, annotator or label, which are not among the votes.
     """
 
     votes: Votes
@@ -112,10 +112,10 @@ def encode(
     """Turn three columns of ids into votes.
 
     Args:
-        items: shape (n,), whatever identifies items: text, numbers, categories.
-        annotators: shape (n,), whatever identifies annotators.
-        labels: shape (n,), the answers, already in the form in which equal answers are equal.
-        known_labels: labels that can be given, whether or not anybody gave them.
+        items: shape (n,), the items' ids: text, numbers or categories.
+        annotators: shape (n,), the annotators' ids.
+        labels: shape (n,), the answers, normalised so that equivalent answers are equal.
+        known_labels: possible labels, whether or not an annotator gave them.
 
     Returns:
         The votes with the names behind their codes. Rows with a null are missing answers: left out and counted.
@@ -146,14 +146,14 @@ def encode(
 
 
 def _codes(column: pl.Series, known: Sequence[str | int] = ()) -> tuple[IntArray, pl.Series]:
-    """Codes in the order of the sorted names, and those names."""
+    """Encode a column by its sorted distinct names; return the codes and the names."""
     if len(known):
         extended = pl.concat([column, pl.Series(known, dtype=column.dtype)])
         every, names = _codes(extended)
         return every[: len(column)], names
     if column.dtype.is_integer() or not len(column):
         return _codes_of_numbers(column)
-    # A categorical hashes every string once; sorting is left to the few that differ.
+    # A categorical hashes every string once, so only the distinct strings are sorted.
     appearance = column.cast(pl.String).cast(pl.Categorical).to_physical().to_numpy()
     first = np.full(int(appearance.max()) + 1, -1, dtype=np.int64)
     first[appearance[::-1]] = np.arange(len(column) - 1, -1, -1)
@@ -168,7 +168,7 @@ def _codes(column: pl.Series, known: Sequence[str | int] = ()) -> tuple[IntArray
 
 
 def _codes_of_numbers(column: pl.Series) -> tuple[IntArray, pl.Series]:
-    """The same for whole numbers, which need no sorting where they lie close together."""
+    """Encode a column of integers, without sorting if their range is small."""
     values = column.to_numpy()
     if values.size and int(values.max()) - int(values.min()) <= 4 * values.size:
         lowest = int(values.min())
@@ -181,9 +181,10 @@ def _codes_of_numbers(column: pl.Series) -> tuple[IntArray, pl.Series]:
 
 
 def sorting_order(codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:
-    """The order that sorts codes (0 or more), shape (n,), equals in their own order.
+    """Compute the order that stably sorts codes of 0 or more, shape (n,).
 
-    Sixteen bits at a time, numpy sorts in linear time: six times faster than its general sort at a million.
+    It sorts by sixteen bits at a time, for which numpy needs linear time: six times faster than its general sort for a
+    million codes.
     """
     order: NDArray[np.intp] | None = None
     remaining = codes

@@ -1,4 +1,4 @@
-"""One-coin: one accuracy for each annotator, over the answers that each item got; for open and closed answers alike."""
+"""The one-coin model: one accuracy for each annotator, for both open and closed answers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from merilo.people.aggregation.open_answers import is_open
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
-#: Answers that the crowd's mean accuracy is given beforehand, and how many of them were right.
+#: Pseudo-counts of the prior on the crowd's mean accuracy: all answers, and the right ones among them.
 ANSWERS_BEFOREHAND: Final = 3.0
 RIGHT_BEFOREHAND: Final = 2.0
 
-#: Strengths of the prior on accuracies that are tried, in answers.
+#: The strengths of the prior on accuracies that are tried, in answers.
 STRENGTHS: Final = np.geomspace(1.0, 500.0, 40)
 
-#: Before any pair of wrong answers was seen, they coincide with probability 1 / 10; this belief weighs as five pairs.
+#: The prior probability that two wrong answers coincide is 1 / 10, with the weight of five pairs.
 WRONG_BEFOREHAND: Final = 10.0
 PAIRS_BEFOREHAND: Final = 5.0
 
@@ -36,12 +36,12 @@ STEADY: Final = 0.01
 
 
 class Crowd(NamedTuple):
-    """What the people of a pool have in common.
+    """The parameters that all annotators of a pool share.
 
     Attributes:
-        accuracy: mean of the beta prior on an annotator's accuracy, 0 to 1.
-        strength: its weight, in answers.
-        wrong_answers: how many equally likely wrong answers an item has: two wrong ones coincide with probability 1 / this.
+        accuracy: the mean of the beta prior on an annotator's accuracy, 0 to 1.
+        strength: the weight of this prior, in answers.
+        wrong_answers: the number m of equally likely wrong answers to an item; two wrong answers coincide with probability 1 / m.
     """
 
     accuracy: float
@@ -57,29 +57,31 @@ def one_coin(
     tolerance: float = 1e-8,
     iterations: int = 1000,
 ) -> Consensus:
-    """The most probable labels when each annotator is right with one probability, whatever the item.
+    """Aggregate by the one-coin model, in which each annotator has one accuracy for all items.
 
-    Annotator `a` is right with probability `p[a]`; a wrong answer is any of `m` alike. An item's candidates are the labels that it
-    got and "none of these", so time and memory grow with the number of answers and not with that of labels. Accuracies have a
-    beta prior, whose mean and strength are estimated from the crowd (empirical Bayes): a person of few answers counts
-    nearly as the mean of the others. With closed answers `m` is labels - 1. With open ones it is estimated: 1 / m is the share
-    of pairs of wrong answers to one item that are the same, at most labels - 1. Items with a single answer say nothing of
-    anybody's accuracy. Expectation-maximisation starts from the shares of votes, so there is no seed.
+    Annotator `a` is right with probability `p[a]`; otherwise they give each of `m` wrong answers with equal probability. An
+    item's candidates are the labels that it got and "none of these", so time and memory grow with the number of answers and
+    not with that of labels. Accuracies have a beta prior, whose mean and strength are estimated from the crowd (empirical
+    Bayes), so an annotator with few answers has an accuracy close to the mean. With closed answers `m` is labels - 1. With
+    open answers it is estimated: 1 / m is the share of pairs of wrong answers to one item that coincide, and m is at most
+    labels - 1. Items with a single answer do not contribute to the accuracies. Expectation-maximisation starts from the
+    shares of votes, so there is no seed.
 
     Args:
         votes: the answers.
-        anchors: shape (items,), the code of the label that is known, -1 where none is.
-        open_answers: whether labels are typed freely; None: told by their number (see `open_answers.is_open`).
+        anchors: shape (items,), the code of the known label, -1 if unknown.
+        open_answers: whether labels are typed freely; if None, inferred from their number (see `open_answers.is_open`).
         tolerance: stop when an iteration gains less than this in log-likelihood per answer; 0 runs all iterations.
-        iterations: stop each round of expectation-maximisation then at the latest; the fit then says that it did not converge.
+        iterations: the maximum number of iterations in each round of expectation-maximisation; a fit that reaches it is
+            marked as not converged.
 
     Returns:
-        The consensus, with the fit: fitted accuracies as `quality` (the crowd's mean for who gave no answer) and `m` as
-        `wrong_answers`. `log_likelihood` is that of the last round, with the log density of the prior. Items without votes,
-        or whose best labels are equally probable, are unresolved.
+        The consensus, with the fit: fitted accuracies as `quality` (the crowd's mean for annotators without answers) and `m`
+        as `wrong_answers`. `log_likelihood` is that of the last round and includes the log density of the prior. Items
+        without votes, or whose best labels are equally probable, are unresolved.
 
     Raises:
-        UsageError: an anchor is not a label, or there is not one an item.
+        UsageError: an anchor is not a label, the number of anchors is not the number of items, or a parameter is out of range.
 
     References:
         Y. Zhang et al., Spectral Methods Meet EM: A Provably Optimal Algorithm for Crowdsourcing, JMLR 17, 2016 (the
@@ -120,16 +122,16 @@ def one_coin(
 def wrong_answers(
     votes: Votes, *, anchors: ArrayLike | None = None, open_answers: bool | None = None
 ) -> float:
-    """Estimate how many equally likely wrong answers an item has.
+    """Estimate the number of equally likely wrong answers to an item.
 
     Args:
         votes: the answers.
-        anchors: shape (items,), the code of the label that is known, -1 where none is.
-        open_answers: whether labels are typed freely; None: told by their number.
+        anchors: shape (items,), the code of the known label, -1 if unknown.
+        open_answers: whether labels are typed freely; if None, inferred from their number.
 
     Returns:
-        With closed answers labels - 1; with open ones the inverse of the probability that two wrong answers coincide, from
-        1 to labels - 1.
+        With closed answers labels - 1; with open answers the inverse of the probability that two wrong answers coincide,
+        from 1 to labels - 1.
     """
     if not is_open(votes, open_answers):
         return float(max(votes.labels - 1, 1))
@@ -137,7 +139,7 @@ def wrong_answers(
 
 
 class _Found(NamedTuple):
-    """Where one round ended: probabilities of cells and of other labels, accuracies, objective after each iteration."""
+    """The result of one round: probabilities of cells and other labels, accuracies, objective after each iteration."""
 
     probability: FloatArray
     other: FloatArray
@@ -148,12 +150,12 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The candidates, and which answers say something of their annotators.
+    """The candidates, and the answers that are informative about their annotators' accuracy.
 
     Attributes:
         candidates: the candidates of each item.
-        telling: shape (n,), answers to items that have another answer too, or whose label is known.
-        answers: shape (annotators,), how many telling answers each annotator gave.
+        telling: shape (n,), true for informative answers: the item has another answer too, or its label is known.
+        answers: shape (annotators,), the number of each annotator's informative answers.
     """
 
     candidates: Candidates
@@ -169,17 +171,17 @@ class _Model:
         return cls(candidates, telling, answers)
 
     def with_wrong_answers(self, wrong_answers: float) -> _Model:
-        """The same with another number of wrong answers."""
+        """Return a copy with another number of wrong answers."""
         return replace(self, candidates=self.candidates.with_wrong_answers(wrong_answers))
 
     def shares_of_votes(self) -> FloatArray:
-        """The share of each cell among its item's votes, shape (cells,); 0 where an anchor rules the cell out."""
+        """Compute each cell's share of its item's votes, shape (cells,); 0 if an anchor rules the cell out."""
         model = self.candidates
         share = model.cell_answers / model.group_answers[model.cell_group]
         return np.where(model.ruled_out, 0.0, share)
 
     def right(self, probability: FloatArray) -> FloatArray:
-        """How many telling answers of each annotator are expected to be right, shape (annotators,)."""
+        """Compute the expected number of each annotator's informative answers that are right, shape (annotators,)."""
         model = self.candidates
         return np.bincount(
             model.annotator[self.telling],
@@ -188,14 +190,14 @@ class _Model:
         ).astype(np.float64)
 
     def accuracy(self, probability: FloatArray, crowd: Crowd) -> FloatArray:
-        """The accuracies that make the expected truth and the prior most likely, shape (annotators,)."""
+        """Run the M step: estimate accuracies from the expected truth and the prior, shape (annotators,)."""
         expected: FloatArray = (self.right(probability) + crowd.strength * crowd.accuracy) / (
             self.answers + crowd.strength
         )
         return expected
 
     def expect(self, accuracy: FloatArray, crowd: Crowd) -> tuple[FloatArray, FloatArray, float]:
-        """The probability of each cell and of each other label, and the log-likelihood with the prior's log density."""
+        """Run the E step: probabilities of cells and of other labels, and the log-likelihood with the prior's density."""
         model = self.candidates
         wrong = np.log1p(-accuracy) - np.log(model.wrong_answers)
         odds = sums((np.log(accuracy) - wrong)[model.annotator], model.first_answer)
@@ -212,7 +214,7 @@ class _Model:
         return probability, other, float(objective)
 
     def climb(self, start: FloatArray, crowd: Crowd, tolerance: float, iterations: int) -> _Found:
-        """Expectation-maximisation under one prior, from the probabilities of cells."""
+        """Run expectation-maximisation under a fixed prior, starting from the probabilities of cells."""
         accuracy = self.accuracy(start, crowd)
         probability, other, objective = self.expect(accuracy, crowd)
         history = [objective]
@@ -226,7 +228,7 @@ class _Model:
         return _Found(probability, other, accuracy, tuple(history), converged)
 
     def crowd(self, probability: FloatArray, strength: float) -> Crowd:
-        """The prior that makes the expected numbers of right answers most likely, and the number of wrong answers."""
+        """Estimate the prior from the expected numbers of right answers, and the number of wrong answers."""
         right, answers = self.right(probability), self.answers
         weight = 1 / (answers + strength)
         mean = float(
@@ -241,7 +243,7 @@ class _Model:
         return Crowd(mean, float(STRENGTHS[int(evidence.argmax())]), self._wrong_answers(probability))
 
     def _wrong_answers(self, probability: FloatArray) -> float:
-        """How many equally likely wrong answers there are, from how often two wrong ones coincide."""
+        """Estimate the number of equally likely wrong answers from how often two wrong answers coincide."""
         model = self.candidates
         if not model.open_answers:
             return model.wrong_answers
@@ -255,14 +257,14 @@ class _Model:
 
 
 def _pairs(answers: NDArray[np.intp]) -> FloatArray:
-    """How many pairs so many answers make."""
+    """Compute the number of pairs of answers."""
     return answers * (answers - 1) / 2.0
 
 
 def _fitted(
     votes: Votes, anchors: IntArray, opened: bool, tolerance: float, iterations: int
 ) -> tuple[_Model, _Found, Crowd]:
-    """Climb, estimate what the people have in common, and again until that is steady."""
+    """Alternate between fitting accuracies and estimating the shared parameters until these are stable."""
     model = _Model.of(votes, anchors, opened)
     start = model.shares_of_votes()
     crowd = model.crowd(start, ANSWERS_BEFOREHAND)

@@ -1,4 +1,4 @@
-"""Open answers: when a set of answers has no fixed list of labels."""
+"""Open answers: answers without a fixed list of labels."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Final
 
 from merilo.people.votes import Votes
 
-#: Up to this many different labels an answer set counts as closed unless the caller says otherwise.
+#: With at most this many different labels, answers count as closed by default.
 MOST_CLOSED_LABELS: Final = 20
 
 
 def is_open(votes: Votes, declared: bool | None = None) -> bool:
-    """Tell whether the answers are open (typed freely) or closed (chosen from a list).
+    """Determine whether the answers are open (typed freely) or closed (chosen from a list).
 
     Args:
         votes: the answers.
-        declared: what the dataset says; None where it says nothing. Then more than `MOST_CLOSED_LABELS` labels mean open answers.
+        declared: what the dataset declares. If None, more than `MOST_CLOSED_LABELS` labels mean open answers.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""A minimiser for smooth functions of many variables whose curvature is known roughly, variable by variable."""
+"""Minimisation of smooth functions of many variables with an approximately known diagonal of the Hessian."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 
 from merilo.statistics.arrays import FloatArray
 
-#: How many earlier steps the approximation of the curvature remembers.
+#: How many earlier steps the approximation of the Hessian uses.
 MEMORY = 10
 
-#: The diagonal is computed anew in every so many iterations: it costs half an evaluation and saves several.
+#: The diagonal is recomputed once in this many iterations: it costs half an evaluation and saves several.
 REFRESH = 5
 
-#: A step must gain this share of what the slope promises (Armijo's condition).
+#: A step must gain at least this share of the decrease predicted by the slope (Armijo's condition).
 SUFFICIENT = 1e-4
 
-#: No variable moves further in one step: a longer one may leave the valley that it started in, or overflow an exponential.
+#: The longest step of a variable: a longer step may reach the basin of another minimum, or overflow an exponential.
 LONGEST = 1.0
 
-#: Halvings of a step before the slope is believed to be rounding noise.
+#: The number of halvings of a step after which the slope is considered rounding noise.
 HALVINGS = 40
 
 
 class Minimum(NamedTuple):
-    """Where a minimisation ended.
+    """The result of a minimisation.
 
     Attributes:
         point: shape (n,), the best point found.
@@ -48,17 +48,17 @@ def minimise(
     tolerance: float,
     iterations: int,
 ) -> Minimum:
-    """Minimise by L-BFGS on top of a diagonal that is renewed along the way.
+    """Minimise a function by L-BFGS with a diagonal initial matrix that is recomputed along the way.
 
     Args:
-        function: value and gradient, shape (n,), at a point.
-        curvature: shape (n,), positive: about the second derivative by each variable at a point.
-        start: shape (n,), where to begin.
-        tolerance: stop when one more step promises less than this.
-        iterations: stop then at the latest.
+        function: returns the value and the gradient, shape (n,), at a point.
+        curvature: returns the approximate second derivatives at a point, shape (n,), positive.
+        start: shape (n,), the starting point.
+        tolerance: stop when the expected gain of one more step is below this.
+        iterations: the maximum number of iterations.
 
     Returns:
-        The minimum. Equal input gives equal output.
+        The minimum. The result is deterministic.
 
     References:
         J. Nocedal, S. Wright, Numerical Optimization (2006), algorithm 7.4, with their initial matrix replaced by the
@@ -79,7 +79,7 @@ def minimise(
             return Minimum(point, tuple(values), converged=True)
         taken = _step(function, point, value, direction, slope)
         if taken is None:
-            # The function does not fall along its own slope: only rounding is left.
+            # The function does not decrease along its gradient: only rounding errors are left.
             values.append(value)
             return Minimum(point, tuple(values), converged=-slope <= 1e-10 * max(1.0, abs(value)))
         new_point, value, new_gradient = taken
@@ -93,14 +93,14 @@ def minimise(
 
 
 def dot(left: FloatArray, right: FloatArray) -> float:
-    """The inner product, without BLAS: its threads cost more than they give on vectors of this size."""
+    """Compute the inner product without BLAS, whose threads slow it down on vectors of this size."""
     return float(np.einsum("i,i->", left, right))
 
 
 def _direction(
     gradient: FloatArray, history: deque[tuple[FloatArray, FloatArray, float]], scale: FloatArray
 ) -> FloatArray:
-    """The quasi-Newton direction (two-loop recursion)."""
+    """Compute the quasi-Newton direction (two-loop recursion)."""
     direction = -gradient
     shares = []
     for moved, turned, inverse_bend in reversed(history):
@@ -120,7 +120,7 @@ def _step(
     direction: FloatArray,
     slope: float,
 ) -> tuple[FloatArray, float, FloatArray] | None:
-    """The longest of 1, 1/2, 1/4, ... of the direction (cut to the longest step) that gains enough; none where nothing does."""
+    """Find a sufficient step by halving the direction, which is first cut to the longest step; None if there is none."""
     length = min(1.0, LONGEST / float(np.abs(direction).max()))
     for _ in range(HALVINGS):
         new_point = point + length * direction
