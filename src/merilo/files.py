@@ -1,4 +1,4 @@
-"""Reading tables that people send.
+"""Reading tables that users supply.
 
 Ordinary rows are read by columns (`merilo.plain_rows`). From the first row on that is not ordinary, the standard library's
 `csv` reads a block of rows at a time: it is slower, and it knows, for each row, where it stands and whether it is whole. That
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from merilo.errors import InputError, argument
 
 if TYPE_CHECKING:
-    # Half a second that writing a file, or a sentence, must not cost: loaded where tables are made.
+    # Importing polars takes half a second, so it is loaded only where tables are read.
     import polars as pl
 
 #: Called with the number of bytes read since the last call.
@@ -120,7 +120,7 @@ def _head(path: Path) -> bytes:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedReader]:
-    """Open a file that somebody sent; what cannot be read, now or in the block, is said in one sentence.
+    """Open a user's file; a read error, also within the block, becomes an `InputError` of one sentence.
 
     Raises:
         InputError: the file is missing, a folder, a pipe or a device (which cannot be read twice), or may not be read.
@@ -328,7 +328,7 @@ def _header(reader: Iterator[list[str]], path: Path) -> list[str]:
 
 
 def refuse_too_wide(header: Sequence[str], path: Path) -> None:
-    """Refuse what is no table of annotation; columns cost more than rows do.
+    """Raise an error for a table with too many columns, which cost more than rows do.
 
     Raises:
         InputError: there are more than `MOST_COLUMNS`.

@@ -1,4 +1,4 @@
-"""The right answers: from a file, joined on what people were shown, or from the dataset's own solver."""
+"""Gold answers: read from a file and joined on the input fields or ids, or computed by the dataset's solver."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from merilo.people.labels import unify
 
 __all__ = ["Gold", "read_gold", "records", "solved_gold"]
 
-#: What other programs write into an empty cell.
+#: Words that other programs write into an empty cell.
 _EMPTY_WORDS: Final = ("nan", "none", "null", "n/a", "<na>")
 
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """The right answers of a pool's items.
+    """The gold answers of a pool's items.
 
     Attributes:
         answers: a row for each item that has one: `item`, `gold` (as text; a dictionary of criteria as JSON), `id` (the
@@ -35,7 +35,7 @@ class Gold:
         source: the file, or the solver, in words.
         without_gold: the numbers of the pool's items that have none, without those of `unsolved`.
         unused: the rows of the file that match no item of the pool.
-        warnings: what the reader should know.
+        warnings: warnings for the user.
         fields: the file's other fields of those items, `meta.*` among them: `item` and text columns; `None` without a file.
         items: the pool's number of an item -> the item as the scorer takes it, for each item that has a right answer.
         column: the column of the file that the right answers were taken from; `None` for a solver.
@@ -53,7 +53,7 @@ class Gold:
     unsolved: tuple[int, ...] = ()
 
     def with_answers(self, answers: pl.DataFrame) -> Gold:
-        """The same items with other right answers, in `items` too.
+        """Return a copy with other gold answers, which are replaced in `items` too.
 
         Args:
             answers: columns as in `answers`, the same items.
@@ -67,7 +67,7 @@ class Gold:
 
 
 def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:
-    """Compute the right answers; an item that the solver cannot answer has none.
+    """Compute the gold answers with a solver; an item that the solver cannot answer has none.
 
     Args:
         items: `item` and the input fields.
@@ -78,7 +78,7 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
         DataError: the solver can answer no item.
     """
     fields = input_fields(items)
-    # The number that a pool gives its items is no part of the question.
+    # The item's number in the pool is not part of the question.
     asked = [place for place, name in enumerate(fields) if not is_id(name)] or range(len(fields))
     rows: list[tuple[int, str, None]] = []
     found: dict[int, Item] = {}
@@ -106,7 +106,7 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
 
 
 def _unsolved(reasons: Mapping[int, str], total: int, name: str) -> str:
-    """How many items have no right answer, with the first reasons."""
+    """Build the warning with the number of items without a gold answer and the first reasons."""
     first = "; ".join(f"item {number}: {reason}" for number, reason in list(reasons.items())[:3])
     rest = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
     return f"the solver of {name} cannot answer {len(reasons)} of {total} items, which are not scored ({first}{rest})"
@@ -123,10 +123,10 @@ def read_gold(
     form: AnswerForm | None = None,
     alternatives: str | None = None,
 ) -> Gold:
-    """Read right answers and join them to a pool's items, white space folded.
+    """Read gold answers and join them to a pool's items, with white space folded.
 
-    Items join on the dataset's id where the pool shows it, otherwise on the input fields that both sides have. How the
-    columns were matched is told in `warnings` where their names do not tell.
+    Items are joined on the dataset's id if the pool shows it, otherwise on the input fields that both sides have. If the
+    columns were not matched by name, `warnings` describes how they were matched.
 
     Args:
         path: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file.

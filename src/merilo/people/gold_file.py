@@ -1,4 +1,4 @@
-"""Reading a file of right answers: a table, or the dataset's own split file."""
+"""Reading a file of gold answers: a table, or the dataset's own split file."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from merilo.strict_json import Json, json_lines, read_json
 
 _PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
 
-#: What an item of a split file holds as a dictionary.
+#: The fields of a split file's item that may be dictionaries.
 _LAID_OPEN: Final = ("inputs", "outputs", "meta")
 
-#: Names of columns that can only mean the right answer, in order of preference.
+#: Names of columns that certainly hold the gold answer, in order of preference.
 CERTAIN: Final = ("gold", "golden", "answer_gold", "outputs", "correct")
-#: Names of columns that are the right answer where no column has a name of `CERTAIN`.
+#: Names of columns that hold the gold answer if no column has a name in `CERTAIN`.
 _POSSIBLE: Final = ("output", "answer", "label", "target")
 #: Names of columns that hold the dataset's own id of an item.
 ID_COLUMNS: Final = ("id", "item_id", "gold_id", "idx", "meta.id")
@@ -149,7 +149,7 @@ def _turns(dialogues: Sequence[str | None]) -> list[str | None]:
 
 @contextmanager
 def collecting_later() -> Iterator[None]:
-    """Hold back the search for reference cycles while many objects are made that have none: it would take most of the time."""
+    """Disable the cyclic garbage collector while many objects without cycles are made; it would take most of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -160,7 +160,7 @@ def collecting_later() -> Iterator[None]:
 
 
 def _json_records(path: Path) -> list[tuple[int, Json]]:
-    """The number of each record (of its line in JSONL), and what stands there."""
+    """Read the records with their numbers (line numbers in JSONL)."""
     match path.suffix.lower():
         case ".json":
             return list(enumerate(_list_of_records(read_json(path), path), start=1))
@@ -217,7 +217,7 @@ def _columns(
             columns["id"] = ids
         for key in keys:
             if (name, key) != ("meta", "id"):
-                # The mark keeps a field of meta from being taken for an answer.
+                # The prefix keeps a field of `meta` from being mistaken for an answer.
                 column = key if name == "inputs" else f"{name}.{key}"
                 columns[column] = [text_of(inner.get(key)) for inner in laid_open]
         if not keys or any(value is not None for value in values):
@@ -261,9 +261,9 @@ def gold_column(
     column: str | None = None,
     criteria: bool = False,
 ) -> tuple[str, tuple[str, ...]]:
-    """Find the column of right answers.
+    """Find the column of gold answers.
 
-    A name that can only mean a right answer (`CERTAIN`) wins over the name of the pool's answers.
+    A name in `CERTAIN` takes precedence over the name of the pool's answer column.
 
     Args:
         file: the file.
@@ -288,7 +288,7 @@ def gold_column(
     taken = {*fields, *(file.inputs if file.entries else ())}
     free = [name for name in names if name not in taken and not name.startswith("meta.")]
     asked = bare(answer)
-    # One text cannot be right where each criterion has an answer of its own.
+    # If each criterion has its own answer, the whole `outputs` is not a single gold answer.
     certain = [name for name in CERTAIN if name != "outputs" or criteria or not file.criteria]
     wanted = (
         f"GOLDEN:{asked}", f"outputs.{asked}", *certain, asked, f"OUTPUT:{asked}", *_POSSIBLE

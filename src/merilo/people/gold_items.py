@@ -1,4 +1,4 @@
-"""The items of a file of right answers, as the scorer takes them."""
+"""Conversion of the items of a file of gold answers to the scorer's items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
 def scorer_items(
     file: GoldFile, joined: Joined, items: pl.DataFrame, gold: str, kind: str | None
 ) -> dict[int, Item]:
-    """Make the items that have a right answer.
+    """Build the scorer's items for the items that have a gold answer.
 
     A split file's items keep its `inputs` and `meta` as they are. A table's items take the pool's input fields for
     `inputs`, and the table's other columns for `meta`.
@@ -50,7 +50,7 @@ def scorer_items(
 
 
 def _shown(found: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
-    """What the pool shows of each item."""
+    """Select the pool's input fields of each item."""
     numbers = found.select(pl.col(ITEM).alias("item"))
     shown = numbers.join(items, on="item", how="left", maintain_order="left").drop("item")
     return shown.select(pl.all().fill_null(""))

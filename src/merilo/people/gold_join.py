@@ -1,4 +1,4 @@
-"""Joining the rows of a file of right answers to a pool's items."""
+"""Joining the rows of a file of gold answers to a pool's items."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def join(file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, answers: set[s
     for key in Sides(file, rows, items, answers).ways():
         keyed_items, keyed_rows = items.with_columns(key.of_items), rows.with_columns(key.of_rows)
         matched = keyed_items.join(keyed_rows, on=KEY, how="semi").height
-        # A longer key may tell apart what a shorter one does not, but must not lose the items on the way.
+        # A longer key may resolve ambiguous rows, but must still match at least half as many items.
         if not matched or 2 * matched < best:
             continue
         try:
@@ -88,7 +88,7 @@ def _refuse_doubled_ids(file: GoldFile, rows: pl.DataFrame, answers: set[str]) -
 def _refuse_ambiguity(
     file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, key: Key, answers: set[str]
 ) -> tuple[str, ...]:
-    """Refuse rows that give one item two answers, and items of which the key does not tell the row.
+    """Raise an error if rows give one item two answers, or if the key does not identify the row of an item.
 
     Returns:
         A warning where rows repeat an item with the same answer.

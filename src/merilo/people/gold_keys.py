@@ -1,4 +1,4 @@
-"""What a pool's items and the rows of a file of right answers are compared by."""
+"""Join keys of a pool's items and the rows of a file of gold answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SAME_VALUES: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What items and rows are compared by.
+    """A join key of items and rows.
 
     Attributes:
         fields: the pool's fields.
@@ -126,7 +126,7 @@ class Sides:
             yield _key(self.named)
         if (whole := self._whole()) is not None:
             yield whole
-        # What a pool shows of `meta` tells apart items that have the same inputs.
+        # Fields of `meta` that the pool shows distinguish items with the same inputs.
         free = [name for name in self.texts if name not in self.named]
         more = {name: self._metas[own] for name, own in by_name(free, list(self._metas)).items()}
         if more:

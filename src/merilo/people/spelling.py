@@ -1,8 +1,8 @@
-"""One spelling for answers that the dataset's own metric holds equal, so that they are one vote.
+"""One spelling for answers that the dataset's metric treats as equal, so that they count as votes for one label.
 
 People write `007`, `+5` and `1 000` for a number, `3, 1` for the set `1,3`, and a name with or without a full stop. The
 metric decides what is equal: numbers by value, free answers as SQuAD compares them, answers of the exam by the type of
-the question. The gold answer takes no part in it.
+the question. The gold answer is not used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _UNTYPED: Final = ""
 def spelled_as_compared(
     responses: Responses, dataset: Declared, types: Mapping[int, str] | None = None
 ) -> Responses:
-    """Give answers that the dataset's metric holds equal one spelling.
+    """Give one spelling to answers that the dataset's metric treats as equal.
 
     Numbers are written plainly; the numbers of a set are sorted; free answers take the spelling that most people used.
     Known answers of control items are brought to the spelling of the answers they equal.
@@ -43,7 +43,7 @@ def spelled_as_compared(
         types: item's number -> type of the question, which the exam's answers are compared by.
 
     Returns:
-        The responses; `renamed` tells what became of what.
+        The responses; `renamed` maps each changed answer to its new spelling.
 
     Example:
         >>> from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
