@@ -1,8 +1,8 @@
 """Reading tables that users supply.
 
-Ordinary rows are read by columns (`merilo.plain_rows`). From the first row on that is not ordinary, the standard library's
-`csv` reads a block of rows at a time: it is slower, and it knows, for each row, where it stands and whether it is whole. That
-is what an error message needs.
+Ordinary rows are read by columns (`merilo.plain_rows`). From the first row that is not ordinary, the standard library's `csv`
+reads a block of rows at a time. It is slower, but it gives the number of each row and shows whether the row is complete, which
+error messages need.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def sniff(path: Path, encoding: str | None = None) -> tuple[str, str]:
 
     Args:
         path: the file.
-        encoding: the encoding, where the user knows it.
+        encoding: the encoding, if the user gave it.
 
     Returns:
         The encoding's name and the delimiter: tab, semicolon, comma or vertical bar, whichever parts the header most.
@@ -187,7 +187,7 @@ def read_table(
         try:
             with _rows(binary, encoding, delimiter) as reader:
                 header = _header(reader, path)
-            # Several columns without a name cannot be told apart, nor asked for: spreadsheets leave such behind.
+            # Several columns without a name, which spreadsheets can leave, cannot be selected, so they are skipped.
             several = header.count("") > 1
             wanted = [
                 position for position, name in enumerate(header) if keep(name) and not (several and not name)
@@ -222,7 +222,7 @@ def _all_blocks(  # noqa: PLR0917 - one file
     path: Path,
     progress: Progress | None,
 ) -> Iterator[pl.DataFrame]:
-    """The wanted columns block by block, named by their places: ordinary rows fast, and the others with care."""
+    """Read the wanted columns block by block, named by position: ordinary rows by columns, other rows by `csv`."""
     from merilo.plain_rows import ordinary_rows  # noqa: PLC0415 - heavy
 
     read, row = 0, 2
@@ -246,8 +246,8 @@ def _all_blocks(  # noqa: PLR0917 - one file
                 read = binary.tell()
 
 
-#: A last line that no file has. It comes back as a row of its own, unless the file ends inside a quoted field, which
-#: then swallows it: the `csv` module would not say so.
+#: A line appended after the file. It is parsed as a separate row, unless the file ends inside a quoted field: then it becomes
+#: part of that field. The `csv` module does not report this error itself.
 _END: Final = "\0end\0"
 
 _CUT_IN_QUOTES: Final = "the file ends in the middle of a quoted field; export it again"
@@ -260,7 +260,7 @@ def _blocks(
     width, ended = len(header), False
     last: list[str] | None = None
     while not ended:
-        # A row more than a block: whether these are the file's last rows is known before they are checked.
+        # Read one row more than a block, to know before the check whether these are the file's last rows.
         rows = [] if last is None else [last]
         try:
             rows.extend(islice(reader, BLOCK + 1 - len(rows)))
@@ -338,7 +338,7 @@ def refuse_too_wide(header: Sequence[str], path: Path) -> None:
 
 
 def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputError:
-    """Say where the first undecodable byte stands; decoding goes by blocks, so the line is looked up again."""
+    """Build the error for the first undecodable byte; decoding is by blocks, so the line number is found separately."""
     line = None
     if encoding.startswith("utf-8"):
         with path.open("rb") as stream:
@@ -408,7 +408,7 @@ def _unreadable_parquet(path: Path, said: str) -> InputError:
 
 
 def fold(column: str | pl.Expr) -> pl.Expr:
-    """White space folded: runs of it become one space, the ends are bare.
+    """Fold white space: replace each run by one space and strip both ends.
 
     Example:
         >>> import polars as pl
@@ -422,7 +422,7 @@ def fold(column: str | pl.Expr) -> pl.Expr:
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """A text cut for a message.
+    """Shorten a text for a message.
 
     Example:
         >>> shortened("abcdef", 4)
@@ -443,7 +443,7 @@ def shown(path: Path | str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """Names for a message, cut when there are too many.
+    """Join names for a message, shortened if there are too many.
 
     Example:
         >>> listed(["a", "b", "c"], 2)
