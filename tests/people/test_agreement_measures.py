@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from merilo.people.agreement import (
     majority_sizes,
     measure,
 )
+from merilo.people.agreement.alpha import Level
 from merilo.people.agreement.bootstrap import _Profiles
 from merilo.people.votes import Votes
 
@@ -217,3 +219,19 @@ def test_anything_can_be_measured(votes: Votes) -> None:
         assert interval.low - 1e-9 <= getattr(found, name) <= interval.high + 1e-9
         assert interval.high <= 1 + 1e-9
         assert found.items > 1
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal"])
+def test_many_cells_are_summed_as_few_are(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["merilo.people.agreement.bootstrap"]
+    rng = np.random.default_rng(1)
+    item, label = np.repeat(np.arange(200), 4), rng.integers(0, 30, 800)
+    votes = Votes(
+        item.astype(np.int32), np.tile(np.arange(4, dtype=np.int32), 200), label.astype(np.int32), 200, 4, 30
+    )
+    few = bootstrap(votes, level=level, resamples=200)
+    monkeypatch.setattr(module, "MANY_CELLS", 1)
+    many = bootstrap(votes, level=level, resamples=200)
+    assert few
+    for name, one in few.items():
+        assert (many[name].low, many[name].high) == pytest.approx((one.low, one.high), rel=1e-9)

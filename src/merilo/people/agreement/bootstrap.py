@@ -17,11 +17,14 @@ from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.intervals import Interval, percentile_interval
 
-#: Cells of (resample, profile and label) that are computed at once: a million doubles fit into the cache.
-AT_ONCE = 1_000_000
+#: Cells of (resample, profile and label) that are computed at once: this many doubles fit into the cache.
+AT_ONCE = 300_000
 
 #: The number of resamples is reduced, to no fewer than 200, if they would need more cells than this in total.
 AT_MOST = 100_000_000
+
+#: From so many cells on, sums over labels are sparse products: faster, once SciPy is loaded.
+MANY_CELLS = 10_000
 
 
 def bootstrap(
@@ -166,7 +169,7 @@ class _Profiles:
     def alpha(self, drawn: FloatArray, level: Level, values: FloatArray | None) -> FloatArray:
         """Krippendorff's alpha of each row of drawn profiles, NaN where it is not defined."""
         pairable = self.answers >= 2
-        weight = np.where(pairable, drawn, 0.0)
+        weight = drawn if pairable.all() else np.where(pairable, drawn, 0.0)
         n = weight @ self.answers
         per_pair = np.where(pairable, 1 / np.maximum(self.answers - 1, 1), 0.0)
         if level == "nominal":
@@ -211,15 +214,23 @@ class _Profiles:
         single = np.bincount(
             self.cell_profile[alone], weights=amount[alone] ** 2, minlength=self.answers.size
         )
-        squares: FloatArray = weight**2 @ single
+        squares: FloatArray = np.einsum("ij,ij,j->i", weight, weight, single)
         if not alone.all():
-            squares += (self._by_label(weight, amount, ~alone) ** 2).sum(axis=1)
+            totals = self._by_label(weight, amount, ~alone)
+            squares += np.einsum("ij,ij->i", totals, totals)
         return squares
 
     def _by_label(self, weight: FloatArray, amount: FloatArray, chosen: NDArray[np.bool_]) -> FloatArray:
         """Sums of weight x amount over the chosen cells of each label that has some: shape (rows, such labels)."""
         label = self.cell_label[chosen]
         first = np.flatnonzero(np.r_[True, label[1:] != label[:-1]])
+        if label.size >= MANY_CELLS:
+            from scipy.sparse import csr_array  # noqa: PLC0415 - a small study must not pay for SciPy's start
+
+            rows = np.append(first, label.size)
+            shape = (first.size, self.answers.size)
+            cells_of_labels = csr_array((amount[chosen], self.cell_profile[chosen], rows), shape=shape)
+            return np.asarray((cells_of_labels @ weight.T).T)
         cells = weight[:, self.cell_profile[chosen]] * amount[chosen]
         sums: FloatArray = np.add.reduceat(cells, first, axis=1)
         return sums
