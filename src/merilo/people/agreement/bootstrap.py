@@ -68,7 +68,9 @@ def bootstrap(
         alpha = profiles.alpha(drawn, level, number)
         return {"krippendorff_alpha": alpha, "fleiss_kappa": kappa, "gwet_ac1": ac1}
 
-    step = max(1, AT_ONCE // max(profiles.cell_label.size, 1))
+    cells = max(profiles.cell_label.size, 1)
+    # What is computed once a step must not outweigh the resamples of the step.
+    step = max(1, AT_ONCE // cells, min(16, 32 * AT_ONCE // cells))
     parts = [
         coefficients(profiles.resample(rng, min(step, resamples - start)))
         for start in range(0, resamples, step)

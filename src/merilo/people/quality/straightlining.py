@@ -50,6 +50,8 @@ def repetition(work: Work) -> list[Repetition]:
     if len(votes) == 0:
         return [Repetition(0, -1, float("nan"), float("nan"), 0, float("nan"))] * votes.annotators
     pool = np.bincount(votes.label, minlength=votes.labels) / len(votes)
+    # Of many free answers most are as rare as each other: they are reckoned once.
+    chances, labels_alike = np.unique(pool, return_counts=True)
     exact = len(votes) <= EXACT_ANSWERS
     ranked = np.lexsort((np.arange(len(votes)), work.order, votes.annotator))
     bounds = np.searchsorted(votes.annotator[ranked], np.arange(votes.annotators + 1))
@@ -60,16 +62,19 @@ def repetition(work: Work) -> list[Repetition]:
             result.append(Repetition(0, -1, float("nan"), float("nan"), 0, float("nan")))
             continue
         given, count = np.unique(mine, return_counts=True)
-        top = int(count.argmax())
-        favourite = int(given[top])
-        often = at_least(int(count[top]), mine.size, float(pool[favourite]))
+        favourite, times = int(given[count.argmax()]), int(count.max())
+        often = at_least(times, mine.size, float(pool[favourite]))
         run = longest_run(mine)
-        chance = run_probability(run, mine.size, pool) if exact else _clumping(run, mine.size, pool)
+        chance = (
+            run_probability(run, mine.size, pool)
+            if exact
+            else _clumping(run, mine.size, chances, labels_alike)
+        )
         result.append(
             Repetition(
                 int(mine.size),
                 favourite,
-                float(count[top] / mine.size),
+                times / mine.size,
                 min(1.0, often * votes.labels),
                 run,
                 chance,
@@ -131,9 +136,12 @@ def run_probability(run: int, n: int, chances: NDArray[np.float64]) -> float:
     return min(1.0, max(0.0, 1.0 - float(times @ alive)))
 
 
-def _clumping(run: int, n: int, chances: NDArray[np.float64]) -> float:
-    """The same by Poisson clumping, for runs that are rare enough to be nearly independent."""
+def _clumping(run: int, n: int, chances: NDArray[np.float64], labels: NDArray[np.intp]) -> float:
+    """The same by Poisson clumping, for runs that are rare enough to be nearly independent.
+
+    `labels` says how many labels have each of the chances.
+    """
     if run > n:
         return 0.0
     starts = (n - run) * (1 - chances) + 1
-    return -math.expm1(-float((starts * chances**run).sum()))
+    return -math.expm1(-float((labels * starts * chances**run).sum()))
