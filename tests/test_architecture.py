@@ -29,6 +29,7 @@ LEVELS = {
     "responses": 3,
     "items": 3,
     "strict_json": 2,
+    "parquet_files": 2,
     "files": 1,
     "atomic_write": 1,
     "plain_rows": 0,

@@ -21,7 +21,7 @@ from typing import Final, Literal, TypeAlias, cast
 
 from merilo.atomic_write import write_text
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.files import read_parquet
+from merilo.parquet_files import read_parquet
 from merilo.strict_json import Json, dumped, json_lines, read_json
 
 #: Identifies an item within its dataset.

@@ -17,9 +17,10 @@ from merilo.baselines.estimates import vote_weights
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.settings import Settings
 from merilo.errors import DataError, InputError, argument
-from merilo.files import listed, read_parquet
+from merilo.files import listed
 from merilo.items import Item, read_split
 from merilo.metrics.plain_dataset import PlainDataset, read_declaration_json
+from merilo.parquet_files import read_parquet
 from merilo.people.decision import Aggregator, Resolve, votes_needed
 from merilo.people.gold import read_gold
 from merilo.people.votes import Votes, encode

@@ -11,7 +11,8 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
-from merilo.files import Progress, Table, listed, read_parquet, read_table, refuse_too_wide, shown
+from merilo.files import Progress, Table, listed, read_table, refuse_too_wide, shown
+from merilo.parquet_files import read_parquet
 from merilo.people.platforms.export import Columns, Export, column, json_text, moment, number, unread
 from merilo.strict_json import Json, json_lines
 
