@@ -26,7 +26,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     with atomic_write.new_folder(target) as hidden:
         (hidden / "whole").write_text("x", encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
-    with pytest.raises(OutputError, match="--force"), atomic_write.new_folder(target):
+    with pytest.raises(OutputError, match="force=True"), atomic_write.new_folder(target):
         pass
     with atomic_write.new_folder(target, force=True) as hidden:
         (hidden / "other").write_text("y", encoding="utf-8")

@@ -257,7 +257,7 @@ def test_a_baseline_without_gold_takes_it_from_the_items(tmp_path: Path) -> None
         ("id,answer\nq0,A\nq0,B\n", "answered twice"),
         ("id,reply\nq0,A\n", "needs columns 'id' and 'answer'"),
         ("", ""),
-        ("id,answer\n,A\n", "without an id"),
+        ("id,answer\n,A\n", "but no id"),
         ('{"id": "q0", "answer": []}', "row 1: the list of answers is empty"),
     ],
     ids=["an item twice", "no answers", "empty", "no id", "an empty list"],

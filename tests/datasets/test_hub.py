@@ -1,6 +1,7 @@
 """Datasets are loaded through the `datasets` package: from a folder laid out as the hub's repository, without a network."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,14 @@ def test_a_dataset_that_is_not_there_is_refused_with_a_sentence(repository: Path
 def test_rows_that_are_no_items_are_refused_with_their_place(repository: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"test\[0\]\.instruction: must be"):
         pull(dataset("rcb"), source=str(repository), cache=str(tmp_path / "cache"))
+
+
+def test_a_folder_that_changed_is_read_anew(tmp_path: Path) -> None:
+    source = repository_of(tmp_path / "source", "jsonl")
+    before = pull(dataset("parus"), source=str(source))[0]
+    changed = tuple(replace(item, instruction="Ответьте: {premise}") for item in before.items)
+    write_splits(source / "parus" / "test.jsonl", [Split("test", changed)])
+    assert pull(dataset("parus"), source=str(source))[0].items == changed
 
 
 def test_the_command_writes_what_was_loaded(

@@ -62,7 +62,7 @@ def test_criteria_stay_a_dictionary_of_texts(tmp_path: Path) -> None:
 
 def test_criteria_without_a_choice_are_refused_by_name(tmp_path: Path) -> None:
     path = split(tmp_path / "t.json", [entry(1, {"virtue": "1", "law": "0"}, text="t")])
-    with pytest.raises(InputError, match="virtue, law; name one of them with --gold-column"):
+    with pytest.raises(InputError, match="virtue, law; name one of them with gold_column"):
         read_gold(path, pool(text=["t"]))
     chosen = read_gold(path, pool(text=["t"]), answer="law")
     assert (golds(chosen), chosen.column, chosen.items[1].outputs) == (["0"], "outputs.law", "0")

@@ -34,7 +34,7 @@ def test_items_that_a_solver_cannot_answer_have_no_gold() -> None:
 
 
 def test_a_solver_that_answers_nothing_is_of_another_dataset() -> None:
-    with pytest.raises(DataError, match="the solver of lcs can answer no item; item 1: two words"):
+    with pytest.raises(DataError, match="the solver of lcs can answer no item; item 1: expected two words"):
         solved_gold(pool(text=["one", "one two three"]), solver("lcs"), "lcs")
 
 

@@ -63,7 +63,7 @@ def test_an_address_without_a_cluster_is_a_sentence():
 
 
 def test_an_empty_address_is_a_sentence():
-    with pytest.raises(UsageError, match="--ray: must be an address, auto or local"):
+    with pytest.raises(UsageError, match="ray: must be an address, auto or local"):
         Jails(Limits(), packages=Path(), ray=" ")
 
 

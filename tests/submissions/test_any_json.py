@@ -62,7 +62,9 @@ def test_any_bytes_are_json_or_one_error(content: bytes) -> None:
         assert fault.kind == "unreadable_file"
 
 
-@pytest.mark.parametrize("heavy", ["scipy", "sklearn", "polars", "pandas", "torch", "matplotlib"])
+@pytest.mark.parametrize(
+    "heavy", ["scipy.stats", "scipy.sparse", "sklearn", "polars", "pandas", "torch", "matplotlib"]
+)
 def test_scoring_loads_nothing_heavy(heavy: str, tmp_path: Path) -> None:
     splits = {title: gold_split(dataset(title), 10) for title in TITLES}
     gold = write_gold(tmp_path / "gold", splits)

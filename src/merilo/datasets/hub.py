@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
@@ -23,7 +26,7 @@ def pull(
         declared: the dataset; its name is the configuration's.
         source: a repository of the hub, or a folder laid out as one.
         revision: a commit, branch or tag of the repository.
-        cache: the folder for downloads; by default, the package's own.
+        cache: the folder for downloads; by default, the package's own, and none for a local folder.
 
     Returns:
         The splits, the test first.
@@ -39,12 +42,14 @@ def pull(
             "reading from the hub needs the package 'datasets': pip install 'merilo[hub]'"
         ) from error
     hub.disable_progress_bars()
-    try:
-        found = hub.load_dataset(source, declared.name, revision=revision, cache_dir=cache)
-    except (OSError, ValueError, RuntimeError, hub.exceptions.DatasetsError) as error:
-        reason = " ".join(str(error.__cause__ or error).split())[:300]
-        raise InputError(f"'{declared.name}' cannot be loaded: {reason}", file=source) from error
-    splits = [split_of(str(name), rows, file=source) for name, rows in found.items()]
+    # The package knows a local folder by its name alone, and would give the rows of an earlier version of its files.
+    with TemporaryDirectory() if cache is None and Path(source).is_dir() else nullcontext(cache) as place:
+        try:
+            found = hub.load_dataset(source, declared.name, revision=revision, cache_dir=place)
+        except (OSError, ValueError, RuntimeError, hub.exceptions.DatasetsError) as error:
+            reason = " ".join(str(error.__cause__ or error).split())[:300]
+            raise InputError(f"'{declared.name}' cannot be loaded: {reason}", file=source) from error
+        splits = [split_of(str(name), rows, file=source) for name, rows in found.items()]
     return sorted(splits, key=lambda split: split.name != "test")
 
 
