@@ -1,4 +1,4 @@
-"""People against models: like beside like, on the same items, every figure countable by hand."""
+"""People against models on the same items; every number can be counted by hand."""
 
 import csv
 import json
@@ -157,7 +157,7 @@ def test_committees_of_many_answers_are_drawn_and_come_near_those_gone_through()
 def test_too_few_answers_make_no_majority_and_it_is_said(tmp_path: Path) -> None:
     outcome = merilo("compare", study(tmp_path), model(tmp_path / "m.csv", guesses(samples=2)))
     assert outcome.status == 0
-    assert "too few times" in outcome.err
+    assert "needs as many samples an item" in outcome.err
     assert "majority beside majority" not in outcome.out
 
 

@@ -305,7 +305,7 @@ def _majority(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match 
     if short:
         return (
             f"on {short} of {asked.shape[0]} items the model gave fewer answers than people did "
-            f"(up to {int(overlap.max())}): it was asked too few times for a majority of as many"
+            f"(up to {int(overlap.max())}): the majority comparison needs as many samples an item"
         )
     crowd = crowd.on(asked.tolist())
     rng = np.random.default_rng(seed)

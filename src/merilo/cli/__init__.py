@@ -24,7 +24,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "inspect": ("merilo.cli.inspect", "tell what is in an export, and the command that fits it"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
     "power": ("merilo.cli.power", "plan a study: how many items, people and control items"),
-    "compare": ("merilo.cli.compare", "set people beside models on the same items, like beside like"),
+    "compare": ("merilo.cli.compare", "compare people with models on the same items"),
     "audit": ("merilo.cli.audit", "list the items whose gold is probably wrong"),
     "recipe": ("merilo.cli.recipe", "several questions about one item: follow a declared recipe"),
     "experts": ("merilo.cli.experts", "expert tests: draw questions, plan, set experts beside others"),

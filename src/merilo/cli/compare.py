@@ -28,7 +28,7 @@ def people_against_models(
     seed: Annotated[int, typer.Option(min=0, help="Of the permutations and resamples.")] = 0,
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
-    """Set people beside models: paired test, difference with interval, what could have been seen, like beside like.
+    """Compare people with models on the same items: differences with intervals, paired tests, detectable differences.
 
     Exit status 1: the model's items are not the baseline's, and --force was not given.
     """

@@ -74,7 +74,9 @@ def sentences(comparison: ModelComparison) -> list[str]:
         for kind, why in comparison.missing.items()
     ]
     if any(match.kind == "consensus" and not match.like for match in comparison.matches):
-        found.append("a consensus of several people beside single answers is not like beside like")
+        found.append(
+            "the first comparison sets a consensus of several people beside single answers of the model, which favours the people"
+        )
     return found
 
 
