@@ -629,8 +629,12 @@ def test_standard_input_is_refused_for_what_it_is(data):
 def test_a_python_may_be_named_as_it_stands_on_the_path(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    if shutil.which(name) is None:
-        pytest.skip(f"there is no {name} on PATH")
+    # A version manager may put a name on PATH that starts nothing.
+    if (
+        shutil.which(name) is None
+        or subprocess.run([name, "--version"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip(f"there is no {name} on PATH that runs")
     done = score(path, data, "--python", name, "--json", "-")
     assert done.json["metrics"]["pass@1"]["value"] == 1.0
 
