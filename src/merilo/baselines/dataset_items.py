@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
-from merilo.datasets import Answer, Dataset
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
-from merilo.metrics.scoring import explain
+from merilo.metrics.scoring import Declared, explain
 from merilo.people.gold import Gold
 from merilo.strict_json import Json
 
@@ -50,23 +49,8 @@ def texts(items: pl.DataFrame, fields: Iterable[str], *, number: str = "item") -
     return {int(n): {name: text for name, text in row.items() if text is not None} for n, row in rows}
 
 
-def undeclared(name: str, metrics: tuple[str, ...], labels: Iterable[str]) -> Dataset:
-    """Build a declaration for a dataset without one; its answers are compared as exact texts.
-
-    Args:
-        name: the name of the dataset in messages.
-        metrics: names of metrics that need only labels, or of the metrics of ruDetox.
-        labels: the labels of the answers and of the gold answers.
-    """
-    known: Mapping[str, None] = dict.fromkeys(labels)
-    if len(known) < 2:
-        # A choice needs at least two labels; if fewer occur, arbitrary labels are added.
-        known = {**known, "another answer": None, "a third answer": None}
-    return Dataset(name=name, title=name, answer=Answer(kind="choice", labels=tuple(known)), metrics=metrics)
-
-
 def item_points(
-    declared: Dataset, items: Sequence[Item], answers: Mapping[ItemId, Given]
+    declared: Declared, items: Sequence[Item], answers: Mapping[ItemId, Given]
 ) -> dict[int, float]:
     """Return each answer's points, from 0 to 1, by the dataset's first metric that scores single items.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from merilo.baselines.dataset_items import item_points, metas, texts, undeclared
+from merilo.baselines.dataset_items import item_points, metas, texts
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
+from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, score
 from merilo.people.experts.out_of_bag import OutOfBag
@@ -106,7 +107,7 @@ def score_labels(
         return LabelScores()
     meta, inputs = metas(gold), texts(responses.items, responses.fields)
     items = [Item(number, "", inputs[number], text, meta.get(number, {})) for number, text in right.items()]
-    by = declared or undeclared("the study", ("acc",), [*right.values(), *labels.values()])
+    by = declared or PlainDataset("the study", ("acc",), PlainAnswer())
     return LabelScores(score(by, items, answers), item_points(by, items, answers))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.baselines.dataset_items import item_points, metas, texts, undeclared
+from merilo.baselines.dataset_items import item_points, metas, texts
 from merilo.baselines.recipes.declaration import GOLD, Recipe, ScoreStep
 from merilo.datasets import Dataset
 from merilo.errors import DataError, UsageError, argument
@@ -17,8 +17,9 @@ from merilo.files import listed
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
 from merilo.metrics.detox import Rater
+from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
-from merilo.metrics.scoring import NO_RATER, RATED, score
+from merilo.metrics.scoring import NO_RATER, RATED, Declared, score
 from merilo.people.gold import read_gold, records
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
@@ -184,7 +185,7 @@ class RecipeScorer:
             return Scored({}, (f"J of the {kept} {NO_RATER}",))
         if not pairs.height:
             return Scored({}, ("J is not defined: no pair was kept",))
-        declared = self.recipe.declared or undeclared(self.recipe.name, RATED, ())
+        declared = self.recipe.declared or PlainDataset(self.recipe.name, RATED, PlainAnswer())
         items = [Item(number, "", toxic) for number, toxic, _ in pairs.iter_rows()]
         answers = {number: text for number, _, text in pairs.iter_rows()}
         return Scored(score(declared, items, answers, rater=self.rater, seed=self.seed).all())
@@ -216,7 +217,7 @@ class RecipeScorer:
 
     def _sheet(
         self, metric: str | None, question: str, criterion: str, table: pl.DataFrame
-    ) -> tuple[Dataset, list[Item], dict[ItemId, Given]]:
+    ) -> tuple[Declared, list[Item], dict[ItemId, Given]]:
         """Return the declaration, items and answers for one question and one column of gold answers."""
         known = table.drop_nulls([question, gold_column(criterion)])
         given, right = known[question].to_list(), known[gold_column(criterion)].to_list()
@@ -226,5 +227,5 @@ class RecipeScorer:
             Item(number, "", inputs[number], one, self.gold.meta.get(number, {}))
             for number, one in zip(numbers, right, strict=True)
         ]
-        by = self.recipe.declared or undeclared(self.recipe.name, (metric or "acc",), [*given, *right])
+        by = self.recipe.declared or PlainDataset(self.recipe.name, (metric or "acc",), PlainAnswer())
         return by, items, dict(zip(numbers, given, strict=True))
