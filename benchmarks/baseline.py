@@ -25,7 +25,7 @@ from random import Random
 from typing import NamedTuple
 
 from merilo.datasets.generators import generate
-from merilo.people.simulation import CAREFUL, GUESSING, HASTY, Panel, Question, toloka_export
+from merilo.people.simulation import CAREFUL, GUESSING, HASTY, Panel, SimulatedItem, toloka_export
 
 HEADER = (
     "INPUT:question\tINPUT:option_a\tINPUT:option_b\tOUTPUT:answer\tGOLDEN:answer\tASSIGNMENT:assignment_id\t"
@@ -39,7 +39,7 @@ PAGE = 20
 
 def ordinary_pool(path: Path) -> None:
     made = generate("bps", 555, seed=1)
-    questions = [Question((str(item.inputs),), str(item.outputs), 0.1) for item in made]
+    questions = [SimulatedItem((str(item.inputs),), str(item.outputs), 0.1) for item in made]
     panel = Panel(people=((CAREFUL, 120), (HASTY, 50), (GUESSING, 20)))
     text = toloka_export(
         questions[30:],

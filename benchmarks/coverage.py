@@ -37,7 +37,7 @@ from merilo.baselines.settings import Settings
 from merilo.items import Item
 from merilo.metrics.classification import label_figures
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
-from merilo.metrics.worth import OF_LABELS, Part, points
+from merilo.metrics.worth import OF_LABELS, NamedPart, points
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.decision import PoolVotes, decide
 from merilo.people.uncertainty.two_way import two_way
@@ -398,7 +398,7 @@ def figure(world: World, kind: NDArray[np.intp], label: NDArray[np.integer]) -> 
     kinds, labels = np.divmod(np.arange(count.size), len(world.texts))
     if world.metric in OF_LABELS:
         return float(label_figures(world.metric, kinds, labels, count[None])[0])
-    part = Part(world.metric, world.metric, ())
+    part = NamedPart(world.metric, world.metric, ())
     items, answers = [world.kinds[row] for row in kinds], [world.texts[row] for row in labels]
     return float(points(world.dataset, part, items, answers) @ count) / float(count.sum())
 

@@ -33,6 +33,7 @@ LEVELS = {
     "files": 1,
     "atomic_write": 1,
     "plain_rows": 0,
+    "wording": 0,
     "errors": 0,
     "version": 0,
 }
@@ -63,6 +64,39 @@ def test_imports_point_downward_only(path: Path) -> None:
         other = part_of(name)
         assert other in LEVELS, f"{name} is not a part of the house"
         assert other == own or LEVELS[other] < LEVELS[own], f"{own} must not import {other}"
+
+
+#: These parts name a module by the command, function or page that it makes, so that it may have the name of what it shows.
+DOORS = {"api", "cli", "reports"}
+
+
+def test_no_two_modules_share_a_name() -> None:
+    where: dict[str, list[str]] = {}
+    for path in MODULES:
+        own = path.relative_to(ROOT)
+        if own.parts[0] not in DOORS and path.name not in {"__init__.py", "__main__.py"}:
+            where.setdefault(path.name, []).append(str(own))
+    shared = [" and ".join(paths) for paths in where.values() if len(paths) > 1]
+    assert not shared, f"modules of one name: {'; '.join(shared)}"
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    where: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                where.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    shared = [f"{name} in {' and '.join(paths)}" for name, paths in where.items() if len(paths) > 1]
+    assert not shared, f"classes of one name: {'; '.join(shared)}"
+
+
+def test_no_module_is_longer_than_400_lines() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in MODULES
+        if (lines := path.read_text(encoding="utf-8").count("\n")) > 400
+    }
+    assert not long, f"modules of more than 400 lines: {long}"
 
 
 def name_of(path: Path) -> str:

@@ -22,9 +22,10 @@ from typing import Final
 
 from merilo.atomic_write import unguarded
 from merilo.errors import InputError
-from merilo.files import listed, read_table
+from merilo.files import read_table
 from merilo.items import raw_splits
 from merilo.strict_json import Json, json_lines, read_json
+from merilo.wording import listed
 
 _IDS: Final = ("id", "item_id", "meta.id", "item")
 _ANSWERS: Final = ("answer", "outputs", "output", "response")

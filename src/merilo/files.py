@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import csv
 import hashlib
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Final
 
 from merilo.errors import InputError, argument
+from merilo.wording import shown
 
 if TYPE_CHECKING:
     # Importing polars takes half a second, so it is loaded only where tables are read.
@@ -372,35 +372,3 @@ def fold(column: str | pl.Expr) -> pl.Expr:
 
     expression = pl.col(column) if isinstance(column, str) else column
     return expression.str.replace_all(r"\s+", " ").str.strip_chars()
-
-
-def shortened(text: str, most: int = 60) -> str:
-    """Shorten a text for a message.
-
-    Example:
-        >>> shortened("abcdef", 4)
-        'abc…'
-    """
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
-
-
-def shown(path: Path | str) -> str:
-    """A path as text that can be printed and written; bytes of its name that are not UTF-8 become escapes.
-
-    Example:
-        >>> shown(Path("folder/pool.tsv"))
-        'folder/pool.tsv'
-    """
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Join names for a message, shortened if there are too many.
-
-    Example:
-        >>> listed(["a", "b", "c"], 2)
-        'a, b and 1 more'
-    """
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from merilo.errors import InputError
-from merilo.files import opened, shortened
+from merilo.files import opened
+from merilo.wording import shortened
 
 if TYPE_CHECKING:
     # Importing polars takes half a second, so it is loaded only where tables are read.

@@ -11,7 +11,7 @@ import pytest
 from command import merilo
 
 from merilo.baselines.model_comparison import committee_score
-from merilo.statistics.comparison import holm, mcnemar
+from merilo.statistics.paired_tests import holm, mcnemar
 
 LABELS = ["A", "B", "C"]
 

@@ -8,7 +8,7 @@ from every import every
 import merilo.datasets
 from merilo.datasets import Answer, Dataset, dataset, names
 from merilo.datasets.bundled import examples
-from merilo.datasets.problems import program_golds, program_tests
+from merilo.datasets.program_literals import program_golds, program_tests
 from merilo.datasets.rendering import render
 from merilo.datasets.solvers import SOLVERS
 from merilo.datasets.validation import validate

@@ -12,7 +12,7 @@ from merilo.items import Item
 from merilo.metrics import scoring
 from merilo.metrics.exam import VARIANT_ITEMS
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset, undeclared
-from merilo.metrics.worth import TASK, Part, Worth, parts, worth
+from merilo.metrics.worth import TASK, NamedPart, Worth, parts, worth
 
 STEP = 1e-6
 UNSEEN = "a label that nobody gave"
@@ -32,7 +32,7 @@ def items_of(gold: list[str]) -> list[Item]:
 def found(metric: str, gold: list[str], answers: list[str], weight: np.ndarray) -> Worth:
     return worth(
         undeclared(metric),
-        Part(metric, metric, tuple(range(len(gold)))),
+        NamedPart(metric, metric, tuple(range(len(gold)))),
         items_of(gold),
         place=np.arange(len(gold)),
         answers=answers,
@@ -105,7 +105,7 @@ def test_the_weighted_mean_of_several_answers_an_item_is_the_metric_at_these_wei
     place = np.repeat(np.arange(len(gold)), 3)
     answers = np.random.default_rng(seed).choice(list("abcd"), place.size).tolist()
     weight = np.full(place.size, 1 / 3)
-    part = Part(metric, metric, tuple(range(len(gold))))
+    part = NamedPart(metric, metric, tuple(range(len(gold))))
     result = worth(undeclared(metric), part, items_of(gold), place=place, answers=answers, weight=weight)
     every_answer = [gold[item] for item in place]
     alone = found(metric, every_answer, answers, np.ones(place.size))
@@ -201,7 +201,7 @@ def test_the_worth_of_an_exam_answer_is_the_derivative_of_points_earned_to_point
     most = np.array([float(item.meta["score"]) for item in items])
     result = worth(
         EXAM,
-        Part("grade_norm", "grade_norm", tuple(range(30))),
+        NamedPart("grade_norm", "grade_norm", tuple(range(30))),
         items,
         place=np.arange(30),
         answers=answers,
@@ -221,7 +221,7 @@ def test_a_faultless_exam_is_worth_the_same_at_every_question() -> None:
     items = exam_items(1)
     result = worth(
         EXAM,
-        Part("grade_norm", "grade_norm", tuple(range(30))),
+        NamedPart("grade_norm", "grade_norm", tuple(range(30))),
         items,
         place=np.arange(30),
         answers=[exam_answer(item, 0) for item in items],

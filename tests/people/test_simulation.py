@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo.errors import UsageError
-from merilo.people.simulation import CAREFUL, GUESSING, HASTY, Panel, Question, toloka_export
+from merilo.people.simulation import CAREFUL, GUESSING, HASTY, Panel, SimulatedItem, toloka_export
 
 
 def export(items: int, panel: Panel, seed: int) -> list[dict[str, str]]:
-    questions = [Question((f"q{n}",), str(n % 2)) for n in range(items)]
-    controls = [Question((f"c{n}",), str(n % 2)) for n in range(5)]
+    questions = [SimulatedItem((f"q{n}",), str(n % 2)) for n in range(items)]
+    controls = [SimulatedItem((f"c{n}",), str(n % 2)) for n in range(5)]
     text = toloka_export(
         questions, controls, columns=["text"], answer="answer", labels=["0", "1"], panel=panel, seed=seed
     )

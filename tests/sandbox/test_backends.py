@@ -157,7 +157,7 @@ def test_a_worker_without_rights_makes_its_own_namespaces(
             "                    seen.append(open('/proc/%s/%s' % (pid, name), 'rb').read(1))\n                except OSError:\n"
             "                    pass\n    return seen, others"
         )
-        assert only(pool, source).texts == ("([], 4)",)  # keeper, worker, nursery, judge
+        assert only(pool, source).texts == ("([], 4)",)  # keeper, worker, fork server, judge
 
 
 def said_to_nobody(code: str) -> str:

@@ -17,7 +17,7 @@ from merilo.sandbox.job import Job, Step, run_job
 from merilo.sandbox.ledger import open_ledger
 from merilo.sandbox.problems import read_problems
 from merilo.sandbox.program import Limits, Outcome, Program
-from merilo.sandbox.verdicts import Result
+from merilo.sandbox.verdicts import Ending
 
 pytestmark = [
     pytest.mark.slow,
@@ -84,7 +84,7 @@ def test_a_job_on_a_cluster_ends_as_it_does_on_one_machine(cluster, tmp_path):
                 {key: (one.result, one.error, one.attempts) for key, one in ledger.standings.items()}
             )
     assert found[0] == found[1]
-    assert sum(result is Result.PASSED for result, _, _ in found[0].values()) == 1
+    assert sum(result is Ending.PASSED for result, _, _ in found[0].values()) == 1
     assert sum(step.generations for step in steps if not step.quiet) == 2 * len(texts)
 
 

@@ -6,11 +6,11 @@ from typing import get_args
 from every import every
 
 from merilo.sandbox.extraction import Form, Place
-from merilo.sandbox.verdicts import Result
+from merilo.sandbox.verdicts import Ending
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "code.md").read_text(encoding="utf-8")
 
 
-@every("word", [*(result.value for result in Result), *get_args(Place), *get_args(Form)])
+@every("word", [*(result.value for result in Ending), *get_args(Place), *get_args(Form)])
 def test_every_outcome_and_every_rule_stands_in_a_table_of_the_page(word):
     assert f"\n| `{word}` |" in PAGE

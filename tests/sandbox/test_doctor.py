@@ -16,17 +16,17 @@ from sandbox_arena import jail_or_skip, jailed, preceded, unjailed
 
 from merilo.errors import UsageError
 from merilo.sandbox.backends import Bubblewrap
-from merilo.sandbox.doctor import Finding, examine, targets
+from merilo.sandbox.doctor import Attempt, examine, targets
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.launch import Start
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.probes import PROBES, Sign
-from merilo.sandbox.program import Answer, Execution, Limits, Outcome
+from merilo.sandbox.program import CallResult, Execution, Limits, Outcome
 
 LIMITS = Limits(wall_seconds=2, memory_bytes=256 << 20)
 
 
-def broken(findings: list[Finding]) -> set[str]:
+def broken(findings: list[Attempt]) -> set[str]:
     return {finding.claim for finding in findings if not finding.held}
 
 
@@ -137,10 +137,10 @@ def test_what_one_wall_holds_needs_no_other() -> None:
 
 
 def test_every_sign_of_harm_is_seen() -> None:
-    nothing = Execution("probe", Outcome.EXCEPTION, (Answer(Outcome.EXCEPTION),))
+    nothing = Execution("probe", Outcome.EXCEPTION, (CallResult(Outcome.EXCEPTION),))
 
     def said(text: str) -> Execution:
-        return Execution("probe", Outcome.COMPLETED, (Answer(Outcome.COMPLETED, text),))
+        return Execution("probe", Outcome.COMPLETED, (CallResult(Outcome.COMPLETED, text),))
 
     with targets() as aims:
         assert not any(aims.shows(sign, nothing) for sign in Sign)

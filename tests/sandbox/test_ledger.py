@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from merilo.errors import InputError, OutputError, UsageError
 from merilo.sandbox.ledger import LONGEST_ANSWERS, SHORTENED, open_ledger
-from merilo.sandbox.verdicts import Result, Verdict
+from merilo.sandbox.verdicts import Ending, Verdict
 
 HEADER = {"completions": "abc", "timeout": 3.0}
 
@@ -27,12 +27,12 @@ def keep(path, *verdicts, header=HEADER):
 
 def test_a_verdict_stands_when_the_ledger_is_opened_again(tmp_path):
     path = tmp_path / "verdicts.jsonl"
-    before = keep(path, ("a", Result.PASSED), ("b", Result.EXCEPTION))
+    before = keep(path, ("a", Ending.PASSED), ("b", Ending.EXCEPTION))
     with open_ledger(path, HEADER) as ledger:
         assert ledger.standings == before
         assert ledger.resumed == 2
         assert ledger.texts("b") == ["1", None]
-        ledger.append("c", "1", Verdict(Result.TIMEOUT, texts=("5",)))
+        ledger.append("c", "1", Verdict(Ending.TIMEOUT, texts=("5",)))
         assert ledger.texts("a") == ["1", None]
         assert ledger.texts("c") == ["5"]
     assert set(keep(path)) == {"a", "b", "c"}
@@ -40,9 +40,9 @@ def test_a_verdict_stands_when_the_ledger_is_opened_again(tmp_path):
 
 def test_a_program_tried_again_keeps_its_first_result_and_its_last(tmp_path):
     path = tmp_path / "verdicts.jsonl"
-    keep(path, ("a", Result.TIMEOUT))
-    standing = keep(path, ("a", Result.PASSED))["a"]
-    assert (standing.first, standing.result, standing.attempts) == (Result.TIMEOUT, Result.PASSED, 2)
+    keep(path, ("a", Ending.TIMEOUT))
+    standing = keep(path, ("a", Ending.PASSED))["a"]
+    assert (standing.first, standing.result, standing.attempts) == (Ending.TIMEOUT, Ending.PASSED, 2)
     assert keep(path)["a"] == standing
 
 
@@ -51,13 +51,13 @@ def test_a_header_that_was_cut_off_is_written_again(tmp_path, length):
     path = tmp_path / "verdicts.jsonl"
     keep(path)
     os.truncate(path, length)
-    assert set(keep(path, ("a", Result.PASSED))) == {"a"} == set(keep(path))
+    assert set(keep(path, ("a", Ending.PASSED))) == {"a"} == set(keep(path))
 
 
 def test_a_full_disk_is_one_sentence_with_the_file_and_costs_no_whole_line(tmp_path):
     path = tmp_path / "verdicts.jsonl"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    many = [(str(number), Result.PASSED) for number in range(200)]
+    many = [(str(number), Ending.PASSED) for number in range(200)]
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
         with pytest.raises(
@@ -79,7 +79,7 @@ def test_a_disk_that_is_full_at_the_last_line_is_said_too(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, hard))
     try:
         with pytest.raises(OutputError, match=r"verdicts.jsonl: the verdicts cannot be written"):
-            keep(path, ("a", Result.PASSED))
+            keep(path, ("a", Ending.PASSED))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert keep(path) == {}
@@ -87,7 +87,7 @@ def test_a_disk_that_is_full_at_the_last_line_is_said_too(tmp_path):
 
 verdicts = st.builds(
     Verdict,
-    st.sampled_from(Result),
+    st.sampled_from(Ending),
     st.text(),
     st.text(st.characters(codec=None)),
     st.lists(st.none() | st.text(st.characters(codec=None)), max_size=3).map(tuple),
@@ -130,7 +130,7 @@ def test_cut_anywhere_a_ledger_keeps_every_whole_line(tmp_path_factory, kept, da
 )
 def test_another_jobs_verdicts_are_not_gone_on_with(tmp_path, changed):
     path = tmp_path / "verdicts.jsonl"
-    keep(path, ("a", Result.PASSED))
+    keep(path, ("a", Ending.PASSED))
     with pytest.raises(
         UsageError, match=r"holds the verdicts of another job: .* was .* and is now .*; choose another"
     ):
@@ -163,7 +163,7 @@ def test_a_file_that_is_no_ledger_is_left_alone(tmp_path, content):
 
 def test_a_line_that_is_no_verdict_is_named(tmp_path):
     path = tmp_path / "verdicts.jsonl"
-    keep(path, ("a", Result.PASSED))
+    keep(path, ("a", Ending.PASSED))
     with path.open("a") as stream:
         stream.write(json.dumps({"program": "b", "result": "guessed", "error": ""}) + "\n")
     with pytest.raises(InputError, match="row 3: is no verdict that this version wrote"):
@@ -188,8 +188,8 @@ def test_a_ledger_of_shortened_answers_stays_small_and_still_tells_answers_apart
     header = HEADER | {"answers": SHORTENED}
     long = ["\x01" * 300_000, "\x01" * 300_000 + "\ud800", None, "short"]
     with open_ledger(path, header) as ledger:
-        ledger.append("a", "1", Verdict(Result.WRONG_ANSWER, texts=("right", *long)))
-        ledger.append("b", "1", Verdict(Result.WRONG_ANSWER, texts=("x" * LONGEST_ANSWERS, "y")))
+        ledger.append("a", "1", Verdict(Ending.WRONG_ANSWER, texts=("right", *long)))
+        ledger.append("b", "1", Verdict(Ending.WRONG_ANSWER, texts=("x" * LONGEST_ANSWERS, "y")))
         with pytest.raises(UsageError, match="holds long answers shortened, and they are needed whole"):
             ledger.texts("a")
     first, second = (json.loads(line)["texts"] for line in path.read_text().splitlines()[1:])
@@ -220,7 +220,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 def test_without_a_path_nothing_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with open_ledger(None, HEADER) as ledger:
-        ledger.append("a", "1", Verdict(Result.PASSED, texts=("1",)))
+        ledger.append("a", "1", Verdict(Ending.PASSED, texts=("1",)))
         assert ledger.texts("a") == ["1"]
         assert not list(tmp_path.iterdir())
 

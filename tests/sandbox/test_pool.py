@@ -163,7 +163,7 @@ def test_too_little_memory_even_to_read_the_program_is_called_so() -> None:
             assert only(pool, source, tests).outcome is Outcome.MEMORY
 
 
-@pytest.mark.parametrize("which", [2, 3], ids=["worker", "nursery"])
+@pytest.mark.parametrize("which", [2, 3], ids=["worker", "fork server"])
 def test_a_worker_that_is_stuck_is_replaced(which: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker ends late programs; the pool ends late workers."""
     monkeypatch.setattr("merilo.sandbox.pool.GRACE", 1.0)
@@ -252,7 +252,7 @@ def test_a_killed_worker_takes_its_jail_with_it() -> None:
         assert is_healthy(pool)
 
 
-@pytest.mark.parametrize("which", [1, 2, 3], ids=["keeper", "worker", "nursery"])
+@pytest.mark.parametrize("which", [1, 2, 3], ids=["keeper", "worker", "fork server"])
 def test_a_jail_whose_inner_process_is_killed_is_replaced(which: int) -> None:
     with jailed() as pool:
         processes = everything_of(pool)
@@ -394,13 +394,13 @@ class Dripping(NoJail):
 
     def start(self, number: int, limits: Limits) -> Start:
         code = (
-            "from merilo.sandbox.inside import frames\n"
+            "from merilo.sandbox.inside import framing\n"
             "import os\n"
             "def drip(descriptor, *parts):\n"
-            "    for byte in frames.frame(b''.join(parts)):\n"
+            "    for byte in framing.frame(b''.join(parts)):\n"
             "        os.write(descriptor, bytes([byte]))\n"
             "        os.sched_yield()\n"
-            "frames.write = drip"
+            "framing.write = drip"
         )
         return preceded(super().start(number, limits), code)
 

@@ -6,7 +6,7 @@ import signal
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from merilo.sandbox.inside.frames import frame
+from merilo.sandbox.inside.framing import frame
 from merilo.sandbox.inside.server import ENDED, OVERFLOWED, REPORT, TIMED_OUT
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 from merilo.sandbox.worker_report import execution_of, lost_its_judge, report_of

@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 from merilo.metrics.pass_at_k import is_right
 from merilo.sandbox.extraction import Stub
 from merilo.sandbox.problems import Problem
-from merilo.sandbox.program import Answer, Check, Execution, Outcome
-from merilo.sandbox.verdicts import Result, judge_execution
+from merilo.sandbox.program import CallResult, Check, Execution, Outcome
+from merilo.sandbox.verdicts import Ending, judge_execution
 
 STUB = Stub.read("def f(x):", "f")
 TEXTS = st.sampled_from(["1", "2", ""])
 FAILURES = sorted(set(Outcome) - {Outcome.COMPLETED}, key=lambda outcome: outcome.value)
 ANSWERS = st.one_of(
-    st.builds(Answer, st.just(Outcome.COMPLETED), TEXTS),
-    st.builds(Answer, st.sampled_from(FAILURES), st.none(), st.sampled_from(["ValueError", ""])),
+    st.builds(CallResult, st.just(Outcome.COMPLETED), TEXTS),
+    st.builds(CallResult, st.sampled_from(FAILURES), st.none(), st.sampled_from(["ValueError", ""])),
 )
 
 
@@ -43,12 +43,12 @@ def test_the_first_test_that_is_not_right_says_how_it_ended(case):
     for answer, gold in zip(execution.answers, problem.gold, strict=False):
         if answer.outcome is not Outcome.COMPLETED:
             expected = (
-                Result.WRONG_ANSWER if answer.outcome is Outcome.REFUSED else Result(answer.outcome.value)
+                Ending.WRONG_ANSWER if answer.outcome is Outcome.REFUSED else Ending(answer.outcome.value)
             )
             assert (verdict.result, verdict.error) == (expected, answer.error)
             return
         if answer.text != gold:
-            assert verdict.result is Result.WRONG_ANSWER
+            assert verdict.result is Ending.WRONG_ANSWER
             return
 
 
@@ -66,4 +66,4 @@ def test_without_gold_nothing_passes(case):
     closed = Problem(problem.id, problem.stub, problem.tests, None)
     verdict = judge_execution(closed, execution)
     assert not verdict.passed
-    assert (verdict.result is Result.NOT_JUDGED) == (execution.outcome is Outcome.COMPLETED)
+    assert (verdict.result is Ending.NOT_JUDGED) == (execution.outcome is Outcome.COMPLETED)

@@ -11,7 +11,7 @@ from sandbox_arena import asked, jail_or_skip, jailed, only, unjailed
 
 import merilo
 from merilo.sandbox.backends import NoJail
-from merilo.sandbox.inside import frames
+from merilo.sandbox.inside import framing
 from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.launch import ENVIRONMENT
 from merilo.sandbox.pool import Pool
@@ -134,8 +134,8 @@ MESSAGES = st.lists(st.binary(max_size=9000), max_size=6)
 def test_a_stream_gives_the_messages_however_they_are_cut(messages: list[bytes], cuts: list[int]) -> None:
     reading, writing = os.pipe()
     try:
-        sent = b"".join(map(frames.frame, messages))
-        stream = frames.Stream(reading)
+        sent = b"".join(map(framing.frame, messages))
+        stream = framing.Stream(reading)
         found: list[bytes | None] = []
         for cut in cuts:
             os.write(writing, sent[:cut])
@@ -165,11 +165,11 @@ def test_a_stream_gives_the_messages_however_they_are_cut(messages: list[bytes],
 )
 def test_a_stream_that_is_cut_off_or_too_long_is_refused(sent: bytes, complaint: str) -> None:
     reading, writing = os.pipe()
-    os.write(writing, frames.frame(b"first") + sent)
+    os.write(writing, framing.frame(b"first") + sent)
     os.close(writing)
-    stream = frames.Stream(reading)
+    stream = framing.Stream(reading)
     assert stream.read(100) == b"first"
-    with pytest.raises(frames.BrokenFrameError, match=complaint):
+    with pytest.raises(framing.BrokenFrameError, match=complaint):
         stream.read(100)
     os.close(reading)
 

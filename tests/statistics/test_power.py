@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from merilo.errors import DataError, UsageError
 from merilo.people.uncertainty.two_way import two_way
 from merilo.people.votes import Votes
-from merilo.statistics.comparison import mcnemar
 from merilo.statistics.intervals import wilson
+from merilo.statistics.paired_tests import mcnemar
 from merilo.statistics.power import (
-    Crowd,
+    StudyPlan,
     consensus_accuracy,
     controls,
     independent_discordance,
@@ -52,7 +52,7 @@ def test_a_persons_say_is_the_slope_of_the_majoritys_accuracy(person: float, ove
 
 @pytest.mark.parametrize("expected", [0.6, 0.9, 0.99])
 def test_without_shared_people_the_items_are_those_of_wilsons_interval(expected: float) -> None:
-    items = items_for_half_width(Crowd(expected), 0.03).items
+    items = items_for_half_width(StudyPlan(expected), 0.03).items
     # Student's quantile asks a few items more than the normal one.
     for n, wide in ((round(items * 0.98), True), (round(items * 1.02), False)):
         interval = wilson(round(expected * n), n)
@@ -66,7 +66,7 @@ def test_without_shared_people_the_items_are_those_of_wilsons_interval(expected:
 def test_the_promised_half_width_is_what_simulated_studies_get(
     expected: float, overlap: int, people: int, spread: float, items: int
 ) -> None:
-    crowd = Crowd(expected, overlap, people, spread)
+    crowd = StudyPlan(expected, overlap, people, spread)
     promised = precision(crowd, items)
     rng = np.random.default_rng(4)
     figures, widths = [], []
@@ -88,16 +88,16 @@ def test_the_promised_half_width_is_what_simulated_studies_get(
 
 def test_so_few_people_leave_a_width_that_no_number_of_items_removes() -> None:
     with pytest.raises(DataError, match="takes more people"):
-        items_for_half_width(Crowd(0.8, 5, 6, 0.15), 0.02)
-    assert people_for_half_width(Crowd(0.8, 5, None, 0.15), 3000, 0.02) is not None
-    assert people_for_half_width(Crowd(0.8, 5, None, 0.15), 100, 0.02) is None
+        items_for_half_width(StudyPlan(0.8, 5, 6, 0.15), 0.02)
+    assert people_for_half_width(StudyPlan(0.8, 5, None, 0.15), 3000, 0.02) is not None
+    assert people_for_half_width(StudyPlan(0.8, 5, None, 0.15), 100, 0.02) is None
 
 
 def test_the_fewest_people_are_the_fewest() -> None:
-    crowd = Crowd(0.85, 5, None, 0.12)
+    crowd = StudyPlan(0.85, 5, None, 0.12)
     people = people_for_half_width(crowd, 1500, 0.03)
     assert people is not None
-    widths = [precision(Crowd(0.85, 5, n, 0.12), 1500).half_width for n in (people - 1, people)]
+    widths = [precision(StudyPlan(0.85, 5, n, 0.12), 1500).half_width for n in (people - 1, people)]
     assert widths[0] > 0.03 >= widths[1]
 
 
@@ -217,7 +217,7 @@ def test_impossible_wishes_are_wrong_usage(arguments: tuple[object, ...]) -> Non
 
 def test_a_crowd_must_be_possible() -> None:
     with pytest.raises(UsageError, match="people cannot give"):
-        Crowd(0.9, 5, 3)
+        StudyPlan(0.9, 5, 3)
 
 
 def test_a_very_large_overlap_overflows_nothing() -> None:

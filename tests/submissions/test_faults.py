@@ -9,8 +9,8 @@ from command import merilo
 from gold_sets import TITLES, documents, gold_split, right_answer, write_gold, write_zip
 
 from merilo.datasets import dataset
-from merilo.submissions.answers import parse_file, read_answers
 from merilo.submissions.faults import KINDS, fault
+from merilo.submissions.submitted_answers import parse_file, read_answers
 
 BENCHMARK_NAMES = (
     "unreadable_zip, no_task, extension, unreadable_file, no_data_field, no_split, no_outputs_field_for_doc, "

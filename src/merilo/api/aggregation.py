@@ -13,7 +13,6 @@ import polars as pl
 
 from merilo.api.frames import COLUMNS, Frame, is_pandas, pandas_of, polars_of
 from merilo.errors import UsageError, argument
-from merilo.files import listed
 from merilo.people.aggregation import (
     NO_LABEL,
     Consensus,
@@ -25,6 +24,7 @@ from merilo.people.aggregation import (
     plurality,
 )
 from merilo.people.votes import Encoding, Votes, encode
+from merilo.wording import listed
 
 Method: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad", "cascade"]
 

@@ -13,7 +13,7 @@ from merilo.api.reading import Source, StudyResponses, read_responses
 from merilo.api.right_answers import gold_in_memory, gold_of
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
-from merilo.people.audit.study import StudyAudit, audit_study
+from merilo.people.audit.study_audit import StudyAudit, audit_study
 from merilo.people.duplicates import Repeats, settle
 from merilo.reports.audit import contested_table, findings_table
 from merilo.responses import Responses

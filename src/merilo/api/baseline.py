@@ -19,7 +19,6 @@ from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
-from merilo.files import shown
 from merilo.people import pseudonyms
 from merilo.people.agreement import Level
 from merilo.people.controls import read_skills
@@ -28,6 +27,7 @@ from merilo.people.duplicates import Repeats
 from merilo.people.recoding import recoding_files
 from merilo.responses import Responses
 from merilo.strict_json import Json
+from merilo.wording import shown
 
 #: Options that a recorded command leaves out, because they have the default of the settings.
 DEFAULTS: Final[dict[str, Json]] = {

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from merilo.api.frames import Frame, is_frame, polars_of, records_of
 from merilo.api.result import BaselineResult
-from merilo.baselines.baseline_reader import Crowd, crowd_of, read_crowd
+from merilo.baselines.baseline_reader import StoredBaseline, crowd_of, read_crowd
 from merilo.baselines.model_answers import Samples, read_samples
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_comparison import compare as compare_models
@@ -35,7 +35,7 @@ class ComparisonResult:
     """
 
     comparisons: Mapping[str, ModelComparison]
-    crowd: Crowd
+    crowd: StoredBaseline
     metric: str
     seed: int
     force: bool
@@ -116,7 +116,7 @@ def compare(
     return ComparisonResult({one.model: one for one in found}, crowd, metric or crowd.metric, seed, force)
 
 
-def _samples(name: str, given: Answers, crowd: Crowd, folder: Path, *, keep: bool) -> Samples:
+def _samples(name: str, given: Answers, crowd: StoredBaseline, folder: Path, *, keep: bool) -> Samples:
     """Read a model's answers; answers in memory are read by the same rules as a JSON Lines file."""
     if isinstance(given, str | Path):
         found = read_samples(Path(given), crowd)

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from merilo.errors import DataError, UsageError, argument
 from merilo.statistics.power import (
     ControlPlan,
-    Crowd,
+    StudyPlan,
     controls,
     independent_discordance,
     items_for_difference,
@@ -83,7 +83,7 @@ def power(
     for name, share in (("level", level), ("power", power)):
         if not 0 < share < 1:
             raise UsageError(f"{argument(name)} takes a share between 0 and 1, not {share:g}")
-    crowd = Crowd(expected, overlap, people, spread)
+    crowd = StudyPlan(expected, overlap, people, spread)
     content: dict[str, Json] = {
         "metric": metric,
         "assumed": {
@@ -115,7 +115,7 @@ def power(
     return content
 
 
-def _precision(crowd: Crowd, items: int, level: float) -> dict[str, Json]:
+def _precision(crowd: StudyPlan, items: int, level: float) -> dict[str, Json]:
     found = precision(crowd, items, level=level)
     return {
         "items": items,
@@ -124,9 +124,9 @@ def _precision(crowd: Crowd, items: int, level: float) -> dict[str, Json]:
     }
 
 
-def _interval(crowd: Crowd, half_width: float, level: float, each: int) -> dict[str, Json]:
+def _interval(crowd: StudyPlan, half_width: float, level: float, each: int) -> dict[str, Json]:
     alone = items_for_half_width(
-        Crowd(crowd.expected, crowd.overlap, None, crowd.spread), half_width, level=level
+        StudyPlan(crowd.expected, crowd.overlap, None, crowd.spread), half_width, level=level
     )
     content: dict[str, Json] = {
         "half_width": half_width,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.errors import DataError, UsageError, argument
-from merilo.files import listed
 from merilo.metrics.score import Score
 from merilo.sandbox.completions import count_completions
 from merilo.sandbox.executors import Jails
@@ -15,7 +14,8 @@ from merilo.sandbox.job import Job, run_job
 from merilo.sandbox.ledger import SHORTENED, open_ledger
 from merilo.sandbox.problems import read_problems
 from merilo.sandbox.program import Limits
-from merilo.sandbox.results import Tally, tally_job, unanswered
+from merilo.sandbox.results import JobTally, tally_job, unanswered
+from merilo.wording import listed
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,7 +30,7 @@ class ProgramScores:
 
     metrics: Mapping[str, Score]
     refused: Mapping[int, str]
-    tally: Tally
+    tally: JobTally
 
     def __repr__(self) -> str:
         return "\n".join(f"{name} {one.value:.4f} on {one.n} problems" for name, one in self.metrics.items())

@@ -15,7 +15,7 @@ from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
 from merilo.metrics.scoring import score as score_answers
 from merilo.strict_json import Json
-from merilo.submissions.scoring import scores_content
+from merilo.submissions.evaluation import scores_content
 from merilo.submissions.sheets import Sheet, match, read_sheet
 
 

@@ -17,7 +17,6 @@ from merilo.baselines.estimates import vote_weights
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.settings import Settings
 from merilo.errors import DataError, InputError, argument
-from merilo.files import listed
 from merilo.items import Item, read_split
 from merilo.metrics.plain_dataset import PlainDataset, read_declaration_json
 from merilo.parquet_files import read_parquet
@@ -26,6 +25,7 @@ from merilo.people.gold import read_gold
 from merilo.people.votes import Votes, encode
 from merilo.statistics.arrays import FloatArray
 from merilo.strict_json import Json, read_json
+from merilo.wording import listed
 
 #: The file of items with gold in a baseline's folder, in the benchmark's format, as `merilo score --data` reads it.
 ITEMS_FILE: Final = "items.jsonl"
@@ -39,7 +39,7 @@ _COLUMNS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class StoredBaseline:
     """The annotators of a baseline and their answers to the items that have gold.
 
     Attributes:
@@ -79,7 +79,7 @@ class Crowd:
         """Return the name of the baseline's main metric."""
         return self.declaration.metrics[0]
 
-    def on(self, chosen: Sequence[int]) -> Crowd:
+    def on(self, chosen: Sequence[int]) -> StoredBaseline:
         """Return the same annotators restricted to the items at these places."""
         place = np.full(len(self.names), -1, dtype=np.int32)
         place[list(chosen)] = np.arange(len(chosen), dtype=np.int32)
@@ -97,7 +97,7 @@ class Crowd:
         )
 
 
-def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
+def read_crowd(folder: Path, *, data: Path | None = None) -> StoredBaseline:
     """Read the annotators of a baseline from the folder that `merilo baseline --out` wrote.
 
     Args:
@@ -125,7 +125,7 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> Crowd:
     )
 
 
-def crowd_of(baseline: Baseline) -> Crowd:
+def crowd_of(baseline: Baseline) -> StoredBaseline:
     """Return the annotators of a baseline in memory; the result equals `read_crowd` of its folder.
 
     Raises:
@@ -171,7 +171,7 @@ class _Tables:
 
 def _crowd(
     tables: _Tables, items: Mapping[int, Item], declaration: PlainDataset, settings: Settings
-) -> Crowd:
+) -> StoredBaseline:
     """Build the crowd on the items that have gold, given by number."""
     folder = tables.source
     known = tables.consensus.filter(pl.col("gold").is_not_null() & pl.col("item").is_in(list(items)))
@@ -190,7 +190,7 @@ def _crowd(
     item = encoding.items.to_numpy().astype(np.int32)[encoding.votes.item]
     votes = replace(encoding.votes, item=item, items=known.height)
     by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
-    return Crowd(
+    return StoredBaseline(
         folder,
         _names(known, folder),
         tuple(known["gold"].cast(pl.String)),

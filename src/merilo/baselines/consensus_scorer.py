@@ -13,7 +13,7 @@ from merilo.metrics.answers import Given
 from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import Declared, Scores, score
-from merilo.metrics.worth import TASK, Part, Worth, parts, points, worth
+from merilo.metrics.worth import TASK, NamedPart, Worth, parts, points, worth
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.votes import Encoding, Votes
 from merilo.statistics.arrays import FloatArray
@@ -90,7 +90,7 @@ class ConsensusScorer:
             dataset = PlainDataset(dataset.name, dataset.metrics[:1], dataset.answer)
         return next(iter(score(dataset, self.items, answers).all().values()), None)
 
-    def parts(self) -> tuple[list[Part], list[Part]]:
+    def parts(self) -> tuple[list[NamedPart], list[NamedPart]]:
         """Return the main and the extra scores with the places of their items."""
         return parts(self.dataset, self.items)
 
@@ -102,11 +102,11 @@ class ConsensusScorer:
         metric = TASK if "grade_norm" in self.dataset.metrics else "em" if form.kind == "text" else "acc"
         given = self.answers(consensus)
         answered = [item for item in self.items if item.id in given]
-        part = Part(metric, metric, ())
+        part = NamedPart(metric, metric, ())
         earned = points(self.dataset, part, answered, [str(given[item.id]) for item in answered])
         return {item.id: share for item, share in zip(answered, earned.tolist(), strict=True)}
 
-    def with_blanks(self, part: Part, consensus: Consensus) -> float:
+    def with_blanks(self, part: NamedPart, consensus: Consensus) -> float:
         """Compute a main metric with undecided items counted as unanswered."""
         given = self.answers(consensus)
         items = [self.items[row] for row in part.rows]
@@ -128,7 +128,7 @@ class ConsensusScorer:
         pair_of_vote[inside] = np.searchsorted(cells, given[inside])
         return Pairs(cells // width, cells % width, pair_of_vote, self.codes)
 
-    def worth(self, part: Part, pairs: Pairs, weight: FloatArray) -> Worth:
+    def worth(self, part: NamedPart, pairs: Pairs, weight: FloatArray) -> Worth:
         """Compute each pair's contribution to a score, linearised at the answers that the weights choose.
 
         Args:
@@ -177,13 +177,13 @@ class Pairs:
     def __len__(self) -> int:
         return int(self.place.shape[0])
 
-    def inside(self, part: Part) -> NDArray[np.bool_]:
+    def inside(self, part: NamedPart) -> NDArray[np.bool_]:
         """Return a mask of the pairs that belong to a part, shape (pairs,)."""
         member = np.zeros(len(self.codes), dtype=np.bool_)
         member[list(part.rows)] = True
         return np.asarray(member[self.place])
 
-    def votes_of(self, part: Part) -> NDArray[np.bool_]:
+    def votes_of(self, part: NamedPart) -> NDArray[np.bool_]:
         """Return a mask of the votes that belong to a part, shape (n,)."""
         if not len(self):
             return np.zeros(self.pair_of_vote.shape, dtype=np.bool_)

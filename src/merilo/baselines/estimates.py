@@ -15,7 +15,7 @@ from merilo.baselines.settings import Settings
 from merilo.baselines.steps import Decided, Screened
 from merilo.errors import DataError
 from merilo.metrics.score import Score
-from merilo.metrics.worth import Part
+from merilo.metrics.worth import NamedPart
 from merilo.people.aggregation import NO_LABEL, Consensus, wrong_answers
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
 from merilo.people.uncertainty.two_way import TwoWay, two_way
@@ -152,7 +152,7 @@ class _Maker:
         )
 
     def estimate(
-        self, part: Part, score: Score, published: Score | None = None, *, with_bounds: bool = False
+        self, part: NamedPart, score: Score, published: Score | None = None, *, with_bounds: bool = False
     ) -> Estimate:
         """Estimate one metric with its uncertainty; `score` and `published` come from the scorer."""
         crowd = self._two_way(part, self.decided, score.value, by_majority=self.by_majority)
@@ -172,7 +172,9 @@ class _Maker:
             reason,
         )
 
-    def _two_way(self, part: Part, consensus: Consensus, value: float, *, by_majority: bool) -> TwoWay | None:
+    def _two_way(
+        self, part: NamedPart, consensus: Consensus, value: float, *, by_majority: bool
+    ) -> TwoWay | None:
         inside = self.pairs.votes_of(part)
         votes = self.votes.where(inside)
         if not len(votes):
@@ -194,7 +196,7 @@ class _Maker:
         except DataError:
             return None
 
-    def _single(self, part: Part) -> tuple[Individuals | None, str | None]:
+    def _single(self, part: NamedPart) -> tuple[Individuals | None, str | None]:
         inside = self.pairs.votes_of(part)
         if part.metric == "grade_norm":
             inside &= self._whole_variants(part)
@@ -212,7 +214,7 @@ class _Maker:
         own = None if part.is_mean else self._own(part, votes, pair)
         return individuals(votes, worth.answer[pair], own=own, bounds=part.bounds), None
 
-    def _own(self, part: Part, votes: Votes, pair: NDArray[np.int64]) -> FloatArray:
+    def _own(self, part: NamedPart, votes: Votes, pair: NDArray[np.int64]) -> FloatArray:
         """Return what each answer adds to its annotator's metric, computed on that annotator's answers only."""
         own = np.zeros(len(votes))
         order = np.argsort(votes.annotator, kind="stable")
@@ -223,7 +225,7 @@ class _Maker:
                 own[rows] = self.scorer.worth(part, self.pairs, weight).answer[pair[rows]]
         return own
 
-    def _whole_variants(self, part: Part) -> NDArray[np.bool_]:
+    def _whole_variants(self, part: NamedPart) -> NDArray[np.bool_]:
         """Mark the answers of annotators to exam variants that they answered completely, shape (n,)."""
         variants = {
             row: str(item.meta.get("variant"))
@@ -241,7 +243,7 @@ class _Maker:
         whole: NDArray[np.bool_] = (variant >= 0) & (answered[inverse] == asked[np.maximum(variant, 0)])
         return whole
 
-    def _bounds(self, part: Part) -> Bounds | None:
+    def _bounds(self, part: NamedPart) -> Bounds | None:
         label = self.decided.label[self.scorer.codes]
         rows = np.array(part.rows, dtype=np.int64)
         dropped = rows[label[rows] == NO_LABEL]

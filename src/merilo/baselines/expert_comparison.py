@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from merilo.statistics.comparison import Difference, compare_scores
+from merilo.statistics.paired_tests import Difference, compare_scores
 
 Key = TypeVar("Key", bound=Hashable)
 

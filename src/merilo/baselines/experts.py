@@ -13,14 +13,14 @@ from merilo.baselines.expert_comparison import compare
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
-from merilo.files import listed, shortened
 from merilo.people import platforms
 from merilo.people.experts.marks import spelling
 from merilo.people.experts.out_of_bag import OutOfBagDesign
 from merilo.people.gold import Gold, read_gold, records
 from merilo.people.platforms import Columns, Platform
 from merilo.responses import INPUT_MARK, Responses
-from merilo.statistics.comparison import Difference
+from merilo.statistics.paired_tests import Difference
+from merilo.wording import listed, shortened
 
 #: With more distinct gold answers than this, the answers are open and not labels.
 _MOST_LABELS: Final = 20

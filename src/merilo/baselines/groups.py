@@ -9,13 +9,13 @@ import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.errors import UsageError, argument
-from merilo.files import listed
 from merilo.metrics.score import Score
 from merilo.people.aggregation import Consensus
 from merilo.people.agreement import Agreement, Level, agreement_by
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.scales import on_scale
+from merilo.wording import listed
 
 #: A field with more values than this identifies single items and does not group them.
 MOST_GROUPS = 1000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.answer_tables import AnswerRecord, read_answer_records
-from merilo.baselines.baseline_reader import Crowd
+from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.errors import InputError
 from merilo.people.gold_file import text_of
 from merilo.people.labels import unify
@@ -31,7 +31,7 @@ class Samples:
     answers: dict[str, tuple[str, ...]]
 
 
-def read_samples(path: Path, crowd: Crowd) -> Samples:
+def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
     """Read a model's answers and bring them to the spelling of the annotators' answers.
 
     Args:
@@ -99,7 +99,7 @@ def _by_sample(answers: dict[str, str]) -> list[tuple[str, str]]:
     )
 
 
-def _spelling(written: set[str], crowd: Crowd) -> dict[str, str]:
+def _spelling(written: set[str], crowd: StoredBaseline) -> dict[str, str]:
     """Map each answer as typed to its spelling in the annotators' answers, by the same normalisation rules."""
     rules = rules_of(crowd.settings.normalise)
     key = key_of(crowd.declaration)

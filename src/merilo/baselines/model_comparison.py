@@ -15,13 +15,12 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from merilo.baselines.baseline_reader import Crowd
+from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
 from merilo.errors import DataError, UsageError, argument
-from merilo.files import listed
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.plain_dataset import undeclared, with_metric
-from merilo.metrics.worth import MEANS, OF_LABELS, Part, parts, points
+from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.people.uncertainty.annotator_accuracy import (
     MIN_ANSWERS,
     components,
@@ -32,9 +31,10 @@ from merilo.people.uncertainty.annotator_accuracy import (
 from merilo.people.uncertainty.two_way import influences, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.comparison import Difference, compare_scores, holm
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval
+from merilo.statistics.paired_tests import Difference, compare_scores, holm
+from merilo.wording import listed
 
 Kind: TypeAlias = Literal["consensus", "single", "majority"]
 
@@ -92,7 +92,7 @@ class ModelComparison:
 
 
 def compare(
-    crowd: Crowd,
+    crowd: StoredBaseline,
     models: Sequence[Samples],
     *,
     metric: str | None = None,
@@ -143,7 +143,9 @@ def compare(
     return comparisons
 
 
-def _comparison(crowd: Crowd, model: Samples, *, force: bool, seed: int, min_answers: int) -> ModelComparison:
+def _comparison(
+    crowd: StoredBaseline, model: Samples, *, force: bool, seed: int, min_answers: int
+) -> ModelComparison:
     metric = crowd.metric
     own = set(crowd.names)
     people_only = tuple(name for name in crowd.names if name not in model.answers)
@@ -188,7 +190,9 @@ def _comparison(crowd: Crowd, model: Samples, *, force: bool, seed: int, min_ans
     )
 
 
-def _subsets(crowd: Crowd, model: Samples, people_only: Sequence[str], model_only: Sequence[str]) -> str:
+def _subsets(
+    crowd: StoredBaseline, model: Samples, people_only: Sequence[str], model_only: Sequence[str]
+) -> str:
     parts = []
     if people_only:
         parts.append(
@@ -214,7 +218,7 @@ class _Scores:
     model: FloatArray
 
     @staticmethod
-    def of(crowd: Crowd, given: Sequence[Sequence[str]]) -> _Scores:
+    def of(crowd: StoredBaseline, given: Sequence[Sequence[str]]) -> _Scores:
         if crowd.metric not in MEANS:
             return _Scores(*_right(crowd, given))
         votes = crowd.votes
@@ -229,20 +233,20 @@ class _Scores:
         return _Scores(people, np.bincount(owner, weights=each, minlength=len(given)) / samples)
 
 
-def earned(crowd: Crowd, places: Sequence[int], answers: Sequence[str]) -> FloatArray:
+def earned(crowd: StoredBaseline, places: Sequence[int], answers: Sequence[str]) -> FloatArray:
     """Return the points of answers to the items at these places by the baseline's metric, shape (n,)."""
-    part = Part(crowd.metric, crowd.metric, ())
+    part = NamedPart(crowd.metric, crowd.metric, ())
     return points(crowd.declaration, part, [crowd.items[place] for place in places], answers)
 
 
-def _right(crowd: Crowd, given: Sequence[Sequence[str]]) -> tuple[FloatArray, FloatArray]:
+def _right(crowd: StoredBaseline, given: Sequence[Sequence[str]]) -> tuple[FloatArray, FloatArray]:
     """Return whether answers are correct, as 0 and 1, if the metric is not a mean over items."""
     exact = replace(crowd, declaration=undeclared("acc"))
     scores = _Scores.of(exact, given)
     return scores.people, scores.model
 
 
-def _whole_variants(crowd: Crowd, answered: Sequence[int], model: Samples) -> list[int]:
+def _whole_variants(crowd: StoredBaseline, answered: Sequence[int], model: Samples) -> list[int]:
     """Return the places of the items of complete exam variants in which both sides have every question."""
     main, _ = parts(crowd.declaration, [crowd.items[place] for place in answered])
     rows = [answered[row] for row in main[0].rows]
@@ -251,7 +255,7 @@ def _whole_variants(crowd: Crowd, answered: Sequence[int], model: Samples) -> li
     return rows
 
 
-def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match:
+def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) -> Match:
     """Compare the baseline's consensus with the mean over the model's answers, or the first answer if no mean is defined."""
     people = ["" if label is None else label for label in crowd.consensus]
     if crowd.metric in OF_LABELS:
@@ -276,7 +280,7 @@ def _consensus(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match
     return Match("consensus", bool((overlap == 1).all()), difference, both.interval, difference.test.p)
 
 
-def _single(crowd: Crowd, scores: _Scores, seed: int) -> Match:
+def _single(crowd: StoredBaseline, scores: _Scores, seed: int) -> Match:
     """Compare single answers: on each item, the mean score of annotators with the mean score of the model's samples."""
     votes = crowd.votes
     overlap = np.bincount(votes.item, minlength=len(crowd.names))
@@ -297,7 +301,7 @@ def _single(crowd: Crowd, scores: _Scores, seed: int) -> Match:
     return Match("single", True, difference, both, difference.test.p)
 
 
-def _majority(crowd: Crowd, given: Sequence[Sequence[str]], seed: int) -> Match | str:
+def _majority(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) -> Match | str:
     """Compare the majority of an item's annotators with the majority of as many answers of the model; ties share the item."""
     overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
     asked = np.flatnonzero(overlap)

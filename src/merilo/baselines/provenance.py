@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from merilo.files import sha256, shown
+from merilo.files import sha256
 from merilo.strict_json import Json
 from merilo.version import __version__
+from merilo.wording import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,11 @@ from merilo.people.aggregation import (
     majority,
     one_coin,
 )
-from merilo.people.audit.study import StudyAudit, audit_study
+from merilo.people.audit.study_audit import StudyAudit, audit_study
 from merilo.people.decision import PoolVotes, decide, with_medoids
 from merilo.people.quality.annotators import PeopleQuality, people_quality
-from merilo.people.quality.exclusion import Rule
-from merilo.people.quality.reading import study_work
+from merilo.people.quality.exclusion import ExclusionRule
+from merilo.people.quality.study_work import study_work
 
 #: With more answers than this, models of annotators are fitted only on request and not for every row of the table.
 MOST_ANSWERS: Final = 50_000
@@ -72,7 +72,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     people = people_quality(
         study.work,
         study.annotators,
-        rule=Rule(settings.min_control_accuracy, settings.min_controls),
+        rule=ExclusionRule(settings.min_control_accuracy, settings.min_controls),
         guess=1.0 / len(settings.labels) if settings.labels else None,
         abilities={model: fit.quality for model, fit in fits.items()},
     )

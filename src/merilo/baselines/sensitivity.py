@@ -11,8 +11,8 @@ import numpy as np
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import PoolVotes
-from merilo.people.quality.controls import ControlAccuracy
-from merilo.people.quality.exclusion import Rule
+from merilo.people.quality.control_accuracy import ControlAccuracy
+from merilo.people.quality.exclusion import ExclusionRule
 
 #: 0, 0.1 .. 0.9: from keeping all annotators to keeping those who almost never fail a control item.
 THRESHOLDS = tuple(round(0.1 * step, 1) for step in range(10))
@@ -72,7 +72,7 @@ def sensitivity(
     rows: list[SensitivityRow] = []
     seen: dict[tuple[bytes, str], SensitivityRow] = {}
     for threshold in thresholds:
-        rule = Rule(threshold, min_controls)
+        rule = ExclusionRule(threshold, min_controls)
         stays = np.array([not rule.excludes(one) for one in controls], dtype=np.bool_)
         kept = stays[votes.annotator]
         counted = replace(pool, kept=kept, counted=kept & pool.tests)

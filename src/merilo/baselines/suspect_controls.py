@@ -13,7 +13,7 @@ from merilo.errors import DataError
 from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
 from merilo.people.quality.control_health import ControlHealth, control_health, without_controls
-from merilo.people.quality.exclusion import Rule
+from merilo.people.quality.exclusion import ExclusionRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def check_controls(
         settings: the settings of the baseline.
         skills: the platform's skills of annotators, if they were given.
     """
-    rule = Rule(settings.min_control_accuracy, settings.min_controls)
+    rule = ExclusionRule(settings.min_control_accuracy, settings.min_controls)
     health = control_health(cleaned.responses, screened.annotators, rule)
     if not health.suspects or cleaned.gold is None:
         return ControlCheck(health, None)

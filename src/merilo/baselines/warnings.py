@@ -11,12 +11,12 @@ import polars as pl
 
 from merilo.baselines.settings import Settings
 from merilo.errors import argument
-from merilo.files import shortened
 from merilo.people.aggregation import Fit
 from merilo.people.gold import Gold
 from merilo.people.quality.control_health import FEW_CONTROLS, ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
+from merilo.wording import shortened
 
 #: A baseline that excludes a larger share of its annotators gets a warning.
 MOST_EXCLUDED: Final = 1 / 3

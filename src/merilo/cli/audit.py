@@ -9,8 +9,8 @@ import typer
 
 from merilo.baselines.pipeline import Settings, baseline
 from merilo.baselines.provenance import provenance
+from merilo.cli.exports import command_line, gold_of, reading, typed_freely, votes_option
 from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say, working
-from merilo.cli.study import command_line, gold_of, reading, typed_freely, votes_option
 from merilo.cli.study_options import (
     COLUMNS,
     INPUT,
@@ -33,7 +33,7 @@ from merilo.cli.study_options import (
 from merilo.datasets import dataset
 from merilo.people import platforms
 from merilo.people.audit.revision import read_revisions, revise
-from merilo.people.audit.study import audit_study
+from merilo.people.audit.study_audit import audit_study
 from merilo.people.controls import read_skills
 from merilo.people.decision import Resolve
 from merilo.people.duplicates import Repeats

@@ -12,13 +12,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.baselines.pipeline import Baseline
-from merilo.files import shortened
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Audit, Finding
-from merilo.people.audit.study import StudyAudit
+from merilo.people.audit.study_audit import StudyAudit
 from merilo.people.audit.typos import TYPING_ERRORS
 from merilo.reports.audit import LEAST_PROBABLE, tally
 from merilo.responses import INPUT_MARK
+from merilo.wording import shortened
 
 _COLOURS = {"gold": "red", "typing_error": "cyan", "annotator": "yellow", "disagreement": "magenta"}
 

@@ -10,8 +10,8 @@ import typer
 from merilo.api.baseline import baseline
 from merilo.api.reading import read_responses
 from merilo.baselines.pipeline import Settings
+from merilo.cli.exports import reading, votes_option
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.study import reading, votes_option
 from merilo.cli.study_options import (
     INPUT,
     OUTPUT,

@@ -10,7 +10,7 @@ import typer
 
 from merilo.cli import abandon_output
 from merilo.cli.output import emit_json, say
-from merilo.sandbox.doctor import Finding, examine
+from merilo.sandbox.doctor import Attempt, examine
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Limits
 from merilo.strict_json import Json
@@ -31,7 +31,7 @@ def doctor(
     Exit status 1: something did not hold. Do not run strangers' programs here.
     """
     limits = Limits(wall_seconds=2.0, memory_bytes=256 << 20)
-    findings: list[Finding] = []
+    findings: list[Attempt] = []
     with Pool.open(1, limits=limits, name=backend, python=python, packages=packages) as pool:
         for finding in examine(pool):
             if json_to != "-":
@@ -62,11 +62,11 @@ def _print(text: str) -> None:
         abandon_output()
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: Attempt) -> str:
     return f"  {'held   ' if finding.held else 'BROKEN '} {finding.claim}{f': {finding.detail}' if finding.detail else ''}\n"
 
 
-def _row(finding: Finding) -> Json:
+def _row(finding: Attempt) -> Json:
     return {
         "family": finding.family,
         "claim": finding.claim,

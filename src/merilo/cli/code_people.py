@@ -12,7 +12,7 @@ from merilo.people.uncertainty.annotator_accuracy import Individuals, individual
 from merilo.people.votes import Votes
 from merilo.sandbox.job import Entry
 from merilo.sandbox.ledger import Standing
-from merilo.sandbox.verdicts import Result
+from merilo.sandbox.verdicts import Ending
 from merilo.statistics.intervals import exact_interval
 from merilo.strict_json import Json
 
@@ -121,4 +121,4 @@ def authors(entries: Sequence[Entry], standings: Mapping[str, Standing]) -> Auth
 
 
 def _passed(entry: Entry, standings: Mapping[str, Standing]) -> bool:
-    return entry.key is not None and standings[entry.key].result is Result.PASSED
+    return entry.key is not None and standings[entry.key].result is Ending.PASSED

@@ -19,19 +19,20 @@ from merilo.atomic_write import refuse_existing, refuse_unwritable
 from merilo.baselines.provenance import provenance
 from merilo.cli.output import emit_json, named, refuse_json, say
 from merilo.errors import DataError, OutputError, UsageError
-from merilo.files import listed, sha256, shortened, shown
+from merilo.files import sha256
 from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_completions
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.export import write_generations, write_outputs
 from merilo.sandbox.job import Entry, Job, Step, run_job
 from merilo.sandbox.ledger import SHORTENED, Ledger, open_ledger
+from merilo.sandbox.output_files import write_generations, write_outputs
 from merilo.sandbox.problems import Problem, read_problems
 from merilo.sandbox.program import Check, Limits, new_judge_seed
-from merilo.sandbox.results import Tally, tally_job, unanswered
+from merilo.sandbox.results import JobTally, tally_job, unanswered
 from merilo.strict_json import Json
+from merilo.wording import listed, shortened, shown
 
 if TYPE_CHECKING:
-    from merilo.cli.code_table import Report
+    from merilo.cli.code_table import CodeReport
 
 _INPUT: Final = "Input"
 _JAIL: Final = "How programs run"
@@ -231,7 +232,7 @@ def _refuse_gaps(
 
 
 def _report(
-    tally: Tally,
+    tally: JobTally,
     census: Census,
     asked: tuple[int, ...],
     seconds: float,
@@ -239,8 +240,8 @@ def _report(
     entries: list[Entry],
     *,
     jailed: bool,
-) -> Report:
-    from merilo.cli.code_table import Report  # noqa: PLC0415 - see TYPE_CHECKING
+) -> CodeReport:
+    from merilo.cli.code_table import CodeReport  # noqa: PLC0415 - see TYPE_CHECKING
 
     people = None
     if entries[0].annotator is not None:
@@ -267,7 +268,7 @@ def _report(
     ks = () if closed else asked or tuple(k for k in USUAL_KS if k <= fewest)
     refused = {k: sentence for k in ks if (sentence := tally.refusal(k))}
     scores = [tally.score(k) for k in ks if k not in refused]
-    return Report(tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed, people)
+    return CodeReport(tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed, people)
 
 
 def _write(

@@ -12,8 +12,8 @@ from merilo.cli import tame
 from merilo.metrics.score import Score
 from merilo.sandbox.extraction import NOTHING
 from merilo.sandbox.job import Step
-from merilo.sandbox.results import ProblemTally, Tally
-from merilo.sandbox.verdicts import Result
+from merilo.sandbox.results import JobTally, ProblemTally
+from merilo.sandbox.verdicts import Ending
 from merilo.strict_json import Json
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CodeReport:
     """The result of `merilo code score`.
 
     Attributes:
@@ -34,7 +34,7 @@ class Report:
         authors: the people who wrote the programs; `None` if a model wrote them.
     """
 
-    tally: Tally
+    tally: JobTally
     scores: Sequence[Score]
     refused: Mapping[int, str]
     warnings: Sequence[str]
@@ -85,7 +85,7 @@ class Report:
         }
 
 
-def show(report: Report, *, per_problem: bool) -> None:
+def show(report: CodeReport, *, per_problem: bool) -> None:
     """Print the report on standard output."""
     from rich.console import Console  # noqa: PLC0415 - a third of this command's start
     from rich.table import Table  # noqa: PLC0415
@@ -125,7 +125,7 @@ def show(report: Report, *, per_problem: bool) -> None:
         console.print(_problems(report))
 
 
-def _judged(report: Report) -> str:
+def _judged(report: CodeReport) -> str:
     if not report.resumed:
         return f"{report.rate:.0f} judged a second"
     if report.resumed >= report.tally.programs:
@@ -133,7 +133,7 @@ def _judged(report: Report) -> str:
     return f"{report.resumed} judged before, the others {report.rate:.0f} a second"
 
 
-def _problems(report: Report) -> object:
+def _problems(report: CodeReport) -> object:
     from rich.table import Table  # noqa: PLC0415 - see show
     from rich.text import Text  # noqa: PLC0415
 
@@ -147,7 +147,7 @@ def _problems(report: Report) -> object:
         ]
     )
     for tally in report.tally.problems:
-        others = Counter({result: n for result, n in tally.results.items() if result is not Result.PASSED})
+        others = Counter({result: n for result, n in tally.results.items() if result is not Ending.PASSED})
         ended = ", ".join(
             f"{result.words} {_with_exceptions(n, result, tally.exceptions)}"
             for result, n in others.most_common()
@@ -158,8 +158,8 @@ def _problems(report: Report) -> object:
     return table
 
 
-def _with_exceptions(count: int, result: Result, exceptions: Counter[str]) -> str:
-    if result is not Result.EXCEPTION:
+def _with_exceptions(count: int, result: Ending, exceptions: Counter[str]) -> str:
+    if result is not Ending.EXCEPTION:
         return str(count)
     kinds = ", ".join(f"{tame(name)} {n}" for name, n in exceptions.most_common(4))
     return f"{count}  ({kinds}{', …' if len(exceptions) > 4 else ''})"
@@ -180,7 +180,7 @@ def _figure(score: Score) -> dict[str, Json]:
     }
 
 
-def _outcomes(results: Counter[Result]) -> dict[str, Json]:
+def _outcomes(results: Counter[Ending]) -> dict[str, Json]:
     return {result.value: count for result, count in results.most_common()}
 
 

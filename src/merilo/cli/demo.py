@@ -19,7 +19,7 @@ from merilo.datasets.generators import generate
 from merilo.datasets.rules import RULES
 from merilo.errors import DataError
 from merilo.items import Item, Split, write_splits
-from merilo.people.simulation import Question, toloka_export
+from merilo.people.simulation import SimulatedItem, toloka_export
 
 app = typer.Typer(add_completion=False)
 
@@ -96,10 +96,10 @@ def _rule(name: str) -> str:
     return f"rule-{RULES[name].__name__.replace('_', '-')}"
 
 
-def _question(name: str, item: Item, longest: int) -> Question:
+def _question(name: str, item: Item, longest: int) -> SimulatedItem:
     columns, _, hardest = _DEMONSTRATED[name]
     text = str(item.inputs)
-    return Question(
+    return SimulatedItem(
         inputs=tuple(text.split()) if len(columns) > 1 else (text,),
         gold=str(item.outputs),
         difficulty=min(hardest * 4 * len(text) / longest, 1.0),

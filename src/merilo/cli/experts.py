@@ -25,8 +25,8 @@ from merilo.baselines.experts import (
 from merilo.baselines.pipeline import baseline
 from merilo.baselines.provenance import provenance
 from merilo.baselines.settings import Settings
+from merilo.cli.exports import command_line, gold_of, reading, typed_freely
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.study import command_line, gold_of, reading, typed_freely
 from merilo.cli.study_options import RecodeOption
 from merilo.datasets import dataset
 from merilo.items import Split, read_split, write_splits

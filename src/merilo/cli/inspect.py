@@ -10,8 +10,8 @@ from typing import Final
 import typer
 
 from merilo.baselines.pipeline import test_items
+from merilo.cli.exports import gold_of, reading, typed_freely
 from merilo.cli.output import emit_json, refuse_json
-from merilo.cli.study import gold_of, reading, typed_freely
 from merilo.cli.study_options import (
     AnnotatorOption,
     AnswerOption,
@@ -27,13 +27,13 @@ from merilo.cli.study_options import (
 )
 from merilo.datasets import Dataset, dataset
 from merilo.errors import DataError, for_command_line
-from merilo.files import listed, shown
 from merilo.people import platforms
 from merilo.people.gold import Gold, records
 from merilo.people.inspection import Inspection, inspect
 from merilo.people.platforms import Columns, Platform, SeveralAnswersError, plain
 from merilo.responses import Responses
 from merilo.strict_json import Json
+from merilo.wording import listed, shown
 
 app = typer.Typer(add_completion=False)
 
@@ -45,7 +45,7 @@ MOST_ANSWERS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class GoldMatch:
     """How well gold answers, or a dataset, match the files.
 
     Attributes:
@@ -85,7 +85,7 @@ class Found:
     fields: list[str]
     answer: str | None
     by_answer: dict[str, Inspection]
-    matches: list[Match]
+    matches: list[GoldMatch]
     command: str
 
 
@@ -201,7 +201,7 @@ def _matches(
     gold: Path | None,
     gold_column: str | None,
     encoding: str | None,
-) -> list[Match]:
+) -> list[GoldMatch]:
     matches = []
     if gold or gold_column:
         matches.append(_match_of_gold(responses, found.items, gold, gold_column, encoding))
@@ -212,7 +212,7 @@ def _matches(
 
 def _match_of_dataset(
     responses: Responses, found: Inspection, declared: Dataset, encoding: str | None
-) -> Match:
+) -> GoldMatch:
     labels, answers = declared.answer.labels, sum(found.answers.values())
     outside = sum(n for label, n in found.answers.items() if labels and label not in labels)
     missing = [name for name in declared.fields if name not in responses.fields]
@@ -229,14 +229,14 @@ def _match_of_dataset(
     if missing:
         why.append(f"the files do not show its {listed(missing)}")
     matched = known.answers.height if known else None
-    return Match(
+    return GoldMatch(
         f"dataset {declared.name}", fits=fits, matched=matched, items=found.items, why="; ".join(why)
     )
 
 
 def _match_of_gold(
     responses: Responses, items: int, gold: Path | None, gold_column: str | None, encoding: str | None
-) -> Match:
+) -> GoldMatch:
     try:
         known = gold_of(responses, None, gold, gold_column, encoding)
     except DataError as error:
@@ -244,16 +244,16 @@ def _match_of_gold(
         missing = [name for name in responses.fields if gold and name not in records(gold, encoding).columns]
         if missing:
             why += f"; the file has no column {listed(missing)}, which the people were shown"
-        return Match(shown(gold) if gold else "", fits=False, matched=0, items=items, why=why)
+        return GoldMatch(shown(gold) if gold else "", fits=False, matched=0, items=items, why=why)
     if known is None:
-        return Match("", fits=False, matched=0, items=items)
+        return GoldMatch("", fits=False, matched=0, items=items)
     why = ""
     if known.without_gold:
         number = known.without_gold[0]
         row = test_items(responses).filter(item=number).row(0, named=True)
         text = " | ".join(str(row[name] or "") for name in responses.fields)
         why = f"the first item without a right answer is '{' '.join(text.split())[:60]}'"
-    return Match(
+    return GoldMatch(
         known.source, fits=True, matched=known.answers.height, items=items, unused=len(known.unused), why=why
     )
 

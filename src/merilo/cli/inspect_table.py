@@ -10,11 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.cli import tame
-from merilo.cli.inspect import MOST_ANSWERS, UNKNOWN, Found, Match
-from merilo.files import listed, shortened, shown
+from merilo.cli.inspect import MOST_ANSWERS, UNKNOWN, Found, GoldMatch
 from merilo.people.inspection import Inspection
 from merilo.people.platforms import NAMES
 from merilo.reports.estimates import counted
+from merilo.wording import listed, shortened, shown
 
 _ABSENT = {"time": "times", "reward": "rewards", "page": "pages", "control": "control items"}
 
@@ -92,11 +92,11 @@ def _counts(one: Inspection) -> list[tuple[str, str]]:
     return rows
 
 
-def _title(match: Match) -> str:
+def _title(match: GoldMatch) -> str:
     return "dataset" if match.source.startswith("dataset ") else "right answers"
 
 
-def _match(match: Match) -> str:
+def _match(match: GoldMatch) -> str:
     verdict = "match" if match.fits else "do not match"
     matched = "" if match.matched is None else f", {match.matched} of {counted(match.items, 'item')}"
     counts = f"{match.source}: {verdict}{matched}"

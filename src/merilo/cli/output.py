@@ -14,8 +14,9 @@ from typing import Final
 from merilo.atomic_write import new_folder, refuse_existing, write_text
 from merilo.cli import say
 from merilo.errors import for_command_line
-from merilo.files import Progress, shown
+from merilo.files import Progress
 from merilo.strict_json import Json, indented
+from merilo.wording import shown
 
 __all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked", "working"]
 

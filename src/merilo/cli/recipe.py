@@ -11,7 +11,7 @@ import typer
 
 from merilo.atomic_write import guarded
 from merilo.baselines.provenance import provenance
-from merilo.baselines.recipes.declaration import Recipe, names, recipe, text_of
+from merilo.baselines.recipes.recipe import Recipe, names, recipe, text_of
 from merilo.baselines.recipes.running import RecipeResult, run_recipe
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of

@@ -13,14 +13,14 @@ from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.cli.score_table import show_scores
 from merilo.datasets import Dataset, dataset
 from merilo.errors import DataError, InputError, UsageError
-from merilo.files import listed
 from merilo.items import Item, ItemId, read_split
 from merilo.metrics.detox import Rater
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.scoring import Scores, explain, score
 from merilo.strict_json import Json
-from merilo.submissions.scoring import scores_content
+from merilo.submissions.evaluation import scores_content
 from merilo.submissions.sheets import Matched, match, read_sheet
+from merilo.wording import listed
 
 app = typer.Typer(add_completion=False)
 

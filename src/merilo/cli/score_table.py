@@ -12,8 +12,8 @@ from rich.text import Text
 from merilo.errors import for_command_line
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
+from merilo.submissions.evaluation import DatasetResult, SubmissionResult
 from merilo.submissions.faults import Language
-from merilo.submissions.scoring import DatasetResult, Result
 
 #: How many faults are shown per dataset; the JSON holds more.
 _SHOWN_FAULTS: Final = 5
@@ -58,7 +58,7 @@ def show_scores(title: str, scores: Scores, language: Language = "en") -> None:
     Console().print(table)
 
 
-def show_result(result: Result, language: Language) -> None:
+def show_result(result: SubmissionResult, language: Language) -> None:
     """Print a submission's result: metrics by dataset, errors, total."""
     console = Console()
     table = Table()
@@ -83,7 +83,7 @@ def _rows(one: DatasetResult) -> Iterable[tuple[str, ...]]:
         yield name, "—", "—", "—"
 
 
-def _remarks(result: Result, language: Language) -> Iterable[str]:
+def _remarks(result: SubmissionResult, language: Language) -> Iterable[str]:
     yield from (found.told(language) for found in result.faults)
     for title, one in result.datasets.items():
         for reason in dict.fromkeys(one.scores.missing.values()):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from merilo.datasets.problems import program_golds
+from merilo.datasets.program_literals import program_golds
 from merilo.items import Item
 
 AnswerKind: TypeAlias = Literal["choice", "integer", "text", "program", "criteria"]

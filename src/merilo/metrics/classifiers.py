@@ -25,7 +25,7 @@ MAX_TOKENS: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PublishedModel:
     """The model behind one part of J, and the class whose probability is used.
 
     Attributes:
@@ -39,9 +39,9 @@ class Part:
 
 #: The published models. STA: class 0 of the toxicity classifier is "neutral".
 PUBLISHED: Final = {
-    "sta": Part("IlyaGusev/rubertconv_toxic_clf", 0),
-    "sim": Part("s-nlp/rubert-base-cased-conversational-paraphrase-v1", "paraphrase"),
-    "fl": Part("s-nlp/ruRoberta-large-RuCoLa-v1", 1),
+    "sta": PublishedModel("IlyaGusev/rubertconv_toxic_clf", 0),
+    "sim": PublishedModel("s-nlp/rubert-base-cased-conversational-paraphrase-v1", "paraphrase"),
+    "fl": PublishedModel("s-nlp/ruRoberta-large-RuCoLa-v1", 1),
 }
 
 

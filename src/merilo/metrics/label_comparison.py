@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from merilo.metrics.classification import label_figures
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.comparison import PERMUTATIONS, SAME, Difference, Verdict, detectable_difference
 from merilo.statistics.intervals import DRAWS_AT_ONCE, RESAMPLES, Interval
+from merilo.statistics.paired_tests import PERMUTATIONS, SAME, Difference, PairedTest, detectable_difference
 
 #: Up to this many items with different answers, all swaps are enumerated (at most 2,048).
 EXACT_SWAPS: Final = 11
@@ -115,7 +115,9 @@ class _Pairs:
         return other - one
 
 
-def _swap_test(metric: str, pairs: _Pairs, observed: float, rng: np.random.Generator, seed: int) -> Verdict:
+def _swap_test(
+    metric: str, pairs: _Pairs, observed: float, rng: np.random.Generator, seed: int
+) -> PairedTest:
     """Run the permutation test of the difference."""
     apart = pairs.first != pairs.second
     differing = np.where(apart, pairs.counts, 0)
@@ -126,7 +128,7 @@ def _swap_test(metric: str, pairs: _Pairs, observed: float, rng: np.random.Gener
         for column, triple in enumerate(items.tolist()):
             swaps[:, triple] += choices[:, column]
         extreme = np.abs(pairs.swapped(metric, swaps)) >= observed - SAME
-        return Verdict(float(extreme.mean()), "swap permutation test (exact)")
+        return PairedTest(float(extreme.mean()), "swap permutation test (exact)")
     count = 0
     step = max(1, DRAWS_AT_ONCE // pairs.counts.shape[0])
     for start in range(0, PERMUTATIONS, step):
@@ -134,4 +136,4 @@ def _swap_test(metric: str, pairs: _Pairs, observed: float, rng: np.random.Gener
         swaps = rng.binomial(differing, 0.5, size=(rows, differing.shape[0]))
         count += int((np.abs(pairs.swapped(metric, swaps)) >= observed - SAME).sum())
     method = f"swap permutation test ({PERMUTATIONS} permutations, seed {seed})"
-    return Verdict((1 + count) / (1 + PERMUTATIONS), method)
+    return PairedTest((1 + count) / (1 + PERMUTATIONS), method)

@@ -32,7 +32,7 @@ TASK: Final = "task"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NamedPart:
     """One named score and its items.
 
     Attributes:
@@ -77,7 +77,7 @@ class Worth:
     alike: float
 
 
-def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[Part], list[Part]]:
+def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[NamedPart], list[NamedPart]]:
     """Return the main and extra scores that `merilo.metrics.scoring.score` gives, with their items.
 
     Metrics that need more than an answer's text (programs, classifiers) are left out.
@@ -91,14 +91,14 @@ def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[Part], list[Pa
     """
     if dataset.answer.kind == "criteria":
         named = [
-            Part(group.replace("{criterion}", criterion), "mcc", tuple(rows), criterion)
+            NamedPart(group.replace("{criterion}", criterion), "mcc", tuple(rows), criterion)
             for group, rows in groups(dataset, items).items()
             for criterion in dataset.answer.criteria
         ]
         return [], named
     everything = tuple(range(len(items)))
     main = [
-        Part(metric, metric, _sat_rows(dataset, items) if metric == "grade_norm" else everything)
+        NamedPart(metric, metric, _sat_rows(dataset, items) if metric == "grade_norm" else everything)
         for metric in dataset.metrics
         if metric in MEANS or metric in OF_LABELS
     ]
@@ -109,9 +109,9 @@ def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[Part], list[Pa
         by_task: dict[str, list[int]] = {}
         for row in _sat_rows(dataset, items):
             by_task.setdefault(str(items[row].meta.get("id_task")), []).append(row)
-        named = [Part(f"grade_norm.task{task}", TASK, tuple(rows)) for task, rows in by_task.items()]
+        named = [NamedPart(f"grade_norm.task{task}", TASK, tuple(rows)) for task, rows in by_task.items()]
         return main, named
-    return main, [Part(name, metric, tuple(rows)) for name, rows in groups(dataset, items).items()]
+    return main, [NamedPart(name, metric, tuple(rows)) for name, rows in groups(dataset, items).items()]
 
 
 def _sat_rows(dataset: Declared, items: Sequence[Item]) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ def _sat_rows(dataset: Declared, items: Sequence[Item]) -> tuple[int, ...]:
     return tuple(row for row, item in enumerate(items) if item.id in inside)
 
 
-def points(dataset: Declared, part: Part, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
+def points(dataset: Declared, part: NamedPart, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
     """Return the points of each answer under a metric that is a mean over items.
 
     Args:
@@ -148,7 +148,7 @@ def points(dataset: Declared, part: Part, items: Sequence[Item], answers: Sequen
 
 def worth(
     dataset: Declared,
-    part: Part,
+    part: NamedPart,
     items: Sequence[Item],
     *,
     place: IntArray,

@@ -9,7 +9,7 @@ import polars as pl
 
 from merilo.errors import DataError, InputError, argument
 from merilo.files import read_table
-from merilo.people.quality.exclusion import Rule
+from merilo.people.quality.exclusion import ExclusionRule
 from merilo.responses import Responses, page_of
 
 _ID_COLUMNS: Final = ("worker_id", "annotator", "respondent", "user_id", "id")
@@ -59,7 +59,7 @@ def annotators(
         .sort("annotator")
         .with_columns(pl.when(pl.col("controls") > 0).then(accuracy).alias("control_accuracy"))
     )
-    rule = Rule(min_control_accuracy, min_controls)
+    rule = ExclusionRule(min_control_accuracy, min_controls)
     answers, right = table["controls"].to_numpy(), table["controls_correct"].to_numpy()
     below = pl.lit(f"control accuracy below {min_control_accuracy:g}")
     table = table.with_columns(

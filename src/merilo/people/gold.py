@@ -10,7 +10,6 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import DataError, InputError, argument
-from merilo.files import listed, shown
 from merilo.items import Item
 from merilo.metrics.answers import AnswerForm
 from merilo.people.gold_file import GoldFile, gold_column, read_gold_file, records, text_of
@@ -18,6 +17,7 @@ from merilo.people.gold_items import scorer_items
 from merilo.people.gold_join import join
 from merilo.people.gold_keys import AT, GOLD, ID, ITEM, input_columns, input_fields, is_id
 from merilo.people.labels import unify
+from merilo.wording import listed, shown
 
 __all__ = ["Gold", "read_gold", "records", "solved_gold"]
 

@@ -15,10 +15,11 @@ from typing import Final, cast
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
-from merilo.files import listed, read_table
+from merilo.files import read_table
 from merilo.items import raw_splits
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, json_lines, read_json
+from merilo.wording import listed
 
 _PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from merilo.errors import DataError
-from merilo.files import listed, shortened, shown
 from merilo.people.gold_file import GoldFile
 from merilo.people.gold_keys import GOLD, ID, ITEM, KEY, Key, Sides, by_name, input_fields
+from merilo.wording import listed, shortened, shown
 
 
 @dataclass(frozen=True, slots=True)

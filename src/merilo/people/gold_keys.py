@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import scipy
 
-from merilo.files import listed
 from merilo.people.gold_file import ID_COLUMNS, GoldFile
 from merilo.responses import INPUT_MARK
+from merilo.wording import listed
 
 #: Columns of the joined table beside those of the file, whose names are the users' own: the row's place in the file's
 #: table, the right answer, the dataset's id, and the pool's number of the item.

@@ -31,7 +31,7 @@ _FALSE: Final = frozenset({"false", "no", "нет", "неверно", "ложь"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class NormalisationRule:
     """A rule by which two spellings count as the same answer.
 
     Attributes:
@@ -81,17 +81,21 @@ def _truth(text: str) -> str:
 
 
 #: name -> rule, in the order in which they are applied.
-RULES: Final[dict[str, Rule]] = {
-    "white_space": Rule("runs of white space become one space, and none is left at the ends", _white_space),
-    "quotes": Rule("quotation marks of every kind are removed", lambda text: text.translate(_QUOTES)),
-    "dashes": Rule(
+RULES: Final[dict[str, NormalisationRule]] = {
+    "white_space": NormalisationRule(
+        "runs of white space become one space, and none is left at the ends", _white_space
+    ),
+    "quotes": NormalisationRule(
+        "quotation marks of every kind are removed", lambda text: text.translate(_QUOTES)
+    ),
+    "dashes": NormalisationRule(
         "dashes and minus signs of every kind become hyphens", lambda text: text.translate(_DASHES)
     ),
-    "punctuation": Rule("punctuation at the ends is removed", _ends),
-    "case": Rule("upper and lower case are the same", str.casefold),
-    "yo": Rule("ё and е are the same", lambda text: text.translate(_YO)),
-    "truth": Rule("true, yes, да become 1; false, no, нет become 0", _truth),
-    "number": Rule(
+    "punctuation": NormalisationRule("punctuation at the ends is removed", _ends),
+    "case": NormalisationRule("upper and lower case are the same", str.casefold),
+    "yo": NormalisationRule("ё and е are the same", lambda text: text.translate(_YO)),
+    "truth": NormalisationRule("true, yes, да become 1; false, no, нет become 0", _truth),
+    "number": NormalisationRule(
         "1 000, 1000.0, +1000 and 1e3 become 1000; 2,5 becomes 2.5; 1,234 is ambiguous and stays", _number
     ),
 }

@@ -14,8 +14,9 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.files import listed, read_table, shortened
+from merilo.files import read_table
 from merilo.responses import Recoded, Responses
+from merilo.wording import listed, shortened
 
 _OPTION: Final = argument("recode")
 

@@ -49,7 +49,7 @@ GUESSING: Final = Kind("guessing", care=0.05, skill=0.6, seconds=2.5)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SimulatedItem:
     """An item as the simulation needs it.
 
     Attributes:
@@ -90,8 +90,8 @@ def near_miss(gold: str, labels: Sequence[str], random: Random) -> str:
 
 
 def toloka_export(
-    questions: Sequence[Question],
-    control_items: Sequence[Question],
+    questions: Sequence[SimulatedItem],
+    control_items: Sequence[SimulatedItem],
     *,
     columns: Sequence[str],
     answer: str,
@@ -176,7 +176,7 @@ def _pages(items: int, panel: Panel, people: int, random: Random) -> Iterator[tu
     yield from pages
 
 
-def _reply(question: Question, kind: Kind, labels: Sequence[str], slip: Slip, random: Random) -> str:
+def _reply(question: SimulatedItem, kind: Kind, labels: Sequence[str], slip: Slip, random: Random) -> str:
     if random.random() >= kind.care:
         return random.choice(labels)
     right = kind.skill * (1 - question.difficulty / 2)

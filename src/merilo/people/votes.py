@@ -15,7 +15,7 @@ from merilo.errors import UsageError
 IntArray = NDArray[np.int32]
 
 
-class Tally(NamedTuple):
+class VoteCounts(NamedTuple):
     """The number of votes for each (item, label) pair that has votes.
 
     Attributes:
@@ -59,7 +59,7 @@ class Votes:
         cell = self.item.astype(np.int64) * self.labels + self.label
         return np.bincount(cell, minlength=self.items * self.labels).reshape(self.items, self.labels)
 
-    def tally(self) -> Tally:
+    def tally(self) -> VoteCounts:
         """Count votes as `counts` does, without the empty cells; small even if every answer is a different label."""
         cell = self.item.astype(np.int64) * self.labels + self.label
         if self.items * self.labels <= 8 * len(self) + 1024:
@@ -69,7 +69,7 @@ class Votes:
         else:
             cells, votes = np.unique(cell, return_counts=True)
         item, label = np.divmod(cells, max(self.labels, 1))
-        return Tally(item.astype(np.int32), label.astype(np.int32), votes.astype(np.int64))
+        return VoteCounts(item.astype(np.int32), label.astype(np.int32), votes.astype(np.int64))
 
     def where(self, kept: ArrayLike) -> Votes:
         """Select the rows for which `kept`, shape (n,), is true. Codes keep their meaning."""

@@ -16,7 +16,7 @@ from merilo.baselines.provenance import Provenance
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Finding, GivenAnswer
 from merilo.people.audit.revision import COLUMN
-from merilo.people.audit.study import StudyAudit
+from merilo.people.audit.study_audit import StudyAudit
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 

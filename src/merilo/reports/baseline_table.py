@@ -12,12 +12,12 @@ from rich.table import Table
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.warnings import majority_rule
 from merilo.errors import argument
-from merilo.files import shortened
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.reports.controls import suspects_line
 from merilo.reports.estimates import counted, lines
 from merilo.reports.unresolved import unresolved
+from merilo.wording import shortened
 
 _WAYS = {
     Resolution.UNANIMOUS: "all agree",

@@ -16,7 +16,7 @@ WIDTH = 720
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Segment:
     """One part of a whole.
 
     Attributes:
@@ -120,7 +120,7 @@ def interval_bar(value: float, low: float, high: float) -> Markup:
     return _svg(60, body, f"{value:.3f} [{low:.3f}, {high:.3f}]", f"{value:.3f} [{low:.3f}; {high:.3f}]")
 
 
-def stacked_bar(parts: Sequence[Part]) -> Markup:
+def stacked_bar(parts: Sequence[Segment]) -> Markup:
     """Draw parts of a whole as one bar; the page adds the legend."""
     total = sum(part.count for part in parts) or 1
     body, x = [], 0.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Final
 
-from merilo.baselines.baseline_reader import Crowd
+from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_comparison import Match, ModelComparison
 from merilo.reports.estimates import counted, interval_json
 from merilo.strict_json import Json
@@ -20,7 +20,7 @@ KINDS: Final = {
 
 
 def comparison_summary(
-    crowd: Crowd, comparisons: Sequence[ModelComparison], *, metric: str, seed: int, forced: bool
+    crowd: StoredBaseline, comparisons: Sequence[ModelComparison], *, metric: str, seed: int, forced: bool
 ) -> dict[str, Json]:
     """Summarise comparisons with models as one JSON object.
 
@@ -44,7 +44,7 @@ def comparison_summary(
     }
 
 
-def baseline_warnings(crowd: Crowd) -> list[str]:
+def baseline_warnings(crowd: StoredBaseline) -> list[str]:
     """Return the warnings about the baseline with which models are compared."""
     if crowd.status != "rejected":
         return []

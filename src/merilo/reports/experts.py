@@ -15,7 +15,7 @@ from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
 from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.responses import INPUT_MARK, Responses
-from merilo.statistics.comparison import Difference
+from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
 
 

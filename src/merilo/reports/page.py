@@ -22,7 +22,7 @@ from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.audit import doubtful_golds
-from merilo.reports.charts import Dot, Part
+from merilo.reports.charts import Dot, Segment
 from merilo.reports.controls import suspect_controls
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 from merilo.reports.unresolved import unresolved
@@ -157,9 +157,9 @@ def _sign(value: str) -> Bilingual:
     return Bilingual(en, ru)
 
 
-def _ways(baseline: Baseline) -> list[Part]:
+def _ways(baseline: Baseline) -> list[Segment]:
     return [
-        Part(kind, en, ru, baseline.resolved_by.get(way, 0))
+        Segment(kind, en, ru, baseline.resolved_by.get(way, 0))
         for way, kind, en, ru in _WAYS
         if baseline.resolved_by.get(way, 0)
     ]

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from merilo.errors import DataError, InputError
-from merilo.files import sha256, shortened
+from merilo.files import sha256
 from merilo.sandbox.extraction import Extraction, extract
 from merilo.sandbox.gzip_files import unpacked
 from merilo.sandbox.problems import Problem
+from merilo.wording import shortened
 
 #: The longest completion that is run, in characters; a longer one counts as a program that failed.
 LONGEST_COMPLETION: Final = 1_000_000

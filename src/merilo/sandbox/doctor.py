@@ -34,7 +34,7 @@ _DYING: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Attempt:
     """The result of one attempt.
 
     Attributes:
@@ -124,7 +124,7 @@ def targets() -> Iterator[Targets]:
         yield Targets(folder, secret, bystander, (network, local), network.getsockname()[1])
 
 
-def examine(pool: Pool) -> Iterator[Finding]:
+def examine(pool: Pool) -> Iterator[Attempt]:
     """Try to break out of the pool's jails.
 
     Args:
@@ -147,7 +147,7 @@ def examine(pool: Pool) -> Iterator[Finding]:
     yield from _workers(pool)
 
 
-def _tried(probe: Probe, pool: Pool, aims: Targets) -> Finding:
+def _tried(probe: Probe, pool: Pool, aims: Targets) -> Attempt:
     execution = _run(pool, aims.aim(probe.source))
     if isinstance(probe.sign, frozenset):
         held = execution.outcome in probe.sign
@@ -155,15 +155,15 @@ def _tried(probe: Probe, pool: Pool, aims: Targets) -> Finding:
     else:
         held = not aims.shows(probe.sign, execution)
         detail = f"the program got {execution.texts[0]}" if probe.sign is Sign.ANSWER else probe.sign.value
-    return Finding(probe.family, probe.claim, held, "" if held else detail)
+    return Attempt(probe.family, probe.claim, held, "" if held else detail)
 
 
-def _neighbours(pool: Pool) -> Iterator[Finding]:
+def _neighbours(pool: Pool) -> Iterator[Attempt]:
     for what, leave, look in TRACES:
         _run(pool, f"def probe():\n    {leave}")
         found = _run(pool, f"def probe():\n    return {look}").texts[0]
         held = found == "None"
-        yield Finding(
+        yield Attempt(
             "neighbours",
             f"of {what}, a program leaves the next nothing",
             held,
@@ -171,19 +171,19 @@ def _neighbours(pool: Pool) -> Iterator[Finding]:
         )
 
 
-def _verdicts(pool: Pool) -> Iterator[Finding]:
+def _verdicts(pool: Pool) -> Iterator[Attempt]:
     gold = secrets.token_hex(16)
     check = Check(f"def check(candidate):\n    assert candidate() == '{gold}'  # GOLD-{gold}\n")
     for claim, source in FORGERIES:
         # Twice: the second run could use what the first run's check left behind.
         held = all(_run(pool, source, check).outcome is not Outcome.COMPLETED for _ in range(2))
-        yield Finding("verdict", claim, held, "" if held else "a wrong program passed")
+        yield Attempt("verdict", claim, held, "" if held else "a wrong program passed")
     outcome = _run(pool, f"def probe():\n    return '{gold}'", check).outcome
     held = outcome is Outcome.COMPLETED
-    yield Finding("verdict", "a right program passes", held, "" if held else f"it ended as '{outcome.value}'")
+    yield Attempt("verdict", "a right program passes", held, "" if held else f"it ended as '{outcome.value}'")
 
 
-def _workers(pool: Pool) -> Iterator[Finding]:
+def _workers(pool: Pool) -> Iterator[Attempt]:
     """Kill the workers; check that their processes end and that new workers run programs."""
     before = [pid for worker in pool.pids for pid in (worker, *descendants(worker))]
     with contextlib.ExitStack() as stack:
@@ -195,7 +195,7 @@ def _workers(pool: Pool) -> Iterator[Finding]:
         left = [
             pid for pid, descriptor in watched.items() if not select.select([descriptor], [], [], _DYING)[0]
         ]
-    yield Finding(
+    yield Attempt(
         "workers",
         "a killed worker takes all its processes with it",
         not left,
@@ -203,7 +203,7 @@ def _workers(pool: Pool) -> Iterator[Finding]:
     )
     execution = _run(pool, "def probe():\n    return 6 * 7")
     held = execution.texts == ("42",)
-    yield Finding("workers", "and is replaced", held, "" if held else execution.message)
+    yield Attempt("workers", "and is replaced", held, "" if held else execution.message)
 
 
 def descendants(pid: int) -> list[int]:

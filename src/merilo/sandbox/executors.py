@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.errors import UsageError, argument
-from merilo.files import shown
 from merilo.sandbox.backends import NoJail, backend
 from merilo.sandbox.cluster import Cluster
 from merilo.sandbox.job import Executor
@@ -18,6 +17,7 @@ from merilo.sandbox.launch import Backend
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Limits
 from merilo.strict_json import Json
+from merilo.wording import shown
 
 
 @dataclass(frozen=True, slots=True)

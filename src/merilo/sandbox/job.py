@@ -19,10 +19,10 @@ from merilo.sandbox.completions import Census, Generation, read_completions
 from merilo.sandbox.ledger import Ledger, Standing
 from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import Execution, Program, new_judge_seed
-from merilo.sandbox.verdicts import Result, judge_execution
+from merilo.sandbox.verdicts import Ending, judge_execution
 
 #: Results that a retry cannot change.
-SETTLED: Final = frozenset({Result.PASSED, Result.NOT_JUDGED, Result.SYNTAX_ERROR, Result.TOO_LONG})
+SETTLED: Final = frozenset({Ending.PASSED, Ending.NOT_JUDGED, Ending.SYNTAX_ERROR, Ending.TOO_LONG})
 
 #: The rule recorded for a generation that is too long to be read.
 UNREAD: Final = "too long: not read"
@@ -69,7 +69,7 @@ class Job:
         """Return whether a program is to be tried again."""
         if standing.result in SETTLED:
             return False
-        tries = max(1, self.retries) if standing.result is Result.TIMEOUT else self.retries
+        tries = max(1, self.retries) if standing.result is Ending.TIMEOUT else self.retries
         return standing.attempts <= tries
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.sandbox.verdicts import Result, Verdict
+from merilo.sandbox.verdicts import Ending, Verdict
 from merilo.strict_json import Json
 
 #: The format's name in the header; the number increases when the meaning of the lines changes.
@@ -56,11 +56,11 @@ class Standing:
         first: the result of the first verdict.
     """
 
-    result: Result
+    result: Ending
     error: str
     attempts: int
     position: int
-    first: Result
+    first: Ending
 
 
 class Ledger:
@@ -156,7 +156,7 @@ class Ledger:
         line = json.loads(self._stream.readline())
         return list(line["texts"])
 
-    def _stand(self, key: str, result: Result, error: str, position: int) -> None:
+    def _stand(self, key: str, result: Ending, error: str, position: int) -> None:
         before = self.standings.get(key)
         error = self._interned.setdefault(error, error)
         self.standings[key] = Standing(
@@ -175,7 +175,7 @@ class Ledger:
         """
         for number, (position, line) in enumerate(lines, 2):
             try:
-                self._stand(str(line["program"]), Result(line["result"]), str(line["error"]), position)
+                self._stand(str(line["program"]), Ending(line["result"]), str(line["error"]), position)
             except (KeyError, ValueError):
                 raise InputError("is no verdict that this version wrote", file=path, row=number) from None
         self.resumed = len(self.standings)

@@ -20,8 +20,8 @@ from merilo.errors import MissingPartError, UsageError, argument
 from merilo.sandbox.backends import backend
 from merilo.sandbox.inside.codec import NotPlainError
 from merilo.sandbox.launch import Backend
-from merilo.sandbox.program import Answer, Check, Execution, Limits, Outcome, Program
-from merilo.sandbox.worker_process import Job, Lane, message_of
+from merilo.sandbox.program import CallResult, Check, Execution, Limits, Outcome, Program
+from merilo.sandbox.worker_process import QueuedProgram, WorkerProcess, message_of
 from merilo.sandbox.worker_report import execution_of, lost_its_judge, report_of
 
 #: How often a program is started if its worker is lost each time; after that, the program counts as the cause.
@@ -80,7 +80,7 @@ class Pool:
         self.workers = workers or len(os.sched_getaffinity(0))
         self.backend = backend
         self.limits = limits or Limits()
-        self._lanes: dict[int, Lane] = {}
+        self._workers: dict[int, WorkerProcess] = {}
         self._false_starts = 0
         self._running = False
         self.python = ""
@@ -110,15 +110,15 @@ class Pool:
 
     def close(self) -> None:
         """End every worker and all its processes."""
-        for lane in self._lanes.values():
-            lane.kill() if lane.jobs else lane.end()
-        self._lanes.clear()
+        for worker in self._workers.values():
+            worker.kill() if worker.jobs else worker.end()
+        self._workers.clear()
         self.backend.close()
 
     @property
     def pids(self) -> list[int]:
         """The process ids, on this machine, of the workers' outermost processes."""
-        return [lane.pid for lane in self._lanes.values()]
+        return [worker.pid for worker in self._workers.values()]
 
     def run(self, programs: Iterable[Program]) -> Iterator[Execution]:
         """Run programs; each gets exactly one execution.
@@ -140,18 +140,18 @@ class Pool:
             yield from _Run(self, programs).executions()
         finally:
             self._running = False
-            for lane in [lane for lane in self._lanes.values() if lane.jobs]:
-                self.discard(lane)
+            for worker in [worker for worker in self._workers.values() if worker.jobs]:
+                self.discard(worker)
 
     def has(self, number: int) -> bool:
         """Return whether the worker with this number is running or starting."""
-        return number in self._lanes
+        return number in self._workers
 
-    def lane(self, number: int) -> Lane:
+    def worker(self, number: int) -> WorkerProcess:
         """Return the worker with this number, and start it if it is not running."""
-        if number not in self._lanes:
-            self._lanes[number] = Lane(self.backend, number, self.limits, self._processor(number))
-        return self._lanes[number]
+        if number not in self._workers:
+            self._workers[number] = WorkerProcess(self.backend, number, self.limits, self._processor(number))
+        return self._workers[number]
 
     def _processor(self, number: int) -> int | None:
         """Return the processor that a worker is pinned to, or `None` if it may run on any.
@@ -165,16 +165,16 @@ class Pool:
             return None
         return processors[number]
 
-    def discard(self, lane: Lane) -> None:
+    def discard(self, worker: WorkerProcess) -> None:
         """Kill a worker if it still runs, and remove it from the pool.
 
         Raises:
             MissingPartError: too many workers in a row were lost before their greeting.
         """
-        del self._lanes[lane.number]
-        complaint = lane.complaint() if lane.greeting is None else ""
-        lane.kill()
-        if lane.greeting is None and self._running:
+        del self._workers[worker.number]
+        complaint = worker.complaint() if worker.greeting is None else ""
+        worker.kill()
+        if worker.greeting is None and self._running:
             self._false_starts += 1
             if self._false_starts >= _FALSE_STARTS:
                 reason = complaint or "it gave no reason"
@@ -182,10 +182,10 @@ class Pool:
                     f"{self.backend.name} makes no jail on this machine ({reason}){_REMEDIES.get(self.backend.name, '')}"
                 )
 
-    def greeted(self, lane: Lane) -> None:
+    def greeted(self, worker: WorkerProcess) -> None:
         """Record that a worker has sent its greeting."""
         self._false_starts = 0
-        self.python = str((lane.greeting or {}).get("python", ""))
+        self.python = str((worker.greeting or {}).get("python", ""))
 
 
 class _Run:
@@ -194,8 +194,8 @@ class _Run:
     def __init__(self, pool: Pool, programs: Iterable[Program]) -> None:
         self._pool = pool
         self._programs = iter(programs)
-        self._again: deque[Job] = deque()
-        self._lanes: set[Lane] = set()
+        self._again: deque[QueuedProgram] = deque()
+        self._workers: set[WorkerProcess] = set()
         self._done: deque[Execution] = deque()
         self._selector = selectors.DefaultSelector()
 
@@ -206,7 +206,7 @@ class _Run:
                 self._feed()
                 while self._done:
                     yield self._done.popleft()
-                if not any(lane.jobs for lane in self._lanes):
+                if not any(worker.jobs for worker in self._workers):
                     return
                 self._listen()
                 self._watch()
@@ -216,71 +216,73 @@ class _Run:
         for depth in range(_AHEAD):
             for number in range(self._pool.workers):
                 known = self._pool.has(number)
-                if known and len(self._pool.lane(number).jobs) > depth:
+                if known and len(self._pool.worker(number).jobs) > depth:
                     continue
                 job = self._next()
                 if job is None:
                     return
-                lane = self._pool.lane(number)
-                self._attend(lane)
-                lane.send(job)
-                self._await_room(lane)
+                worker = self._pool.worker(number)
+                self._attend(worker)
+                worker.send(job)
+                self._await_room(worker)
 
-    def _next(self) -> Job | None:
+    def _next(self) -> QueuedProgram | None:
         if self._again:
             return self._again.popleft()
         program = next(self._programs, None)
         if program is None:
             return None
         try:
-            return Job(program, message_of(program))
+            return QueuedProgram(program, message_of(program))
         except NotPlainError as error:
             raise UsageError(
                 f"a test of program '{program.id}' has arguments that are no plain values: {error}"
             ) from error
 
-    def _attend(self, lane: Lane) -> None:
-        if lane not in self._lanes:
-            self._lanes.add(lane)
-            self._selector.register(lane.output, selectors.EVENT_READ, lane)
+    def _attend(self, worker: WorkerProcess) -> None:
+        if worker not in self._workers:
+            self._workers.add(worker)
+            self._selector.register(worker.output, selectors.EVENT_READ, worker)
 
-    def _await_room(self, lane: Lane) -> None:
+    def _await_room(self, worker: WorkerProcess) -> None:
         """Watch the worker's input for writability only while there is data to send."""
-        waits = lane.input in self._selector.get_map()
-        if lane.has_to_send and not waits:
-            self._selector.register(lane.input, selectors.EVENT_WRITE, lane)
-        elif waits and not lane.has_to_send:
-            self._selector.unregister(lane.input)
+        waits = worker.input in self._selector.get_map()
+        if worker.has_to_send and not waits:
+            self._selector.register(worker.input, selectors.EVENT_WRITE, worker)
+        elif waits and not worker.has_to_send:
+            self._selector.unregister(worker.input)
 
     def _listen(self) -> None:
         for key, _ in self._selector.select(1.0):
-            lane: Lane = key.data
-            if lane not in self._lanes:
+            worker: WorkerProcess = key.data
+            if worker not in self._workers:
                 continue
-            if key.fd == lane.input:
-                lane.flush()
-                self._await_room(lane)
+            if key.fd == worker.input:
+                worker.flush()
+                self._await_room(worker)
             else:
-                self._receive(lane)
+                self._receive(worker)
 
-    def _receive(self, lane: Lane) -> None:
-        was_up = lane.greeting is not None
-        messages, alive = lane.receive()
-        if lane.greeting is not None and not was_up:
-            self._pool.greeted(lane)
+    def _receive(self, worker: WorkerProcess) -> None:
+        was_up = worker.greeting is not None
+        messages, alive = worker.receive()
+        if worker.greeting is not None and not was_up:
+            self._pool.greeted(worker)
         for message in messages:
-            self._report(lane.finished(), message)
+            self._report(worker.finished(), message)
         if not alive:
             self._lose(
-                lane, Answer(Outcome.EXITED, error="worker lost", message="the worker was lost with it")
+                worker, CallResult(Outcome.EXITED, error="worker lost", message="the worker was lost with it")
             )
 
-    def _report(self, job: Job, message: bytes) -> None:
+    def _report(self, job: QueuedProgram, message: bytes) -> None:
         report = report_of(message)
         if lost_its_judge(report, job.program):
             self._try_again(
                 job,
-                Answer(Outcome.EXITED, error="judge lost", message="the check's process was lost with it"),
+                CallResult(
+                    Outcome.EXITED, error="judge lost", message="the check's process was lost with it"
+                ),
             )
         else:
             self._done.append(execution_of(report, job.program, self._pool.limits, job.attempts))
@@ -289,30 +291,31 @@ class _Run:
         """Kill workers that are stuck: a worker should have killed its program long before this deadline."""
         now = time.monotonic()
         start = _START.get(self._pool.backend.name, _START["bubblewrap"])
-        for lane in list(self._lanes):
-            patience = self._pool.limits.wall_seconds + GRACE + (start if lane.greeting is None else 0.0)
-            if lane.jobs and now - lane.since > patience:
+        for worker in list(self._workers):
+            patience = self._pool.limits.wall_seconds + GRACE + (start if worker.greeting is None else 0.0)
+            if worker.jobs and now - worker.since > patience:
                 limit = self._pool.limits.wall_seconds
                 self._lose(
-                    lane, Answer(Outcome.TIMEOUT, message=f"more than {limit:g} s, and the worker was stuck")
+                    worker,
+                    CallResult(Outcome.TIMEOUT, message=f"more than {limit:g} s, and the worker was stuck"),
                 )
 
-    def _lose(self, lane: Lane, verdict: Answer) -> None:
+    def _lose(self, worker: WorkerProcess, verdict: CallResult) -> None:
         """Remove a lost worker: the program that it was running counts as tried once more, the ones queued behind it do not."""
-        self._lanes.discard(lane)
-        for descriptor in (lane.input, lane.output):
+        self._workers.discard(worker)
+        for descriptor in (worker.input, worker.output):
             if descriptor in self._selector.get_map():
                 self._selector.unregister(descriptor)
-        jobs = list(lane.jobs)
-        blamed = jobs[:1] if lane.greeting is not None else []
+        jobs = list(worker.jobs)
+        blamed = jobs[:1] if worker.greeting is not None else []
         for job in reversed(jobs[len(blamed) :]):
             job.attempts -= 1
             self._again.appendleft(job)
-        self._pool.discard(lane)
+        self._pool.discard(worker)
         for job in blamed:
             self._try_again(job, verdict)
 
-    def _try_again(self, job: Job, verdict: Answer) -> None:
+    def _try_again(self, job: QueuedProgram, verdict: CallResult) -> None:
         if job.attempts < ATTEMPTS:
             self._again.appendleft(job)
             return

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from merilo.datasets.problems import program_golds, program_tests
+from merilo.datasets.program_literals import program_golds, program_tests
 from merilo.errors import DataError, InputError
-from merilo.files import shortened
 from merilo.items import Item, ItemId, read_split
 from merilo.sandbox.extraction import Stub
 from merilo.sandbox.gzip_files import is_packed, unpacked
 from merilo.sandbox.program import Call, Check, Program
 from merilo.strict_json import Json, parse_json
+from merilo.wording import shortened
 
 #: The longest file that is read, in bytes, before and after decompression.
 LONGEST_FILE: Final = 1 << 28

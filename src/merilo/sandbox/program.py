@@ -161,7 +161,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallResult:
     """The result of one call.
 
     Attributes:
@@ -185,8 +185,8 @@ class Execution:
         id: the program's id.
         outcome: `COMPLETED` if every call or the check returned; otherwise the outcome of the first failure.
         answers: one for each test call, in order; empty for a check.
-        error: as in `Answer`, for the first failure.
-        message: as in `Answer`, for the first failure.
+        error: as in `CallResult`, for the first failure.
+        message: as in `CallResult`, for the first failure.
         seconds: wall time of the program's process, from its start to its end.
         cpu_seconds: processor time of the process and the children it waited for.
         peak_bytes: largest resident set size.
@@ -199,7 +199,7 @@ class Execution:
 
     id: str
     outcome: Outcome
-    answers: tuple[Answer, ...] = field(default=())
+    answers: tuple[CallResult, ...] = field(default=())
     error: str = ""
     message: str = ""
     seconds: float = 0.0

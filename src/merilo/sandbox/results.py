@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from merilo.files import listed
 from merilo.metrics.pass_at_k import pass_score
 from merilo.metrics.score import Score
 from merilo.sandbox.job import Entry
 from merilo.sandbox.ledger import Standing
 from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import Check
-from merilo.sandbox.verdicts import Result
+from merilo.sandbox.verdicts import Ending
+from merilo.wording import listed
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class ProblemTally:
     """
 
     problem: Problem
-    results: Counter[Result] = field(default_factory=Counter)
+    results: Counter[Ending] = field(default_factory=Counter)
     exceptions: Counter[str] = field(default_factory=Counter)
     complaints: Counter[str] = field(default_factory=Counter)
 
@@ -40,7 +40,7 @@ class ProblemTally:
     @property
     def passed(self) -> int:
         """The number of generations that passed every test."""
-        return self.results[Result.PASSED]
+        return self.results[Ending.PASSED]
 
     @property
     def suspect(self) -> str | None:
@@ -69,7 +69,7 @@ class Retries:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class JobTally:
     """The counts of a judged job.
 
     Attributes:
@@ -93,7 +93,7 @@ class Tally:
         return sum(tally.generations for tally in self.problems)
 
     @property
-    def results(self) -> Counter[Result]:
+    def results(self) -> Counter[Ending]:
         """The number of generations by result."""
         return sum((tally.results for tally in self.problems), Counter())
 
@@ -131,7 +131,7 @@ class Tally:
 
 def tally_job(
     problems: Mapping[str, Problem], entries: Sequence[Entry], standings: Mapping[str, Standing]
-) -> Tally:
+) -> JobTally:
     """Count a job's verdicts.
 
     Args:
@@ -145,25 +145,25 @@ def tally_job(
         tally = tallies[entry.problem]
         rules[entry.rule] += 1
         if entry.key is None:
-            tally.results[Result.TOO_LONG] += 1
+            tally.results[Ending.TOO_LONG] += 1
             continue
         standing = standings[entry.key]
         tally.results[standing.result] += 1
-        if standing.result is Result.EXCEPTION:
+        if standing.result is Ending.EXCEPTION:
             tally.exceptions[standing.error or "unknown"] += 1
-        elif standing.result is Result.WRONG_ANSWER and isinstance(tally.problem.tests, Check):
+        elif standing.result is Ending.WRONG_ANSWER and isinstance(tally.problem.tests, Check):
             tally.complaints[standing.error] += 1
     keys = {entry.key for entry in entries if entry.key is not None}
     answered = tuple(tally for tally in tallies.values() if tally.generations)
     repeated = sum(entry.key is not None for entry in entries) - len(keys)
-    return Tally(answered, rules, len(keys), repeated, _retries([standings[key] for key in keys]))
+    return JobTally(answered, rules, len(keys), repeated, _retries([standings[key] for key in keys]))
 
 
 def _retries(standings: Iterable[Standing]) -> Retries:
     again = [standing for standing in standings if standing.attempts > 1]
-    timeouts = [standing for standing in again if standing.first is Result.TIMEOUT]
-    failures = [standing for standing in again if standing.first is not Result.TIMEOUT]
-    passed = Result.PASSED
+    timeouts = [standing for standing in again if standing.first is Ending.TIMEOUT]
+    failures = [standing for standing in again if standing.first is not Ending.TIMEOUT]
+    passed = Ending.PASSED
     return Retries(
         len(timeouts),
         sum(standing.result is passed for standing in timeouts),

@@ -9,7 +9,7 @@ from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import Check, Execution, Outcome
 
 
-class Result(Enum):
+class Ending(Enum):
     """How a generation ended."""
 
     PASSED = "passed"
@@ -45,7 +45,7 @@ class Verdict:
         seconds: wall time of its run.
     """
 
-    result: Result
+    result: Ending
     error: str = ""
     message: str = ""
     texts: tuple[str | None, ...] = ()
@@ -54,7 +54,7 @@ class Verdict:
     @property
     def passed(self) -> bool:
         """Whether the program passed every test."""
-        return self.result is Result.PASSED
+        return self.result is Ending.PASSED
 
 
 def judge_execution(problem: Problem, execution: Execution) -> Verdict:
@@ -75,27 +75,27 @@ def judge_execution(problem: Problem, execution: Execution) -> Verdict:
     return Verdict(result, error, message, execution.texts, execution.seconds)
 
 
-def _result(problem: Problem, execution: Execution) -> tuple[Result, str, str]:
+def _result(problem: Problem, execution: Execution) -> tuple[Ending, str, str]:
     if isinstance(problem.tests, Check) or problem.gold is None:
         return _plain(execution.outcome, closed=problem.is_closed), execution.error, execution.message
     for answer, gold in zip(execution.answers, problem.gold, strict=False):
         if answer.outcome is not Outcome.COMPLETED:
             return _plain(answer.outcome), answer.error, answer.message
         if answer.text != gold:
-            return Result.WRONG_ANSWER, "", ""
+            return Ending.WRONG_ANSWER, "", ""
     if execution.outcome is Outcome.COMPLETED and len(execution.answers) == len(problem.gold):
-        return Result.PASSED, "", ""
+        return Ending.PASSED, "", ""
     if execution.outcome is Outcome.COMPLETED:
-        return Result.EXITED, "", "answered fewer calls than it was asked"
+        return Ending.EXITED, "", "answered fewer calls than it was asked"
     return _plain(execution.outcome), execution.error, execution.message
 
 
-def _plain(outcome: Outcome, *, closed: bool = False) -> Result:
+def _plain(outcome: Outcome, *, closed: bool = False) -> Ending:
     """Return the result for an outcome that needs no comparison with the gold answers."""
     match outcome:
         case Outcome.COMPLETED:
-            return Result.NOT_JUDGED if closed else Result.PASSED
+            return Ending.NOT_JUDGED if closed else Ending.PASSED
         case Outcome.REFUSED:
-            return Result.WRONG_ANSWER
+            return Ending.WRONG_ANSWER
         case _:
-            return Result(outcome.value)
+            return Ending(outcome.value)

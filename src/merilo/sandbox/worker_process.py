@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from merilo.errors import MissingPartError
-from merilo.sandbox.inside import codec, frames
+from merilo.sandbox.inside import codec, framing
 from merilo.sandbox.inside.server import JOB
 from merilo.sandbox.launch import Backend, Start
 from merilo.sandbox.program import Check, Limits, Program, new_judge_seed
@@ -30,7 +30,7 @@ _PATIENCE = 5.0
 
 
 @dataclass(slots=True)
-class Job:
+class QueuedProgram:
     """A program to run, its encoded message, and how often it was sent to a worker."""
 
     program: Program
@@ -38,7 +38,7 @@ class Job:
     attempts: int = 0
 
 
-class Lane:
+class WorkerProcess:
     """A worker process and the jobs that were sent to it.
 
     Args:
@@ -55,7 +55,7 @@ class Lane:
 
     def __init__(self, backend: Backend, number: int, limits: Limits, processor: int | None = None) -> None:
         self.number = number
-        self.jobs: deque[Job] = deque()
+        self.jobs: deque[QueuedProgram] = deque()
         self.since = 0.0
         self.greeting: dict[str, object] | None = None
         start = backend.start(number, limits)
@@ -69,7 +69,7 @@ class Lane:
         os.set_blocking(self.output, False)
         self._incoming = bytearray()
         settings = start.settings | {"answers": answers_limit(limits), "processor": processor}
-        self._outgoing = bytearray(frames.frame(json.dumps(settings).encode()))
+        self._outgoing = bytearray(framing.frame(json.dumps(settings).encode()))
 
     @property
     def pid(self) -> int:
@@ -81,7 +81,7 @@ class Lane:
         """Whether there is data that the worker has not taken yet."""
         return bool(self._outgoing)
 
-    def send(self, job: Job) -> None:
+    def send(self, job: QueuedProgram) -> None:
         """Queue one more job for the worker."""
         if not self.jobs:
             self.since = time.monotonic()
@@ -123,7 +123,7 @@ class Lane:
             self._greet(messages.pop(0))
         return messages, alive
 
-    def finished(self) -> Job:
+    def finished(self) -> QueuedProgram:
         """Remove and return the first job, after its report."""
         job = self.jobs.popleft()
         self.since = time.monotonic()

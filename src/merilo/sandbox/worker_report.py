@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from merilo.sandbox.inside.server import ENDED, OVERFLOWED, REPORT, TIMED_OUT
-from merilo.sandbox.program import Answer, Check, Execution, Limits, Outcome, Program
+from merilo.sandbox.program import CallResult, Check, Execution, Limits, Outcome, Program
 
 _LENGTH: Final = struct.Struct("<I")
 
@@ -33,7 +33,7 @@ _REFUSALS: Final = {**_FAILURES, "refused": Outcome.REFUSED, "broken": Outcome.R
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WorkerReport:
     """A worker's report, parsed; `said` holds the program's answers or the judge's verdict."""
 
     cause: int
@@ -44,28 +44,28 @@ class Report:
     said: bytes
 
 
-def report_of(message: bytes) -> Report:
+def report_of(message: bytes) -> WorkerReport:
     """Parse one report."""
     cause, status, seconds, cpu_seconds, peak_bytes = REPORT.unpack_from(message)
-    return Report(cause, status, seconds, cpu_seconds, peak_bytes, message[REPORT.size :])
+    return WorkerReport(cause, status, seconds, cpu_seconds, peak_bytes, message[REPORT.size :])
 
 
-def lost_its_judge(report: Report, program: Program) -> bool:
+def lost_its_judge(report: WorkerReport, program: Program) -> bool:
     """Return whether a check has no verdict although the program did not fail, so that the program must be run again."""
     return isinstance(program.tests, Check) and report.cause == ENDED and not report.said
 
 
-def execution_of(report: Report, program: Program, limits: Limits, attempts: int) -> Execution:
+def execution_of(report: WorkerReport, program: Program, limits: Limits, attempts: int) -> Execution:
     """Build the execution of a program from its worker's report."""
     ending = _ending(report, limits)
     if isinstance(program.tests, Check):
-        answers: tuple[Answer, ...] = ()
+        answers: tuple[CallResult, ...] = ()
         first = _verdict(report, ending)
     else:
         answers = _answers(report.said, len(program.tests), ending)
         first = next(
             (answer for answer in answers if answer.outcome is not Outcome.COMPLETED),
-            Answer(Outcome.COMPLETED),
+            CallResult(Outcome.COMPLETED),
         )
     return Execution(
         id=program.id,
@@ -80,19 +80,19 @@ def execution_of(report: Report, program: Program, limits: Limits, attempts: int
     )
 
 
-def _ending(report: Report, limits: Limits) -> Answer:
+def _ending(report: WorkerReport, limits: Limits) -> CallResult:
     """Return how the process ended, as the answer to the calls that it did not answer."""
     if report.cause == TIMED_OUT:
-        return Answer(Outcome.TIMEOUT, message=f"more than {limits.wall_seconds:g} s")
+        return CallResult(Outcome.TIMEOUT, message=f"more than {limits.wall_seconds:g} s")
     if report.cause == OVERFLOWED:
-        return Answer(Outcome.OUTPUT, message=f"more than {limits.output_bytes} bytes")
+        return CallResult(Outcome.OUTPUT, message=f"more than {limits.output_bytes} bytes")
     code = os.waitstatus_to_exitcode(report.status)
     if code >= 0:
-        return Answer(Outcome.EXITED, error=f"exit {code}", message="left before it had answered")
+        return CallResult(Outcome.EXITED, error=f"exit {code}", message="left before it had answered")
     if -code in {signal.SIGXCPU, signal.SIGKILL} and report.cpu_seconds >= limits.cpu_limit - 0.5:
-        return Answer(Outcome.TIMEOUT, message=f"more than {limits.cpu_limit} s of processor time")
+        return CallResult(Outcome.TIMEOUT, message=f"more than {limits.cpu_limit} s of processor time")
     name = _signal_name(-code)
-    return Answer(
+    return CallResult(
         Outcome.FORBIDDEN if name == "SIGSYS" else Outcome.EXITED, error=name, message="killed by a signal"
     )
 
@@ -104,27 +104,27 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _verdict(report: Report, ending: Answer) -> Answer:
+def _verdict(report: WorkerReport, ending: CallResult) -> CallResult:
     record = _record(report.said)
     if record is None or report.cause == TIMED_OUT:
         return ending
     if record[0] == "accepted":
-        return Answer(Outcome.COMPLETED)
+        return CallResult(Outcome.COMPLETED)
     return _failure(record, _REFUSALS) or ending
 
 
-def _answers(said: bytes, calls: int, ending: Answer) -> tuple[Answer, ...]:
-    answers: list[Answer] = []
+def _answers(said: bytes, calls: int, ending: CallResult) -> tuple[CallResult, ...]:
+    answers: list[CallResult] = []
     for record in _records(said, calls):
         completed = record[0] == "completed" and len(record) == 2
-        answer = Answer(Outcome.COMPLETED, text=record[1]) if completed else _failure(record, _FAILURES)
+        answer = CallResult(Outcome.COMPLETED, text=record[1]) if completed else _failure(record, _FAILURES)
         if answer is None:
             break
         answers.append(answer)
     return (*answers, *[ending] * (calls - len(answers)))
 
 
-def _failure(record: list[str], words: dict[str, Outcome]) -> Answer | None:
+def _failure(record: list[str], words: dict[str, Outcome]) -> CallResult | None:
     """Return the answer for a record of a failure, or `None` for any other record.
 
     The program wrote the texts of the record, so they are shortened.
@@ -132,7 +132,7 @@ def _failure(record: list[str], words: dict[str, Outcome]) -> Answer | None:
     if record[0] not in words:
         return None
     error, message = [*record[1:], "", ""][:2]
-    return Answer(words[record[0]], error=_printable(error, 100), message=_printable(message, 500))
+    return CallResult(words[record[0]], error=_printable(error, 100), message=_printable(message, 500))
 
 
 def _printable(text: str, longest: int) -> str:

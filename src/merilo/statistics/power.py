@@ -8,8 +8,8 @@ from math import ceil, exp, lgamma, log, sqrt
 from typing import Final
 
 from merilo.errors import DataError, UsageError, argument
-from merilo.statistics.comparison import detectable_difference
 from merilo.statistics.distributions import at_least, at_most, student_quantile
+from merilo.statistics.paired_tests import detectable_difference
 
 #: Upper limits of the searches for a number of items, annotators and control items.
 MOST_ITEMS: Final = 10_000_000
@@ -18,7 +18,7 @@ MOST_CONTROLS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class StudyPlan:
     """The expected properties of a study's annotators.
 
     Attributes:
@@ -56,7 +56,7 @@ class Crowd:
         return _solve(lambda p: consensus_accuracy(p, self.overlap) - self.expected)
 
     @property
-    def say(self) -> float:
+    def influence(self) -> float:
         """The increase of consensus accuracy per unit of one annotator's accuracy (see `pivotal`)."""
         return pivotal(self.person, self.overlap)
 
@@ -135,7 +135,7 @@ def _divided(votes: int, person: float) -> float:
     return exp(ways + half * log(person * (1 - person))) if half else 1.0
 
 
-def precision(crowd: Crowd, items: int, *, level: float = 0.95) -> Precision:
+def precision(crowd: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
     """Compute the expected precision of the consensus accuracy for a given number of items.
 
     The variance is the sum of  θ(1 - θ) / I  for the items and  h² s² A m (m - 1) / I²  for the A annotators, each of whom
@@ -153,7 +153,7 @@ def precision(crowd: Crowd, items: int, *, level: float = 0.95) -> Precision:
     shared, freedom = 0.0, float(max(items - 1, 1))
     if crowd.people is not None:
         each = crowd.overlap * items / crowd.people
-        shared = (crowd.say * crowd.spread) ** 2 * crowd.people * each * max(each - 1, 0.0) / items**2
+        shared = (crowd.influence * crowd.spread) ** 2 * crowd.people * each * max(each - 1, 0.0) / items**2
         doubt = from_items**2 / max(items - 1, 1) + shared**2 / (crowd.people - 1)
         freedom = (from_items + shared) ** 2 / doubt
     effect = 1 + shared / from_items
@@ -163,7 +163,7 @@ def precision(crowd: Crowd, items: int, *, level: float = 0.95) -> Precision:
     return Precision(items, half, effect)
 
 
-def items_for_half_width(crowd: Crowd, half_width: float, *, level: float = 0.95) -> Precision:
+def items_for_half_width(crowd: StudyPlan, half_width: float, *, level: float = 0.95) -> Precision:
     """Find the smallest number of items at which the interval is at most as wide as required.
 
     Args:
@@ -193,11 +193,13 @@ def items_for_half_width(crowd: Crowd, half_width: float, *, level: float = 0.95
     return precision(crowd, items, level=level)
 
 
-def people_for_half_width(crowd: Crowd, items: int, half_width: float, *, level: float = 0.95) -> int | None:
+def people_for_half_width(
+    crowd: StudyPlan, items: int, half_width: float, *, level: float = 0.95
+) -> int | None:
     """Find the smallest number of annotators for the half-width; `None` if there are too few items."""
 
     def enough(people: int) -> bool:
-        several = Crowd(crowd.expected, crowd.overlap, people, crowd.spread)
+        several = StudyPlan(crowd.expected, crowd.overlap, people, crowd.spread)
         return precision(several, items, level=level).half_width <= half_width
 
     return _fewest(enough, MOST_PEOPLE, least=max(crowd.overlap, 2))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from merilo.submissions.scoring import Gold, Result, read_gold, score_submission
+from merilo.submissions.evaluation import GoldItems, SubmissionResult, read_gold, score_submission
 from merilo.submissions.sheets import Matched, Sheet, match, read_sheet
 from merilo.submissions.writing import pack, sample
 
 __all__ = [
-    "Gold",
+    "GoldItems",
     "Matched",
-    "Result",
     "Sheet",
+    "SubmissionResult",
     "match",
     "pack",
     "read_gold",

@@ -15,7 +15,7 @@ from merilo.datasets import __file__ as datasets_package
 from merilo.errors import InputError, OutputError
 from merilo.items import Item, Split
 from merilo.strict_json import Json
-from merilo.submissions.scoring import Gold, read_gold
+from merilo.submissions.evaluation import GoldItems, read_gold
 from merilo.submissions.sheets import read_sheet
 
 _LONGEST_NUMBER: Final = 19
@@ -64,7 +64,7 @@ def pack(run: Path, out: Path) -> list[str]:
     return list(members)
 
 
-def sample(gold: Mapping[str, Gold], out: Path, seed: int) -> list[str]:
+def sample(gold: Mapping[str, GoldItems], out: Path, seed: int) -> list[str]:
     """Write a random submission that is valid: it answers every item, in the right form.
 
     Args:
@@ -85,7 +85,7 @@ def sample(gold: Mapping[str, Gold], out: Path, seed: int) -> list[str]:
     return list(members)
 
 
-def examples() -> dict[str, Gold]:
+def examples() -> dict[str, GoldItems]:
     """Return the bundled examples of every dataset, with their gold answers."""
     return read_gold(_EXAMPLES)
 

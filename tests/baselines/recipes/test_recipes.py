@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import matthews_corrcoef
 
-from merilo.baselines.recipes.declaration import names, read_recipe, recipe, text_of
+from merilo.baselines.recipes.recipe import names, read_recipe, recipe, text_of
 from merilo.baselines.recipes.running import run_recipe
 from merilo.cli import main
 from merilo.datasets import dataset

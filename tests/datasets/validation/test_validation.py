@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from merilo.datasets import CATALOGUE
 from merilo.datasets.generators import GENERATORS, generate
-from merilo.datasets.validation import Problem, Report, validate
+from merilo.datasets.validation import ValidationReport, Violation, validate
 from merilo.datasets.validation.use import TASKS
 from merilo.errors import InputError
 from merilo.items import Split, write_splits
@@ -91,7 +91,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "cities")
 
 
-def found(report: Report) -> list[tuple[str, str, str]]:
+def found(report: ValidationReport) -> list[tuple[str, str, str]]:
     return [(problem.file, problem.path, problem.message) for problem in report.problems]
 
 
@@ -267,7 +267,7 @@ def test_shots_may_all_have_one_prompt(folder: Folder) -> None:
 
 
 def test_what_steers_a_terminal_is_written_out() -> None:
-    assert str(Problem("a.json", "x\x1b[2J", "is\nwrong")) == "a.json, x\\x1b[2J: is\\nwrong"
+    assert str(Violation("a.json", "x\x1b[2J", "is\nwrong")) == "a.json, x\\x1b[2J: is\\nwrong"
 
 
 ANY_JSON = st.recursive(

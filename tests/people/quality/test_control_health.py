@@ -10,7 +10,7 @@ import pytest
 from merilo.people import platforms
 from merilo.people.controls import annotators
 from merilo.people.quality.control_health import ControlHealth, control_health, without_controls
-from merilo.people.quality.exclusion import Rule
+from merilo.people.quality.exclusion import ExclusionRule
 from merilo.responses import SCHEMA, Responses
 
 
@@ -37,7 +37,7 @@ def responses_of(rows: Sequence[tuple[int, str, str, str | None]]) -> Responses:
     return Responses(table.select(list(SCHEMA)), items, len(rows), {})
 
 
-def health_of(responses: Responses, rule: Rule) -> ControlHealth:
+def health_of(responses: Responses, rule: ExclusionRule) -> ControlHealth:
     table = annotators(
         responses, min_control_accuracy=rule.min_control_accuracy, min_controls=rule.min_controls
     )
@@ -66,7 +66,7 @@ def pool() -> Responses:
 
 
 def test_the_controls_with_a_wrong_known_answer_are_suspect(pool: Responses) -> None:
-    health = health_of(pool, Rule(0.5))
+    health = health_of(pool, ExclusionRule(0.5))
     assert set(health.suspects) == WRONG
     assert [one.suspect for one in health.controls] == [True] * 11 + [False] * 19
     for one in health.controls:
@@ -79,15 +79,15 @@ def test_the_controls_with_a_wrong_known_answer_are_suspect(pool: Responses) -> 
 
 
 def test_people_judged_on_few_controls_are_counted(pool: Responses) -> None:
-    health = health_of(pool, Rule(0.5))
+    health = health_of(pool, ExclusionRule(0.5))
     assert (health.annotators, health.judged_on_few, health.unjudged) == (229, 77, 0)
     assert 0 < health.excluded_on_few < health.excluded
-    strict = health_of(pool, Rule(0.5, min_controls=3))
+    strict = health_of(pool, ExclusionRule(0.5, min_controls=3))
     assert (strict.unjudged, strict.judged_on_few, strict.without_controls) == (77, 0, 0)
 
 
 def test_people_judged_differently_are_those_of_a_study_without_suspect_controls(pool: Responses) -> None:
-    health = health_of(pool, Rule(0.5))
+    health = health_of(pool, ExclusionRule(0.5))
     before = annotators(pool, min_control_accuracy=0.5)
     after = annotators(without_controls(pool, health.suspects), min_control_accuracy=0.5)
     was, now = set(before.filter("excluded")["annotator"]), set(after.filter("excluded")["annotator"])
@@ -101,7 +101,7 @@ def test_a_control_does_not_vouch_for_the_people_who_judge_it() -> None:
     rows: list[tuple[int, str, str, str | None]] = [
         (control, who, "a" if who == "dan" else "b", "a") for control in (1, 2, 3) for who in ("ann", "bob", "cat", "dan")
     ]  # fmt: skip
-    health = health_of(responses_of([*rows, (9, "dan", "x", None)]), Rule(0.5))
+    health = health_of(responses_of([*rows, (9, "dan", "x", None)]), ExclusionRule(0.5))
     assert [one.good_answers for one in health.controls] == [1, 1, 1]
     assert [one.share_correct for one in health.controls] == [0.25] * 3
     assert health.suspects == ()
@@ -111,7 +111,7 @@ def test_a_control_answered_again_is_left_out_with_all_its_answers() -> None:
     rows: list[tuple[int, str, str, str | None]] = [
         (1, who, answer, "a") for who in ("ann", "bob", "cat") for answer in ("b", "b")
     ]
-    health = health_of(responses_of([*rows, (2, "ann", "a", "a"), (9, "dan", "x", None)]), Rule(0))
+    health = health_of(responses_of([*rows, (2, "ann", "a", "a"), (9, "dan", "x", None)]), ExclusionRule(0))
     first = next(one for one in health.controls if one.item == 1)
     assert first.good_answers == 2  # ann alone has another control
     assert (first.answers, first.correct, first.other, first.other_answers) == (6, 0, "b", 6)
@@ -119,13 +119,13 @@ def test_a_control_answered_again_is_left_out_with_all_its_answers() -> None:
 
 
 def test_without_controls_nothing_is_judged() -> None:
-    health = health_of(responses_of([(1, "ann", "a", None), (1, "bob", "b", None)]), Rule(0.5))
+    health = health_of(responses_of([(1, "ann", "a", None), (1, "bob", "b", None)]), ExclusionRule(0.5))
     assert health.controls == ()
     assert (health.annotators, health.without_controls, health.unjudged, health.judged_differently) == (2, 2, 2, 0)  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "excluded"), [("bps", 3), ("lcs", 3), ("ruworldtree", 41)])
 def test_real_pools_have_the_published_exclusions(pools: Path, name: str, excluded: int) -> None:
-    health = health_of(platforms.read(sorted((pools / name).glob("*.tsv"))), Rule(0.5))
+    health = health_of(platforms.read(sorted((pools / name).glob("*.tsv"))), ExclusionRule(0.5))
     assert health.excluded == excluded
     assert health.newly_excluded == () or health.suspects

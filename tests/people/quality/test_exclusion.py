@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.cli import main
-from merilo.people.quality.controls import control_accuracy
-from merilo.people.quality.exclusion import Rule
+from merilo.people.quality.control_accuracy import control_accuracy
+from merilo.people.quality.exclusion import ExclusionRule
 from merilo.people.quality.work import work_of
 from merilo.people.votes import encode
 
@@ -20,7 +20,7 @@ counts = st.tuples(st.integers(0, 8), st.integers(0, 8)).map(lambda pair: (min(p
 def test_an_annotator_below_the_threshold_with_enough_controls_is_excluded(
     people: list[tuple[int, int]], threshold: float, least: int
 ) -> None:
-    rule = Rule(threshold, least)
+    rule = ExclusionRule(threshold, least)
     found = rule.excluded([right for right, _ in people], [n for _, n in people]).tolist()
     assert found == [n >= max(least, 1) and right / n < threshold for right, n in people]
 
@@ -28,8 +28,8 @@ def test_an_annotator_below_the_threshold_with_enough_controls_is_excluded(
 def test_the_rule_for_one_person_is_the_rule_for_all() -> None:
     encoding = encode([1, 2, 3], ["ann"] * 3, ["a", "a", "b"])
     (ann,) = control_accuracy(work_of(encoding.votes, correct={0: True, 1: False, 2: False}), guess=0.5)
-    assert Rule(0.5, 3).excludes(ann)
-    assert not Rule(0.5, 4).excludes(ann)
+    assert ExclusionRule(0.5, 3).excludes(ann)
+    assert not ExclusionRule(0.5, 4).excludes(ann)
 
 
 def test_people_with_too_few_controls_are_told_apart_from_people_without(

@@ -12,9 +12,9 @@ from merilo.baselines.sensitivity import sensitivity
 from merilo.people.aggregation import Consensus, majority
 from merilo.people.decision import PoolVotes
 from merilo.people.quality.annotators import people_quality
-from merilo.people.quality.controls import control_accuracy
+from merilo.people.quality.control_accuracy import control_accuracy
 from merilo.people.quality.drift import drift
-from merilo.people.quality.exclusion import Rule
+from merilo.people.quality.exclusion import ExclusionRule
 from merilo.people.quality.peers import peer_agreement, sharing
 from merilo.people.quality.response_time import pace
 from merilo.people.quality.straightlining import repetition
@@ -109,14 +109,14 @@ def test_controls_say_how_little_they_say() -> None:
 def test_an_annotator_below_half_on_controls_is_excluded(right: int, answers: int, left_out: bool) -> None:
     votes = votes_of([(i, 0, 0) for i in range(answers)], labels=2)
     work = work_of(votes, correct={i: i < right for i in range(answers)})
-    quality = people_quality(work, ["anna"], rule=Rule(0.5))
+    quality = people_quality(work, ["anna"], rule=ExclusionRule(0.5))
     assert (quality.annotators[0].excluded_by is not None) == left_out
 
 
 def test_people_with_too_few_controls_are_not_judged_by_them() -> None:
     votes = votes_of([(0, 0, 0), (0, 1, 0)], labels=2)
     work = work_of(votes, correct={0: False})
-    strict, lenient = Rule(0.5, 1), Rule(0.5, 2)
+    strict, lenient = ExclusionRule(0.5, 1), ExclusionRule(0.5, 2)
     assert [a.excluded_by for a in people_quality(work, "ab", rule=strict).annotators] == [str(strict), None]
     assert [a.excluded_by for a in people_quality(work, "ab", rule=lenient).annotators] == [None, None]
 

@@ -9,7 +9,7 @@ import pytest
 from merilo.people import platforms
 from merilo.people.controls import annotators
 from merilo.people.quality.annotators import people_quality
-from merilo.people.quality.reading import StudyWork, study_work
+from merilo.people.quality.study_work import StudyWork, study_work
 from merilo.responses import SCHEMA, Responses
 
 

@@ -10,15 +10,15 @@ import polars as pl
 
 from merilo.baselines.expert_comparison import compare
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.recipes.answers import Answered, read_answers
-from merilo.baselines.recipes.declaration import GOLD, KEPT, Recipe
+from merilo.baselines.recipes.question_answers import Answered, read_answers
+from merilo.baselines.recipes.recipe import GOLD, KEPT, Recipe
 from merilo.baselines.recipes.scores import ITEM, RecipeGold, RecipeScorer, read_recipe_gold
 from merilo.errors import DataError, UsageError, argument
-from merilo.files import listed
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
 from merilo.people.duplicates import Repeats
-from merilo.statistics.comparison import Difference
+from merilo.statistics.paired_tests import Difference
+from merilo.wording import listed
 
 
 @dataclass(frozen=True, slots=True)

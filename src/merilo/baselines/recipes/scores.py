@@ -10,10 +10,9 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.dataset_items import item_points, metas, texts
-from merilo.baselines.recipes.declaration import GOLD, Recipe, ScoreStep
+from merilo.baselines.recipes.recipe import GOLD, Recipe, ScoreStep
 from merilo.datasets import Dataset
 from merilo.errors import DataError, UsageError, argument
-from merilo.files import listed
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
 from merilo.metrics.detox import Rater
@@ -23,6 +22,7 @@ from merilo.metrics.scoring import NO_RATER, RATED, Declared, score
 from merilo.people.gold import read_gold, records
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
+from merilo.wording import listed
 
 #: The column of item numbers in a recipe's table.
 ITEM: Final = "\x1fitem"

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.generators.arithmetic import rumodar, rumultiar, simplear
 from merilo.datasets.generators.brackets import bps
-from merilo.datasets.generators.question import Question
+from merilo.datasets.generators.question import GeneratedQuestion
 from merilo.datasets.generators.subsequences import lcs
 from merilo.datasets.rendering import spread
 from merilo.datasets.solvers import SOLVERS
@@ -18,7 +18,7 @@ from merilo.errors import UsageError
 from merilo.items import Item, Split
 
 #: A generator draws a given number of questions with a random number generator.
-Generator: TypeAlias = Callable[[int, Random], Iterator[Question]]
+Generator: TypeAlias = Callable[[int, Random], Iterator[GeneratedQuestion]]
 
 GENERATORS: Final[Mapping[str, Generator]] = MappingProxyType(
     {
@@ -96,11 +96,11 @@ def generate_splits(name: str, size: int, seed: int, *, shots: int = 0) -> list[
     return splits
 
 
-def _fresh(key: str, count: int, seed: int, test: Sequence[Question]) -> list[Question]:
+def _fresh(key: str, count: int, seed: int, test: Sequence[GeneratedQuestion]) -> list[GeneratedQuestion]:
     """Draw questions that are not in the test."""
     asked = {question.text for question in test}
     random = Random(f"{key} shots {seed}")  # noqa: S311 - as above
-    found: dict[str, Question] = {}
+    found: dict[str, GeneratedQuestion] = {}
     for _ in range(_ROUNDS):
         drawn = (question for question in GENERATORS[key](count, random) if question.text not in asked)
         found |= {question.text: question for question in drawn}
@@ -109,7 +109,7 @@ def _fresh(key: str, count: int, seed: int, test: Sequence[Question]) -> list[Qu
     raise UsageError(f"the test leaves too few questions for {count} shots: ask for a smaller test")
 
 
-def _items(key: str, questions: Sequence[Question], first: int, seed: int) -> tuple[Item, ...]:
+def _items(key: str, questions: Sequence[GeneratedQuestion], first: int, seed: int) -> tuple[Item, ...]:
     """Make items with the solver's answers, and assign prompts evenly."""
     solve = SOLVERS[key]
     items = [

@@ -11,7 +11,7 @@ from itertools import product
 from random import Random
 from typing import Final
 
-from merilo.datasets.generators.question import Question, shared_out
+from merilo.datasets.generators.question import GeneratedQuestion, shared_out
 from merilo.errors import UsageError
 
 #: SimpleAr: how many digits the terms of a sum have.
@@ -49,7 +49,7 @@ _TERMS: Final = (2, 3, 4)
 _LUCK: Final = 20
 
 
-def simplear(size: int, random: Random) -> Iterator[Question]:
+def simplear(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     """Draw sums of two numbers with equally many digits, 1 to 5 digits equally often, with no avoidable repeats."""
     plan = [
         digits for digits, count in shared_out(size, dict.fromkeys(DIGITS, 1.0)).items() for _ in range(count)
@@ -63,10 +63,10 @@ def simplear(size: int, random: Random) -> Iterator[Question]:
         while (pair := (random.choice(numbers), random.choice(numbers))) in known:
             pass
         known.add(pair)
-        yield Question(f"{pair[0]} + {pair[1]} = ")
+        yield GeneratedQuestion(f"{pair[0]} + {pair[1]} = ")
 
 
-def rumodar(size: int, random: Random) -> Iterator[Question]:
+def rumodar(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     """Draw five solved lines and an open one; the six subtasks occur equally often, and no question repeats."""
     plan = [
         task for task, count in shared_out(size, dict.fromkeys(SUBTASKS, 1.0)).items() for _ in range(count)
@@ -77,7 +77,7 @@ def rumodar(size: int, random: Random) -> Iterator[Question]:
         while (text := _modified(task, random)) in seen:
             pass
         seen.add(text)
-        yield Question(text, {"task_type": task})
+        yield GeneratedQuestion(text, {"task_type": task})
 
 
 def _modified(task: str, random: Random) -> str:
@@ -105,7 +105,7 @@ class _Term:
     value: int
 
 
-def rumultiar(size: int, random: Random) -> Iterator[Question]:
+def rumultiar(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     """Draw expressions of several depths, equally often; no repeats, no answer more than ten times.
 
     Raises:
@@ -125,7 +125,7 @@ def rumultiar(size: int, random: Random) -> Iterator[Question]:
         expression = _fresh(depth, random, answers, seen)
         answers[expression.value] += 1
         seen.add(expression.text)
-        yield Question(f"{expression.text} = ", {"depth": depth})
+        yield GeneratedQuestion(f"{expression.text} = ", {"depth": depth})
 
 
 def _fresh(depth: int, random: Random, answers: Counter[int], seen: set[str]) -> _Term:

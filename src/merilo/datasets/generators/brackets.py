@@ -7,7 +7,7 @@ from math import comb
 from random import Random
 from typing import Final
 
-from merilo.datasets.generators.question import Question, shared_out
+from merilo.datasets.generators.question import GeneratedQuestion, shared_out
 from merilo.datasets.solvers import solve_bps
 
 #: Length in brackets -> share of the dataset, as published.
@@ -17,7 +17,7 @@ _KINDS: Final = ("()", "[]", "{}")
 _SIGNS: Final = "()[]{}"
 
 
-def bps(size: int, random: Random) -> Iterator[Question]:
+def bps(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     """Draw questions, half of them balanced.
 
     Half of the unbalanced sequences are balanced sequences with one bracket changed, so that only reading the whole
@@ -34,7 +34,7 @@ def bps(size: int, random: Random) -> Iterator[Question]:
         while (signs := _balanced(length, random) if balanced else _broken(length, random)) in known:
             pass
         known.add(signs)
-        yield Question(" ".join(signs))
+        yield GeneratedQuestion(" ".join(signs))
 
 
 def _plan(size: int, random: Random) -> Iterator[tuple[int, bool]]:

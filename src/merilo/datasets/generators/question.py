@@ -12,7 +12,7 @@ Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GeneratedQuestion:
     """A generated question.
 
     Attributes:

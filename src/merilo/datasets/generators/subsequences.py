@@ -7,7 +7,7 @@ from random import Random
 from string import ascii_uppercase
 from typing import Final
 
-from merilo.datasets.generators.question import Question, shared_out
+from merilo.datasets.generators.question import GeneratedQuestion, shared_out
 from merilo.datasets.solvers import solve_lcs
 
 #: How long a word may be, as published: from 4 letters, below 32.
@@ -17,7 +17,7 @@ LENGTHS: Final = range(4, 32)
 ANSWERS: Final = tuple(str(length) for length in range(10))
 
 
-def lcs(size: int, random: Random) -> Iterator[Question]:
+def lcs(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     """Draw pairs of words; a pair is kept while its answer is still needed, and no pair repeats."""
     order = list(ANSWERS)
     random.shuffle(order)  # if the size is not divisible by ten, random answers get the extra items
@@ -32,7 +32,7 @@ def lcs(size: int, random: Random) -> Iterator[Question]:
     # The rarest answers are found last: without a shuffle, an item's position would reveal its answer.
     pairs = list(kept)
     random.shuffle(pairs)
-    yield from map(Question, pairs)
+    yield from map(GeneratedQuestion, pairs)
 
 
 def _word(random: Random) -> str:

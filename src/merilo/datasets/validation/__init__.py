@@ -7,19 +7,19 @@ from pathlib import Path
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.validation.folder import OWN, Contents, read_contents
-from merilo.datasets.validation.items import check_answers, check_fields, check_ids, check_shots
+from merilo.datasets.validation.item_rules import check_answers, check_fields, check_ids, check_shots
 from merilo.datasets.validation.media import check_media, media_fields
 from merilo.datasets.validation.metadata import check_metadata
 from merilo.datasets.validation.prompts import check_prompts
 from merilo.datasets.validation.readmes import check_readmes
-from merilo.datasets.validation.report import Problem, Report
+from merilo.datasets.validation.report import ValidationReport, Violation
 from merilo.datasets.validation.use import check_use
 from merilo.errors import InputError
 
-__all__ = ["Problem", "Report", "validate"]
+__all__ = ["ValidationReport", "Violation", "validate"]
 
 
-def validate(path: Path, declared: Dataset | None = None) -> Report:
+def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
     """Check a dataset's folder, or a single file of items.
 
     Args:
@@ -32,7 +32,7 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
     Raises:
         InputError: there is nothing at the path.
     """
-    report = Report()
+    report = ValidationReport()
     contents = read_contents(path, report)
     contents.declared = declared or _known(path, contents, report)
     contents.media = media_fields(contents)
@@ -51,7 +51,7 @@ def validate(path: Path, declared: Dataset | None = None) -> Report:
     return report
 
 
-def _known(path: Path, contents: Contents, report: Report) -> Dataset | None:
+def _known(path: Path, contents: Contents, report: ValidationReport) -> Dataset | None:
     own = contents.root / OWN
     if own.is_file():
         from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic are needed only for custom datasets

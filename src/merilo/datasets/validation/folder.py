@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.validation.report import Report
+from merilo.datasets.validation.report import ValidationReport
 from merilo.errors import InputError
 from merilo.items import SUFFIXES, Item, faults_of, item_of, raw_splits
 from merilo.strict_json import Json, read_json
@@ -25,7 +25,7 @@ _NOT_ITEMS: Final = (META, *READMES.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LocatedItem:
     """An item with its location."""
 
     item: Item
@@ -52,19 +52,19 @@ class Contents:
     whole: bool
     meta: Mapping[str, Json] | None = None
     second_form: bool = False
-    places: list[Place] = field(default_factory=list)
+    places: list[LocatedItem] = field(default_factory=list)
     declared: Dataset | None = None
     media: frozenset[str] = frozenset()
 
-    def splits(self) -> dict[str, list[Place]]:
+    def splits(self) -> dict[str, list[LocatedItem]]:
         """Group the items by split."""
-        found: dict[str, list[Place]] = {}
+        found: dict[str, list[LocatedItem]] = {}
         for place in self.places:
             found.setdefault(place.split, []).append(place)
         return found
 
 
-def read_contents(path: Path, report: Report) -> Contents:
+def read_contents(path: Path, report: ValidationReport) -> Contents:
     """Read a folder or a single file, and note every fault.
 
     Raises:
@@ -93,7 +93,7 @@ def _holds_items(file: Path) -> bool:
     return file.suffix.lower() in SUFFIXES and file.name not in _NOT_ITEMS and not file.name.startswith(".")
 
 
-def read_object(file: Path, report: Report) -> Mapping[str, Json] | None:
+def read_object(file: Path, report: ValidationReport) -> Mapping[str, Json] | None:
     """Read the object in a JSON file; faults are noted, but a missing file is not a fault."""
     if not file.exists() and not file.is_symlink():
         return None
@@ -109,7 +109,7 @@ def read_object(file: Path, report: Report) -> Mapping[str, Json] | None:
     return content
 
 
-def _places(file: Path, contents: Contents, report: Report) -> Iterator[Place]:
+def _places(file: Path, contents: Contents, report: ValidationReport) -> Iterator[LocatedItem]:
     report.files.append(file.name)
     try:
         splits = raw_splits(file)
@@ -131,7 +131,7 @@ def _places(file: Path, contents: Contents, report: Report) -> Iterator[Place]:
             for key, message in (faults := faults_of(entry)):
                 report.wrong(file.name, ".".join(filter(None, (where, key))), message)
             if not faults:
-                yield Place(item_of(entry, file=file, where=where), raw.name, file.name, where)
+                yield LocatedItem(item_of(entry, file=file, where=where), raw.name, file.name, where)
             _note_unknown_keys(entry, where, file.name, report)
             count += 1
         report.items[raw.name] = report.items.get(raw.name, 0) + count
@@ -150,7 +150,7 @@ def _entries(entries: list[Json], where: str) -> Iterator[tuple[str, Json]]:
             yield f"{where}[{number}]", entry
 
 
-def _note_unknown_keys(entry: Json, where: str, file: str, report: Report) -> None:
+def _note_unknown_keys(entry: Json, where: str, file: str, report: ValidationReport) -> None:
     if isinstance(entry, dict):
         if "outputs" not in entry:
             report.wrong(

@@ -8,7 +8,7 @@ from typing import Final
 
 from merilo.datasets.rendering import PLACEHOLDER
 from merilo.datasets.validation.folder import SAMPLES, Contents
-from merilo.datasets.validation.report import Report
+from merilo.datasets.validation.report import ValidationReport
 from merilo.items import Item
 
 #: File suffixes by modality.
@@ -49,7 +49,7 @@ def media_paths(item: Item, contents: Contents) -> Mapping[str, str]:
     }
 
 
-def check_media(contents: Contents, report: Report) -> None:
+def check_media(contents: Contents, report: ValidationReport) -> None:
     """Check that every medium is a file below `samples/`, and note unused files there."""
     used: set[Path] = set()
     faults: dict[str, str | None] = {}
@@ -88,7 +88,7 @@ def media_fault(path: str, root: Path) -> str | None:
         return f"names a file that cannot be read: '{path[:80]}'"
 
 
-def _check_modalities(faults: Mapping[str, str | None], contents: Contents, report: Report) -> None:
+def _check_modalities(faults: Mapping[str, str | None], contents: Contents, report: ValidationReport) -> None:
     """Check that the files' modalities are among those that the metadata name."""
     named = contents.meta.get("modalities") if contents.meta else None
     if not isinstance(named, list):
@@ -101,7 +101,7 @@ def _check_modalities(faults: Mapping[str, str | None], contents: Contents, repo
             )
 
 
-def _note_unused(samples: Path, used: set[Path], report: Report) -> None:
+def _note_unused(samples: Path, used: set[Path], report: ValidationReport) -> None:
     if not samples.is_dir() or samples.is_symlink():
         return
     for file in sorted(samples.rglob("*")):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from merilo.datasets.validation.folder import META, OWN, Contents
-from merilo.datasets.validation.report import Report
+from merilo.datasets.validation.report import ValidationReport
 from merilo.strict_json import Json
 
 LONGEST_DESCRIPTION: Final = 200
@@ -18,7 +18,7 @@ _INDENT: Final = 4
 _ESCAPED_LETTER: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01])[0-9a-fA-F]{4}")
 
 
-def check_metadata(contents: Contents, report: Report) -> None:
+def check_metadata(contents: Contents, report: ValidationReport) -> None:
     """Check every key of the metadata; a folder of the newer form must have them."""
     meta = contents.meta
     if not contents.whole:
@@ -101,7 +101,7 @@ _KEYS: Final[Mapping[str, Callable[[Json], str | None]]] = {
 }
 
 
-def _check_size(meta: Mapping[str, Json], report: Report) -> None:
+def _check_size(meta: Mapping[str, Json], report: ValidationReport) -> None:
     """Check that `dataset_size` is the number of items in the test, or in the test and the shots."""
     size = meta.get("dataset_size")
     counted = {report.items.get("test", 0), sum(report.items.values())} - {0}
@@ -110,7 +110,7 @@ def _check_size(meta: Mapping[str, Json], report: Report) -> None:
         report.wrong(META, "dataset_size", f"says {size} items, but the files have {found}")
 
 
-def _check_translations(meta: Mapping[str, Json], key: str, report: Report) -> None:
+def _check_translations(meta: Mapping[str, Json], key: str, report: ValidationReport) -> None:
     """Check that each entry is given in English and in Russian."""
     held = meta.get(key)
     for name, said in held.items() if isinstance(held, dict) else ():
@@ -120,7 +120,7 @@ def _check_translations(meta: Mapping[str, Json], key: str, report: Report) -> N
                 report.wrong(META, f"{key}.{name}.{language}", "must be a text")
 
 
-def _note_undescribed(contents: Contents, meta: Mapping[str, Json], report: Report) -> None:
+def _note_undescribed(contents: Contents, meta: Mapping[str, Json], report: ValidationReport) -> None:
     described = meta.get("data_field_descriptions")
     if not isinstance(described, dict) or not contents.places:
         return
@@ -130,7 +130,7 @@ def _note_undescribed(contents: Contents, meta: Mapping[str, Json], report: Repo
         report.note(META, f"data_field_descriptions.{name}", "is missing: the field is not described")
 
 
-def _check_human(meta: Mapping[str, Json], report: Report) -> None:
+def _check_human(meta: Mapping[str, Json], report: ValidationReport) -> None:
     """Check that metrics are named once, and that human scores are given for these metrics."""
     metrics, human = meta.get("metrics"), meta.get("human_benchmark")
     names = list(metrics) if isinstance(metrics, dict) else []
@@ -151,7 +151,7 @@ def _check_human(meta: Mapping[str, Json], report: Report) -> None:
         report.note(META, f"human_benchmark.{name}", "is missing: there is no human result for this metric")
 
 
-def _check_writing(text: str, report: Report) -> None:
+def _check_writing(text: str, report: ValidationReport) -> None:
     """Check the file's formatting: an indent of four spaces, letters not escaped."""
     if _ESCAPED_LETTER.search(text):
         report.wrong(META, "", "has letters written as \\u…; write them as they are (ensure_ascii=False)")

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, prompts
-from merilo.datasets.validation.folder import META, OWN, Contents, Place
-from merilo.datasets.validation.report import Report
+from merilo.datasets.validation.folder import META, OWN, Contents, LocatedItem
+from merilo.datasets.validation.report import ValidationReport
 from merilo.items import Item
 
 #: How many prompts a dataset must have; if prompts are given by domain, in each domain.
 FEWEST: Final = 10
 
 
-def check_prompts(contents: Contents, report: Report) -> None:
+def check_prompts(contents: Contents, report: ValidationReport) -> None:
     """Check the prompts of the metadata, or of a custom declaration, and the templates of the items."""
     groups = prompt_groups(contents)
     if contents.whole and contents.meta is not None and "prompts" in contents.meta:
@@ -57,7 +57,7 @@ def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
 
 
 def _check_texts(
-    file: str, groups: Mapping[str, Sequence[str]], contents: Contents, report: Report
+    file: str, groups: Mapping[str, Sequence[str]], contents: Contents, report: ValidationReport
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """Check each prompt, and yield each group's JSON path and prompts."""
     for name, texts in groups.items():
@@ -114,7 +114,7 @@ def _listed(names: set[str] | frozenset[str]) -> str:
 
 
 def _check_template(
-    place: Place, contents: Contents, groups: Mapping[str, Sequence[str]], report: Report
+    place: LocatedItem, contents: Contents, groups: Mapping[str, Sequence[str]], report: ValidationReport
 ) -> None:
     item, where = place.item, f"{place.path}.instruction"
     if isinstance(item.instruction, str):
@@ -156,7 +156,7 @@ def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) 
     return next((value for value in item.meta.values() if isinstance(value, str) and value in groups), None)
 
 
-def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], report: Report) -> None:
+def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], report: ValidationReport) -> None:
     """Check that the counts of prompts in a group differ by at most one, in the test or in all splits together."""
     used: dict[str, dict[str, Counter[str | int]]] = {}
     for place in contents.places:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from merilo.datasets.validation.folder import READMES, Contents, read_object
-from merilo.datasets.validation.report import Report
+from merilo.datasets.validation.report import ValidationReport
 
 #: The sections of a card, language by language.
 SECTIONS: Final = {
@@ -14,7 +14,7 @@ SECTIONS: Final = {
 }
 
 
-def check_readmes(contents: Contents, report: Report) -> None:
+def check_readmes(contents: Contents, report: ValidationReport) -> None:
     """Check the cards: both languages or none, every section, each with a text."""
     if not contents.whole:
         return
@@ -28,7 +28,7 @@ def check_readmes(contents: Contents, report: Report) -> None:
             report.note(name, "", "is missing: the dataset has no card")
 
 
-def _check_card(contents: Contents, language: str, report: Report) -> None:
+def _check_card(contents: Contents, language: str, report: ValidationReport) -> None:
     name = READMES[language]
     card = read_object(contents.root / name, report)
     if card is None:

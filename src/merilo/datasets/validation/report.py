@@ -9,7 +9,7 @@ from merilo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Violation:
     """A fault and its location.
 
     Attributes:
@@ -35,7 +35,7 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Report:
+class ValidationReport:
     """Everything found in one pass.
 
     Attributes:
@@ -45,8 +45,8 @@ class Report:
         items: how many items each split holds.
     """
 
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
+    problems: list[Violation] = field(default_factory=list)
+    notes: list[Violation] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     items: dict[str, int] = field(default_factory=dict)
 
@@ -57,11 +57,11 @@ class Report:
 
     def wrong(self, file: str, path: str, message: str) -> None:
         """Add a problem."""
-        self.problems.append(Problem(file, path, message))
+        self.problems.append(Violation(file, path, message))
 
     def note(self, file: str, path: str, message: str) -> None:
         """Add a note."""
-        self.notes.append(Problem(file, path, message))
+        self.notes.append(Violation(file, path, message))
 
     def unreadable(self, file: str, error: InputError) -> None:
         """Add the problem of a file that cannot be read."""

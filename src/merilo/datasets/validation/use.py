@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from merilo.datasets.validation.folder import Contents, Place
-from merilo.datasets.validation.report import Report
+from merilo.datasets.validation.folder import Contents, LocatedItem
+from merilo.datasets.validation.report import ValidationReport
 from merilo.items import Item
 
 #: The tasks of a variant; task 8 is five questions.
@@ -32,9 +32,9 @@ _CHOICE_TYPES: Final = (
 _WHOLE: Final = ("test", "dev", "validation")
 
 
-def check_use(contents: Contents, report: Report) -> None:
+def check_use(contents: Contents, report: ValidationReport) -> None:
     """Check each item, and each variant of the splits with complete variants."""
-    variants: dict[tuple[str, object], list[Place]] = {}
+    variants: dict[tuple[str, object], list[LocatedItem]] = {}
     for place in contents.places:
         for key, fault in _item_faults(place.item):
             report.wrong(place.file, f"{place.path}.{key}", fault)

@@ -35,7 +35,7 @@ ROUNDS: Final = 10
 STEADY: Final = 0.01
 
 
-class Crowd(NamedTuple):
+class OneCoinParameters(NamedTuple):
     """The parameters that all annotators of a pool share.
 
     Attributes:
@@ -189,14 +189,14 @@ class _Model:
             minlength=model.annotators,
         ).astype(np.float64)
 
-    def accuracy(self, probability: FloatArray, crowd: Crowd) -> FloatArray:
+    def accuracy(self, probability: FloatArray, crowd: OneCoinParameters) -> FloatArray:
         """Run the M step: estimate accuracies from the expected truth and the prior, shape (annotators,)."""
         expected: FloatArray = (self.right(probability) + crowd.strength * crowd.accuracy) / (
             self.answers + crowd.strength
         )
         return expected
 
-    def expect(self, accuracy: FloatArray, crowd: Crowd) -> tuple[FloatArray, FloatArray, float]:
+    def expect(self, accuracy: FloatArray, crowd: OneCoinParameters) -> tuple[FloatArray, FloatArray, float]:
         """Run the E step: probabilities of cells and of other labels, and the log-likelihood with the prior's density."""
         model = self.candidates
         wrong = np.log1p(-accuracy) - np.log(model.wrong_answers)
@@ -213,7 +213,7 @@ class _Model:
         )
         return probability, other, float(objective)
 
-    def climb(self, start: FloatArray, crowd: Crowd, tolerance: float, iterations: int) -> _Found:
+    def climb(self, start: FloatArray, crowd: OneCoinParameters, tolerance: float, iterations: int) -> _Found:
         """Run expectation-maximisation under a fixed prior, starting from the probabilities of cells."""
         accuracy = self.accuracy(start, crowd)
         probability, other, objective = self.expect(accuracy, crowd)
@@ -227,7 +227,7 @@ class _Model:
             converged = tolerance > 0 and history[-1] - history[-2] < tolerance * answers
         return _Found(probability, other, accuracy, tuple(history), converged)
 
-    def crowd(self, probability: FloatArray, strength: float) -> Crowd:
+    def crowd(self, probability: FloatArray, strength: float) -> OneCoinParameters:
         """Estimate the prior from the expected numbers of right answers, and the number of wrong answers."""
         right, answers = self.right(probability), self.answers
         weight = 1 / (answers + strength)
@@ -240,7 +240,9 @@ class _Model:
         evidence = (
             scipy.special.betaln(hits + right, misses + left) - scipy.special.betaln(hits, misses)
         ).sum(axis=1)
-        return Crowd(mean, float(STRENGTHS[int(evidence.argmax())]), self._wrong_answers(probability))
+        return OneCoinParameters(
+            mean, float(STRENGTHS[int(evidence.argmax())]), self._wrong_answers(probability)
+        )
 
     def _wrong_answers(self, probability: FloatArray) -> float:
         """Estimate the number of equally likely wrong answers from how often two wrong answers coincide."""
@@ -263,7 +265,7 @@ def _pairs(answers: NDArray[np.intp]) -> FloatArray:
 
 def _fitted(
     votes: Votes, anchors: IntArray, opened: bool, tolerance: float, iterations: int
-) -> tuple[_Model, _Found, Crowd]:
+) -> tuple[_Model, _Found, OneCoinParameters]:
     """Alternate between fitting accuracies and estimating the shared parameters until these are stable."""
     model = _Model.of(votes, anchors, opened)
     start = model.shares_of_votes()

@@ -11,10 +11,10 @@ import polars as pl
 
 from merilo.atomic_write import unguarded
 from merilo.errors import DataError, InputError
-from merilo.files import listed
 from merilo.people.gold import Gold, records
 from merilo.people.labels import unify
 from merilo.responses import INPUT_MARK, Responses
+from merilo.wording import listed
 
 #: The column of an audit's list that is left empty for the reviewer.
 COLUMN: Final = "revised_gold"

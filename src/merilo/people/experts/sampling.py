@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from random import Random
 
 from merilo.errors import DataError, UsageError
-from merilo.files import listed
 from merilo.items import Item
+from merilo.wording import listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError
-from merilo.files import Table, listed
+from merilo.files import Table
 from merilo.people.platforms.export import (
     Columns,
     Export,
@@ -27,6 +27,7 @@ from merilo.people.platforms.export import (
     unread,
 )
 from merilo.strict_json import Json, parse_json
+from merilo.wording import listed
 
 #: "answer_2" in an answer means the second choice of the turn.
 _CHOICE: Final = re.compile(r"(?:answer|choice|option)_(\w+)")

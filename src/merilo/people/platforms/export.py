@@ -11,9 +11,9 @@ from typing import Final, Literal
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
-from merilo.files import listed
 from merilo.responses import Unread
 from merilo.strict_json import Json
+from merilo.wording import listed
 
 #: Where platforms without control items of their own keep the known answer of one: a field of what was shown.
 CONTROL_FIELDS: Final = ("golden", "control")

@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 
 from merilo.errors import InputError, UsageError
-from merilo.files import listed, shown
 from merilo.people.platforms import label_studio_flat
 from merilo.people.platforms.export import (
     CONTROL_FIELDS,
@@ -21,6 +20,7 @@ from merilo.people.platforms.export import (
     unread,
 )
 from merilo.strict_json import Json, read_json
+from merilo.wording import listed, shown
 
 
 def read(path: Path, columns: Columns) -> Export:

@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
-from merilo.files import Table, listed, shown
+from merilo.files import Table
 from merilo.people.platforms.export import (
     CONTROL_FIELDS,
     Columns,
@@ -28,6 +28,7 @@ from merilo.people.platforms.export import (
     unread,
 )
 from merilo.strict_json import Json, parse_json
+from merilo.wording import listed, shown
 
 _REQUIRED: Final = ("annotator", "annotation_id")
 

@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError
-from merilo.files import Table, listed
+from merilo.files import Table
 from merilo.people.platforms.export import (
     CONTROL_FIELDS,
     Columns,
@@ -25,6 +25,7 @@ from merilo.people.platforms.export import (
     unread,
 )
 from merilo.strict_json import Json, parse_json
+from merilo.wording import listed
 
 REQUIRED: Final = ("HITId", "WorkerId")
 

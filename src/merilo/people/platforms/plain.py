@@ -11,10 +11,11 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
-from merilo.files import Progress, Table, listed, read_table, refuse_too_wide, shown
+from merilo.files import Progress, Table, read_table, refuse_too_wide
 from merilo.parquet_files import read_parquet
 from merilo.people.platforms.export import Columns, Export, column, json_text, moment, number, unread
 from merilo.strict_json import Json, json_lines
+from merilo.wording import listed, shown
 
 #: Column names that are recognised by default, in order of preference.
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.files import Table, listed
+from merilo.files import Table
 from merilo.people.platforms.export import (
     Columns,
     Export,
@@ -22,6 +22,7 @@ from merilo.people.platforms.export import (
     require,
     unread,
 )
+from merilo.wording import listed
 
 REQUIRED: Final = ("ASSIGNMENT:worker_id",)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from merilo.people.quality.chance import holm_of_tested
-from merilo.people.quality.controls import ControlAccuracy, control_accuracy
+from merilo.people.quality.control_accuracy import ControlAccuracy, control_accuracy
 from merilo.people.quality.drift import Drift, PooledDrift, drift
-from merilo.people.quality.exclusion import Rule
+from merilo.people.quality.exclusion import ExclusionRule
 from merilo.people.quality.peers import PeerAgreement, peer_agreement
 from merilo.people.quality.response_time import Pace, pace
 from merilo.people.quality.straightlining import Repetition, repetition
@@ -107,7 +107,7 @@ def people_quality(
     work: Work,
     names: Sequence[str],
     *,
-    rule: Rule | None = None,
+    rule: ExclusionRule | None = None,
     guess: float | None = None,
     abilities: Mapping[str, FloatArray] | None = None,
     level: float = LEVEL,
@@ -121,7 +121,7 @@ def people_quality(
     Args:
         work: the answers, controls included.
         names: shape (annotators,), the ids behind the codes.
-        rule: the exclusion rule; by default `Rule()`.
+        rule: the exclusion rule; by default `ExclusionRule()`.
         guess: the probability of guessing a control correctly; by default one over the number of labels.
         abilities: name of a model -> shape (annotators,), the abilities that it fitted, NaN for annotators without
             answers.
@@ -130,7 +130,7 @@ def people_quality(
     Returns:
         The quality of all annotators.
     """
-    rule = rule or Rule()
+    rule = rule or ExclusionRule()
     guess = 1.0 / max(1, work.votes.labels) if guess is None else guess
     controls = control_accuracy(work, guess=guess, wanted=rule.min_control_accuracy)
     peers, speeds, repeats = peer_agreement(work), pace(work), repetition(work)

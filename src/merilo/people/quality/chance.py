@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.comparison import holm
+from merilo.statistics.paired_tests import holm
 
 
 def normal_below(z: float) -> float:

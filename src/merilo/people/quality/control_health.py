@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.people.quality.exclusion import Rule
+from merilo.people.quality.exclusion import ExclusionRule
 from merilo.responses import Responses
 
 #: Fewest answers of good annotators needed to call a control suspect.
@@ -105,7 +105,7 @@ class ControlHealth:
         return len(self.newly_kept) + len(self.newly_excluded)
 
 
-def control_health(responses: Responses, annotators: pl.DataFrame, rule: Rule) -> ControlHealth:
+def control_health(responses: Responses, annotators: pl.DataFrame, rule: ExclusionRule) -> ControlHealth:
     """Check the known answers of control items against the annotators who are good on the other controls.
 
     Args:
@@ -174,7 +174,7 @@ def _answered(responses: Responses) -> pl.DataFrame:
     )
 
 
-def _items(answered: pl.DataFrame, rule: Rule) -> list[ControlItem]:
+def _items(answered: pl.DataFrame, rule: ExclusionRule) -> list[ControlItem]:
     if not answered.height:
         return []
     person, pair = ["respondent"], ["respondent", "item"]

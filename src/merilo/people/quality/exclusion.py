@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from merilo.people.quality.controls import ControlAccuracy
+from merilo.people.quality.control_accuracy import ControlAccuracy
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ExclusionRule:
     """Excludes annotators below an accuracy on control items, if they answered enough of them.
 
     Attributes:

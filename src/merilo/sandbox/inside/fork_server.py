@@ -25,7 +25,7 @@ import time
 from _socket import socket, socketpair  # `socket` imports many modules, which would slow down every fork
 from typing import TYPE_CHECKING, Any
 
-from merilo.sandbox.inside import frames, harness
+from merilo.sandbox.inside import framing, harness
 
 if TYPE_CHECKING:
     from merilo.sandbox.inside.kernel import Kernel
@@ -111,7 +111,7 @@ def _bounds(limits: dict[str, int | None], names: tuple[str, ...]) -> list[tuple
     return found
 
 
-class Nursery:
+class ForkServer:
     """The worker's handle of the fork server.
 
     Args:
@@ -137,7 +137,7 @@ class Nursery:
     def start(self, asked: bytes) -> socket:
         """Start a program's process and return the worker's end of its link."""
         ours, theirs = socketpair()
-        frames.hand_over(self._control, asked, theirs.fileno())
+        framing.hand_over(self._control, asked, theirs.fileno())
         theirs.close()
         return ours
 
@@ -148,9 +148,9 @@ class Nursery:
             BrokenFrameError: the fork server has ended.
         """
         self._control.send(b".")
-        ended = frames.exactly(self._control.fileno(), END.size)
+        ended = framing.exactly(self._control.fileno(), END.size)
         if ended is None:
-            raise frames.BrokenFrameError("the nursery is lost")
+            raise framing.BrokenFrameError("the fork server is lost")
         return ended
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ def _raise_for_ever(control: socket, birth: ChildSetup, settings: dict[str, Any]
     gc.disable()
     gc.freeze()
     while True:
-        order = frames.take_over(control)
+        order = framing.take_over(control)
         if order is None:
             return
         asked, link = order
@@ -195,7 +195,7 @@ def _raise_for_ever(control: socket, birth: ChildSetup, settings: dict[str, Any]
                 birth.settle()
                 os.chdir(scratch)
                 answer = harness.answer_calls if asked == CALLS else harness.serve_calls
-                stream = frames.Stream(link)
+                stream = framing.Stream(link)
                 answer(marshal.loads(stream.read() or b""), stream, longest)  # noqa: S302 - the pool wrote it
             except MemoryError:
                 os.write(link, harness.OUT_OF_MEMORY)

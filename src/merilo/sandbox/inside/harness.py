@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from merilo.sandbox.inside import codec, frames
+from merilo.sandbox.inside import codec, framing
 
 Record = Sequence[str]
 
@@ -30,7 +30,7 @@ Job = tuple[str, str, int, list[bytes]]
 _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENETUNREACH})
 
 #: Sent if the harness itself runs out of memory.
-OUT_OF_MEMORY = frames.frame(b'["memory"]')
+OUT_OF_MEMORY = framing.frame(b'["memory"]')
 
 #: The longest message of an exception that is kept, in characters.
 LONGEST_MESSAGE = 500
@@ -81,7 +81,7 @@ def load(job: Job) -> Callable[..., object]:
     return function  # type: ignore[no-any-return]  # checked by `callable` above
 
 
-def answer_calls(job: Job, link: frames.Stream, longest: int) -> None:
+def answer_calls(job: Job, link: framing.Stream, longest: int) -> None:
     """Make every test call and write one record for each; if the program does not load, write the same record for all."""
     arguments = [codec.unpacked(call) for call in job[3]]
     try:
@@ -89,25 +89,25 @@ def answer_calls(job: Job, link: frames.Stream, longest: int) -> None:
     except FailedToLoadError as error:
         record = _packed(error.record)
         for _ in arguments:
-            frames.write(link.descriptor, record)
+            framing.write(link.descriptor, record)
         return
     for keywords in arguments:
-        frames.write(link.descriptor, _packed(_outcome_of_call(function, keywords, longest)))
+        framing.write(link.descriptor, _packed(_outcome_of_call(function, keywords, longest)))
 
 
-def serve_calls(job: Job, link: frames.Stream, longest: int) -> None:
+def serve_calls(job: Job, link: framing.Stream, longest: int) -> None:
     """Answer the calls of a judge, which sends arguments and reads records, until it closes the link."""
     try:
         function = load(job)
     except FailedToLoadError as error:
-        frames.write(link.descriptor, _packed(error.record))
+        framing.write(link.descriptor, _packed(error.record))
         return
-    frames.write(link.descriptor, _packed(["completed", ""]))
+    framing.write(link.descriptor, _packed(["completed", ""]))
     while True:
         request = link.read()
         if request is None:
             return
-        frames.write(link.descriptor, _packed(_outcome_of_request(function, request, longest)))
+        framing.write(link.descriptor, _packed(_outcome_of_request(function, request, longest)))
 
 
 def _outcome_of_call(function: Callable[..., object], keywords: object, longest: int) -> Record:

@@ -20,7 +20,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from merilo.sandbox.inside import codec, frames
+from merilo.sandbox.inside import codec, framing
 from merilo.sandbox.inside.harness import LONGEST_MESSAGE
 
 Record = list[str]
@@ -52,7 +52,7 @@ class Candidate:
 
     def __init__(self, link: int, name: str, longest: int) -> None:
         self.__name__ = name
-        self._link = frames.Stream(link)
+        self._link = framing.Stream(link)
         self._longest = longest
         self._turn = allocate_lock()
         self.failure: tuple[Exception, Record] | None = None
@@ -81,10 +81,10 @@ class Candidate:
         try:
             with self._turn:  # a check may call from several threads
                 if request is not None:
-                    frames.write(self._link.descriptor, request)
+                    framing.write(self._link.descriptor, request)
                 answer = self._link.read(4 * self._longest + 8 * 1024)
             record = None if answer is None else _record(answer)
-        except (OSError, ValueError, RecursionError, frames.BrokenFrameError):
+        except (OSError, ValueError, RecursionError, framing.BrokenFrameError):
             record = None
         if record is None:
             self.gone = True
@@ -176,8 +176,8 @@ class Referee:
     def start(self, job: bytes, program: socket) -> None:
         """Send one check with the socket to the program that it tests; the verdict arrives as a frame."""
         self.served += 1
-        frames.hand_over(self.socket, b"j", program.fileno())
-        frames.write(self.socket.fileno(), job)
+        framing.hand_over(self.socket, b"j", program.fileno())
+        framing.write(self.socket.fileno(), job)
 
     def dismissed(self) -> None:
         """Reap the process after it was killed, and close its socket."""
@@ -189,14 +189,14 @@ class Referee:
         """Run checks and send their verdicts until the worker closes the socket."""
         gc.freeze()
         while True:
-            handed = frames.take_over(worker)
-            job = frames.read(worker.fileno())
+            handed = framing.take_over(worker)
+            job = framing.read(worker.fileno())
             if handed is None or job is None:
                 return
             _, link = handed
             verdict = judge(json.loads(job), link, longest)
             os.close(link)
-            frames.write(worker.fileno(), json.dumps(verdict).encode("ascii"))
+            framing.write(worker.fileno(), json.dumps(verdict).encode("ascii"))
             # A check and its exception form reference cycles. Without a collection, they would keep this program's answers
             # in memory during the next checks.
             gc.collect()

@@ -22,7 +22,7 @@ import time
 from _socket import socket, socketpair  # `socket` imports many modules
 from typing import Any, NoReturn
 
-from merilo.sandbox.inside import fork_server, frames
+from merilo.sandbox.inside import fork_server, framing
 from merilo.sandbox.inside.judge import Referee
 from merilo.sandbox.inside.scratch import Scratch, remove
 
@@ -67,32 +67,32 @@ class Server:
         self._reports = reports
         self._birth = birth
         self._scratch = scratch
-        self._nursery = fork_server.Nursery(birth, settings, (jobs, reports))
+        self._fork_server = fork_server.ForkServer(birth, settings, (jobs, reports))
         self._referee: Referee | None = None
 
     def serve(self) -> NoReturn:
         """Run jobs until the pool closes its end."""
         while True:
-            head = frames.exactly(self._jobs, JOB.size)
+            head = framing.exactly(self._jobs, JOB.size)
             if head is None:
                 self._leave()
             of_program, of_check = JOB.unpack(head)
-            program = frames.exactly(self._jobs, of_program) or b""
-            check = frames.exactly(self._jobs, of_check) or b""
+            program = framing.exactly(self._jobs, of_program) or b""
+            check = framing.exactly(self._jobs, of_check) or b""
             started = time.monotonic()
             if check:
                 cause, said, end = self._run_check(program, check, started + self._settings["wall"])
             else:
                 cause, said, end = self._run_calls(program, started + self._settings["wall"])
             self._scratch.sweep()
-            frames.write(self._reports, REPORT.pack(cause, *fork_server.END.unpack(end)), said)
+            framing.write(self._reports, REPORT.pack(cause, *fork_server.END.unpack(end)), said)
 
     def _run_calls(self, program: bytes, deadline: float) -> tuple[int, bytes, bytes]:
         """Run a program's calls; return the cause of its end, its answers, and its packed `END`."""
-        link = self._nursery.start(fork_server.CALLS)
+        link = self._fork_server.start(fork_server.CALLS)
         _hand_over(program, link)
         cause, said = self._read_answers(link.fileno(), deadline)
-        end = self._nursery.end()
+        end = self._fork_server.end()
         link.close()
         return cause, said, end
 
@@ -102,16 +102,16 @@ class Server:
             self._dismiss_referee()
         if self._referee is None:
             self._referee = self._appoint_referee()
-        link = self._nursery.start(fork_server.REQUESTS)
+        link = self._fork_server.start(fork_server.REQUESTS)
         cause, verdict, end = ENDED, b"", None
         try:
             _hand_over(program, link)
             self._referee.start(check, link)
             cause, verdict, end = self._await_verdict(self._referee, deadline)
-        except (OSError, frames.BrokenFrameError):
+        except (OSError, framing.BrokenFrameError):
             self._dismiss_referee()
         link.close()
-        return cause, verdict, end or self._nursery.end()
+        return cause, verdict, end or self._fork_server.end()
 
     def _appoint_referee(self) -> Referee:
         ours, theirs = socketpair()
@@ -121,7 +121,7 @@ class Server:
                 ours.close()
                 os.close(self._jobs)
                 os.close(self._reports)
-                self._nursery.forget()
+                self._fork_server.forget()
                 self._birth.prepare()
                 self._birth.settle(for_ever=True)
                 Referee.judge_for_ever(theirs, self._settings["output"])
@@ -170,19 +170,19 @@ class Server:
             if self._jobs in events:
                 self._leave()
             if events:
-                verdict = frames.read(referee.socket.fileno(), _LONGEST_VERDICT)
+                verdict = framing.read(referee.socket.fileno(), _LONGEST_VERDICT)
                 if verdict is None:  # the judge has ended, and the next check needs a new one
                     self._dismiss_referee()
                 return cause, verdict or b"", end
             if end is None:
-                cause, end = TIMED_OUT, self._nursery.end()
+                cause, end = TIMED_OUT, self._fork_server.end()
         self._dismiss_referee()
         return cause, b"", end
 
     def _leave(self) -> NoReturn:
         """End the judge, the fork server and this worker, after the pool has closed its end."""
         self._dismiss_referee()
-        self._nursery.close()
+        self._fork_server.close()
         if self._settings["remove"]:
             remove(self._settings["remove"])
         os._exit(0)
@@ -191,4 +191,4 @@ class Server:
 def _hand_over(program: bytes, link: socket) -> None:
     """Send a program to its process. Errors are ignored: a process that has ended is noticed when its answers are read."""
     with contextlib.suppress(OSError):
-        frames.write(link.fileno(), program)
+        framing.write(link.fileno(), program)

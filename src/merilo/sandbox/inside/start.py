@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from merilo.sandbox.inside import fork_server, frames, harness, kernel
+from merilo.sandbox.inside import fork_server, framing, harness, kernel
 from merilo.sandbox.inside.scratch import Scratch
 from merilo.sandbox.inside.server import Server
 
@@ -32,7 +32,7 @@ def main() -> None:
     os.closerange(3, 64)  # descriptors left open by the parent would be open in every program
     jobs, reports = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    settings: dict[str, Any] = json.loads(frames.read(jobs) or b"{}")
+    settings: dict[str, Any] = json.loads(framing.read(jobs) or b"{}")
     if settings["processor"] is not None:
         with contextlib.suppress(OSError):  # the processor has gone offline
             os.sched_setaffinity(0, {settings["processor"]})
@@ -41,7 +41,7 @@ def main() -> None:
     try:
         facts = enter(settings, calls, scratch)
     except OSError as error:
-        frames.write(reports, json.dumps({"error": str(error)}).encode("ascii"))
+        framing.write(reports, json.dumps({"error": str(error)}).encode("ascii"))
         return
     warm_up(settings["packages"], forks=settings["forks"])
     for descriptor in (0, 1, 2):
@@ -51,7 +51,7 @@ def main() -> None:
     server = Server(
         settings, jobs, reports, fork_server.ChildSetup(calls, settings["user"], settings["limits"]), scratch
     )
-    frames.write(reports, json.dumps(facts).encode("ascii"))
+    framing.write(reports, json.dumps(facts).encode("ascii"))
     server.serve()
 
 

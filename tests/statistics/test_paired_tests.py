@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from merilo.statistics.comparison import (
+from merilo.statistics.paired_tests import (
     compare_scores,
     detectable_difference,
     holm,

@@ -15,7 +15,7 @@ from merilo.sandbox.job import Entry
 from merilo.sandbox.ledger import Ledger
 from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import Check
-from merilo.sandbox.verdicts import Result
+from merilo.sandbox.verdicts import Ending
 
 
 def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> None:
@@ -27,11 +27,11 @@ def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> N
     with _written(path) as stream:
         for entry in entries:
             standing = None if entry.key is None else ledger.standings[entry.key]
-            result = Result.TOO_LONG if standing is None else standing.result
+            result = Ending.TOO_LONG if standing is None else standing.result
             line = {
                 "row": entry.row,
                 "id": entry.problem,
-                "passed": result is Result.PASSED,
+                "passed": result is Ending.PASSED,
                 "result": result.value,
                 "error": "" if standing is None else standing.error,
                 "attempts": 0 if standing is None else standing.attempts,

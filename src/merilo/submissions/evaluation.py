@@ -14,13 +14,13 @@ from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, has_gold, metric_names, score
 from merilo.metrics.total import total_score
 from merilo.strict_json import Json
-from merilo.submissions.answers import Answers, parse_file, read_answers
 from merilo.submissions.archive import Archive, ArchiveError, open_archive, shown
 from merilo.submissions.faults import Fault, fault
+from merilo.submissions.submitted_answers import Answers, parse_file, read_answers
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class GoldItems:
     """A dataset's declaration and its items with gold answers.
 
     Attributes:
@@ -57,7 +57,7 @@ class DatasetResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SubmissionResult:
     """The result of a submission.
 
     Attributes:
@@ -80,7 +80,7 @@ class Result:
     faults: tuple[Fault, ...] = field(default=())
 
 
-def read_gold(folder: Path) -> dict[str, Gold]:
+def read_gold(folder: Path) -> dict[str, GoldItems]:
     """Find the tests of all datasets in a folder.
 
     Args:
@@ -103,7 +103,7 @@ def read_gold(folder: Path) -> dict[str, Gold]:
         file = split_file(folder, one.name)
         split = None if file is None else read_split(file)
         if split is not None and (set(one.metrics) <= set(RATED) or any(map(has_gold, split))):
-            found[one.title] = Gold(one, split)
+            found[one.title] = GoldItems(one, split)
     if not found:
         raise InputError(
             "has no test with gold answers: expected <name>.json or <name>/test.json for each dataset",
@@ -113,8 +113,8 @@ def read_gold(folder: Path) -> dict[str, Gold]:
 
 
 def score_submission(
-    path: Path, gold: Mapping[str, Gold], *, rater: Rater | None = None, seed: int = 0
-) -> Result:
+    path: Path, gold: Mapping[str, GoldItems], *, rater: Rater | None = None, seed: int = 0
+) -> SubmissionResult:
     """Score a submission.
 
     A dataset with any error scores 0 on all its metrics. A metric that cannot be computed here (J without its
@@ -143,12 +143,12 @@ def score_submission(
     return _result(datasets, ignored)
 
 
-def refused(error: ArchiveError) -> Result:
+def refused(error: ArchiveError) -> SubmissionResult:
     """Make the result of an archive that cannot be scored."""
-    return Result({}, None, (), ready_for_public=False, faults=(error.fault,))
+    return SubmissionResult({}, None, (), ready_for_public=False, faults=(error.fault,))
 
 
-def content_of(result: Result) -> dict[str, Json]:
+def content_of(result: SubmissionResult) -> dict[str, Json]:
     """Return the JSON that `--json` writes."""
     return {
         "results": {title: _dataset_content(one) for title, one in result.datasets.items()},
@@ -190,7 +190,7 @@ def _files(archive: Archive) -> dict[str, list[str]]:
 
 
 def _score_dataset(
-    archive: Archive, members: Sequence[str], gold: Gold, rater: Rater | None, seed: int
+    archive: Archive, members: Sequence[str], gold: GoldItems, rater: Rater | None, seed: int
 ) -> DatasetResult:
     answers = _answers(archive, members, gold)
     items = gold.split.items
@@ -206,7 +206,7 @@ def _score_dataset(
     return DatasetResult(gold.dataset, scores, unknown=answers.unknown)
 
 
-def _answers(archive: Archive, members: Sequence[str], gold: Gold) -> Answers:
+def _answers(archive: Archive, members: Sequence[str], gold: GoldItems) -> Answers:
     wanted = f"{gold.dataset.title}.json"
     readable = [name for name in members if PurePosixPath(name).suffix.lower() == ".json"]
     if not members:
@@ -232,7 +232,7 @@ def _zeros(declared: Dataset, items: Sequence[Item]) -> Scores:
     )
 
 
-def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> Result:
+def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> SubmissionResult:
     counted = {title: one for title, one in datasets.items() if one.dataset.in_total}
     total = (
         total_score({title: list(_main_values(one)) for title, one in counted.items()}) if counted else None
@@ -240,7 +240,7 @@ def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> 
     scored = {one.dataset.name for one in datasets.values()}
     without = tuple(one.title for one in map(dataset, names()) if one.in_total and one.name not in scored)
     ready = all(one.complete for one in counted.values())
-    return Result(datasets, total, tuple(counted), ready, ignored, without)
+    return SubmissionResult(datasets, total, tuple(counted), ready, ignored, without)
 
 
 def _main_values(one: DatasetResult) -> Iterator[float]:

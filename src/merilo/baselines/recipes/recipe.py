@@ -29,7 +29,7 @@ RESERVED: Final = frozenset({KEPT, GOLD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class RecipeQuestion:
     """One question that annotators answered about the items, collected in a separate project.
 
     Attributes:
@@ -102,7 +102,7 @@ class Recipe:
     dataset: str | None = None
     item: tuple[str, ...]
     ignore: tuple[str, ...] = ()
-    questions: Mapping[str, Question]
+    questions: Mapping[str, RecipeQuestion]
     min_votes: int = 3
     min_control_accuracy: float = 0.5
     resolve: Literal["none", "skill", "glad", "cascade"] = "none"

@@ -25,7 +25,7 @@ SAME: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PairedTest:
     """The result of a test of the null hypothesis of no difference.
 
     Attributes:
@@ -59,7 +59,7 @@ class Difference:
     n: int
     value: float
     interval: Interval
-    test: Verdict
+    test: PairedTest
     better: int
     worse: int
     detectable: float | None
@@ -97,7 +97,7 @@ def compare_scores(
     binary = bool(np.isin(first, (0.0, 1.0)).all() and np.isin(second, (0.0, 1.0)).all())
     value = float(apart.mean())
     if binary:
-        test = Verdict(mcnemar(better, worse), "McNemar's exact test")
+        test = PairedTest(mcnemar(better, worse), "McNemar's exact test")
         interval = tango(better, worse, n, level)
     else:
         test, interval = sign_flip(apart, seed=seed), _student(apart, level)
@@ -140,7 +140,7 @@ def mcnemar(better: int, worse: int) -> float:
     return min(1.0, 2 * at_most(fewer, n, 0.5))
 
 
-def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Verdict:
+def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed: int = 0) -> PairedTest:
     """Run the sign-flip permutation test of paired differences.
 
     Under the null hypothesis each difference has either sign with equal probability. With at most 16 differing items all
@@ -163,14 +163,14 @@ def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed
     if apart.shape[0] <= EXACT_UP_TO:
         signs = np.array(list(product((-1.0, 1.0), repeat=apart.shape[0])))
         extreme = np.abs(signs @ apart) >= observed
-        return Verdict(float(extreme.mean()), "sign-flip permutation test (exact)")
+        return PairedTest(float(extreme.mean()), "sign-flip permutation test (exact)")
     rng = np.random.default_rng(seed)
     count = sum(
         int((np.abs(signs @ apart) >= observed).sum())
         for _, signs in random_signs(apart.shape[0], rng, permutations)
     )
     method = f"sign-flip permutation test ({permutations} permutations, seed {seed})"
-    return Verdict((1 + count) / (1 + permutations), method)
+    return PairedTest((1 + count) / (1 + permutations), method)
 
 
 def tango(better: int, worse: int, n: int, level: float = 0.95) -> Interval:

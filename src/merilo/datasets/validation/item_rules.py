@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.problems import program_golds, program_tests
-from merilo.datasets.validation.folder import Contents, Place
+from merilo.datasets.program_literals import program_golds, program_tests
+from merilo.datasets.validation.folder import Contents, LocatedItem
 from merilo.datasets.validation.media import media_fault, media_paths
-from merilo.datasets.validation.report import Report
+from merilo.datasets.validation.report import ValidationReport
 from merilo.errors import DataError
 from merilo.items import Item, ItemId
 from merilo.strict_json import Json
@@ -21,9 +21,9 @@ from merilo.strict_json import Json
 _SHOWN_IDS: Final = 10
 
 
-def check_ids(contents: Contents, report: Report) -> None:
+def check_ids(contents: Contents, report: ValidationReport) -> None:
     """Check that ids start at 1, are consecutive over the test and the shots, and do not repeat."""
-    seen: dict[ItemId, Place] = {}
+    seen: dict[ItemId, LocatedItem] = {}
     for place in contents.places:
         number, where = place.item.id, f"{place.path}.meta.id"
         if (first := seen.get(number)) is not None:
@@ -49,7 +49,7 @@ def _some(numbers: set[int]) -> str:
     return shown + (f" and {len(numbers) - _SHOWN_IDS} more" if len(numbers) > _SHOWN_IDS else "")
 
 
-def check_fields(contents: Contents, report: Report) -> None:
+def check_fields(contents: Contents, report: ValidationReport) -> None:
     """Check that all items have the same fields; for a known dataset, the declared fields."""
     shapes = Counter(_shape(place.item) for place in contents.places)
     if not shapes:
@@ -72,7 +72,7 @@ def _named(shape: frozenset[str] | None) -> str:
     return "a text" if shape is None else f"an object with {', '.join(sorted(shape)) or 'no fields'}"
 
 
-def check_shots(contents: Contents, report: Report) -> None:
+def check_shots(contents: Contents, report: ValidationReport) -> None:
     """Check that shots repeat no question and no medium of the test."""
     test = [place for place in contents.places if place.split == "test"]
     questions = {_question(place.item): place for place in test}
@@ -109,9 +109,9 @@ class _TestMedia:
     Bytes that several media of the test share are ignored, because they identify no single medium.
     """
 
-    def __init__(self, test: Sequence[Place], contents: Contents) -> None:
+    def __init__(self, test: Sequence[LocatedItem], contents: Contents) -> None:
         self._root = contents.root
-        self._by_path: dict[str, Place] = {}
+        self._by_path: dict[str, LocatedItem] = {}
         for place in test:
             for path in media_paths(place.item, contents).values():
                 self._by_path.setdefault(path, place)
@@ -121,7 +121,7 @@ class _TestMedia:
             digest: self._by_path[path] for path, digest in digests.items() if shared[digest] == 1
         }
 
-    def place_of(self, path: str) -> Place | None:
+    def place_of(self, path: str) -> LocatedItem | None:
         """Return the place in the test of the medium at a path."""
         if (place := self._by_path.get(path)) is not None or not self._by_path:
             return place
@@ -136,7 +136,7 @@ class _TestMedia:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def check_answers(contents: Contents, report: Report) -> None:
+def check_answers(contents: Contents, report: ValidationReport) -> None:
     """Check that gold answers are of the kind that the dataset declares."""
     declared = contents.declared
     if declared is None:
@@ -170,7 +170,7 @@ def _criteria_fault(gold: Json, criteria: Sequence[str], labels: Sequence[str]) 
     return f"{wrong[0]} must be one of {', '.join(labels)}" if wrong else None
 
 
-def _check_program(place: Place, report: Report) -> None:
+def _check_program(place: LocatedItem, report: ValidationReport) -> None:
     try:
         tests = program_tests(place.item)
         golds = None if place.item.outputs is None else program_golds(place.item)

@@ -10,7 +10,7 @@ import polars as pl
 
 from merilo.people.audit.findings import Audit, audit
 from merilo.people.gold import Gold
-from merilo.people.quality.reading import study_work
+from merilo.people.quality.study_work import study_work
 from merilo.responses import Responses
 
 

@@ -1,0 +1,39 @@
+"""Texts inside messages: shortened values, paths that can be printed, and lists of names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """Shorten a text for a message.
+
+    Example:
+        >>> shortened("abcdef", 4)
+        'abc…'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def shown(path: Path | str) -> str:
+    """A path as text that can be printed and written; bytes of its name that are not UTF-8 become escapes.
+
+    Example:
+        >>> shown(Path("folder/pool.tsv"))
+        'folder/pool.tsv'
+    """
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Join names for a message, shortened if there are too many.
+
+    Example:
+        >>> listed(["a", "b", "c"], 2)
+        'a, b and 1 more'
+    """
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
