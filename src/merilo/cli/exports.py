@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from merilo.api.right_answers import gold_of
+from merilo.api.gold_answers import gold_of
 from merilo.baselines.provenance import command_line
 from merilo.cli.output import tracked
 from merilo.datasets import Dataset

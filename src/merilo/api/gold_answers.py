@@ -86,4 +86,4 @@ def gold_in_memory(
 
 
 def _none() -> Gold:
-    raise UsageError("holds no right answers", field=argument("gold"))
+    raise UsageError("holds no gold answers", field=argument("gold"))
