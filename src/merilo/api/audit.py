@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from merilo.api.frames import Frame
-from merilo.api.reading import Source, StudyResponses, read_responses
 from merilo.api.gold_answers import gold_in_memory, gold_of
+from merilo.api.reading import Source, StudyResponses, read_responses
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.people.audit.study_audit import StudyAudit, audit_study

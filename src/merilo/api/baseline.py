@@ -10,9 +10,9 @@ from typing import Final, Literal
 import polars as pl
 
 from merilo.api.frames import Frame, is_frame, polars_of
+from merilo.api.gold_answers import gold_in_memory, gold_of
 from merilo.api.reading import Origin, Source, StudyResponses, read_responses
 from merilo.api.result import BaselineResult
-from merilo.api.gold_answers import gold_in_memory, gold_of
 from merilo.baselines import pipeline
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.baselines.settings import Settings
