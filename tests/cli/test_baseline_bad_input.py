@@ -33,6 +33,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert "no such file" in refused(tmp_path / "nowhere.tsv", status=2)
 
 
+def test_a_file_of_model_answers_that_is_not_there(pool: Path, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,B\n")
+    complaint = refused(pool, "--gold", gold, "--model", tmp_path / "nowhere.jsonl", status=2)
+    assert "nowhere.jsonl" in complaint
+    assert "no such file" in complaint
+
+
 def test_a_folder_instead_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "pool.tsv").mkdir()
     assert "is a folder" in refused(tmp_path / "pool.tsv", status=2)

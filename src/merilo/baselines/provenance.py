@@ -82,9 +82,7 @@ def provenance(command: str, inputs: Sequence[Path], parameters: Mapping[str, Js
     """
     return Provenance(
         command=command,
-        inputs=tuple(
-            {"file": shown(path), "bytes": path.stat().st_size, "sha256": sha256(path)} for path in inputs
-        ),
+        inputs=tuple(map(_input, inputs)),
         parameters=parameters,
         versions={
             "merilo": __version__,
@@ -92,6 +90,11 @@ def provenance(command: str, inputs: Sequence[Path], parameters: Mapping[str, Js
             **{name: _version(name) for name in ("numpy", "polars")},
         },
     )
+
+
+def _input(path: Path) -> dict[str, Json]:
+    digest = sha256(path)  # it also says in one sentence why a file cannot be read
+    return {"file": shown(path), "bytes": path.stat().st_size, "sha256": digest}
 
 
 def _version(name: str) -> str:

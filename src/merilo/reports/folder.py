@@ -16,6 +16,7 @@ from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.items import entry_of
 from merilo.reports.comparison import comparison_summary
+from merilo.reports.item_browser import ModelAnswers, item_browser, model_answers
 from merilo.reports.page import page
 from merilo.reports.quality import quality_table
 from merilo.reports.summary import as_text
@@ -33,7 +34,7 @@ def write_folder(
 ) -> tuple[dict[str, Json], list[ModelComparison]]:
     """Write all files of a baseline.
 
-    `report.html`, `baseline.json`, `items.jsonl` (the items with gold, if it is known). As CSV and
+    `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items with gold, if it is known). As CSV and
     Parquet: `responses` (every response and its use), `annotators`, `consensus`, `quality` (the quality measures of every
     annotator) and, if a model of annotators was fitted, `posterior` (the probability of every label of every item) and
     `confusion`. In CSV, text that a spreadsheet would run as a formula is prefixed with an apostrophe; Parquet keeps
@@ -71,13 +72,17 @@ def write_folder(
         table.write_parquet(folder / f"{name}.parquet")
     _write_items(folder, baseline)
     comparisons: list[ModelComparison] = []
+    answered: list[ModelAnswers] = []
     if models:
         crowd = crowd_of(baseline)
-        comparisons = compare(crowd, [read_samples(path, crowd) for path in models], force=common_items)
+        samples = [read_samples(path, crowd) for path in models]
+        comparisons = compare(crowd, samples, force=common_items)
+        answered = model_answers(crowd, samples)
         found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
         content = {**content, "models": {name: value for name, value in found.items() if name != "baseline"}}
     _write_summary(folder, content)
     (folder / "report.html").write_text(page(baseline, content, quality, comparisons), encoding="utf-8")
+    (folder / "items.html").write_text(item_browser(baseline, answered), encoding="utf-8")
     return content, comparisons
 
 

@@ -1,0 +1,316 @@
+"""The item browser: one page with every item, all answers to it, the consensus, the gold answer and the models' answers.
+
+The page is a plain list, so that it can be read, searched and linked without scripts. Its script only hides and reorders
+items. Text from datasets and annotators is escaped, and the page's content security policy admits this script alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Final
+
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from merilo.baselines.baseline_reader import StoredBaseline, responses_with_fate
+from merilo.baselines.consensus_table import COLUMNS
+from merilo.baselines.dataset_items import metas
+from merilo.baselines.model_answers import Samples
+from merilo.baselines.model_comparison import earned
+from merilo.baselines.pipeline import Baseline
+from merilo.metrics.worth import MEANS, points
+from merilo.reports.charts import number
+
+#: The largest number of items on the page: a browser opens so many from a file in about a second.
+MOST_ITEMS: Final = 5000
+
+#: A field is offered as a filter if it has at most this many values.
+_MOST_VALUES: Final = 60
+
+#: Fields of `meta` that identify single items.
+_IDENTIFIERS: Final = frozenset({"id", "question_id", "q_id", "index"})
+
+#: The outcomes of an item: code, style class, and name in English and Russian.
+_OUTCOMES: Final = {
+    "right": ("good", "consensus correct", "согласованный ответ верен"),
+    "partly": ("neutral", "consensus partly correct", "согласованный ответ верен частично"),
+    "wrong": ("bad", "consensus wrong", "согласованный ответ неверен"),
+    "undecided": ("neutral", "no consensus", "нет согласованного ответа"),
+    "unknown": ("neutral", "no gold answer", "нет эталонного ответа"),
+}
+
+_FATES: Final = {
+    "excluded_annotator": ("annotator excluded", "разметчик исключён"),
+    "control": ("control item", "контрольное задание"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One answer to an item, with its points from 0 to 1 if they are known."""
+
+    annotator: str
+    text: str
+    seconds: float | None
+    fate: str
+    points: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswers:
+    """A model's answers to the items of a baseline.
+
+    Attributes:
+        model: the model's name.
+        answers: mapping from item name to its answers.
+        points: mapping from item name to the points of each answer, 0 to 1; empty if the metric does not score single items.
+    """
+
+    model: str
+    answers: Mapping[str, Sequence[str]]
+    points: Mapping[str, Sequence[float]]
+
+
+def model_answers(crowd: StoredBaseline, models: Sequence[Samples]) -> list[ModelAnswers]:
+    """Score the answers of models item by item.
+
+    Args:
+        crowd: the annotators of the baseline with which the models were compared.
+        models: the models' answers.
+    """
+    place = {name: position for position, name in enumerate(crowd.names)}
+    scored = _is_shown(crowd.metric)
+    found = []
+    for model in models:
+        names = [name for name in model.answers if name in place]
+        worth: dict[str, tuple[float, ...]] = {}
+        if scored:
+            pairs = [(name, answer) for name in names for answer in model.answers[name]]
+            got = earned(crowd, [place[name] for name, _ in pairs], [answer for _, answer in pairs]).tolist()
+            for (name, _), value in zip(pairs, got, strict=True):
+                worth[name] = (*worth.get(name, ()), value)
+        found.append(ModelAnswers(model.model, {name: model.answers[name] for name in names}, worth))
+    return found
+
+
+def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str:
+    """Render the item browser of a baseline.
+
+    Args:
+        baseline: the baseline.
+        models: the models' answers to its items.
+
+    Returns:
+        HTML without links to anything outside itself. If there are more than `MOST_ITEMS` items, the page holds those
+        with the lowest agreement and says so.
+    """
+    rows = baseline.consensus
+    fields = [name for name in rows.columns if name not in COLUMNS]
+    shown = rows.with_columns(agreement=_agreement(baseline))
+    if shown.height > MOST_ITEMS:
+        shown = shown.sort("agreement", "item", nulls_last=False).head(MOST_ITEMS).sort("item")
+    facets = _facets(baseline, shown)
+    script = (files("merilo.reports") / "templates" / "items.js").read_text("utf-8")
+    template = Environment(
+        loader=PackageLoader("merilo.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    ).get_template("items.html.j2")
+    answers = _answers(baseline, shown["item"])
+    outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
+    return template.render(
+        name=baseline.settings.dataset or "",
+        simulated=baseline.simulated,
+        items=rows.height,
+        shown=shown.height,
+        outcomes=[
+            (code, en, ru, outcomes[code]) for code, (_, en, ru) in _OUTCOMES.items() if outcomes[code]
+        ],
+        facets={name: sorted({values[n] for n in values}, key=_in_order) for name, values in facets.items()},
+        models=[model.model for model in models],
+        script=Markup(script),  # noqa: S704 - a file of this package
+        script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        articles=Markup("\n").join(
+            _article(row, fields, answers.get(row["item"], ()), facets, models)
+            for row in shown.iter_rows(named=True)
+        ),
+    )
+
+
+def _agreement(baseline: Baseline) -> pl.Series:
+    """Return, for each row of the consensus, the share of counted answers that equal the most frequent one."""
+    used = baseline.used.drop_nulls("answer").group_by("item", "answer").agg(n=pl.len())
+    most = used.group_by("item").agg(agreement=pl.col("n").max() / pl.col("n").sum())
+    joined = baseline.consensus.select("item").join(most, on="item", how="left", maintain_order="left")
+    return joined["agreement"]
+
+
+def _answers(baseline: Baseline, items: pl.Series) -> dict[int, list[_Answer]]:
+    """Return all answers to the items on the page, by item number, in the order of the files."""
+    table = responses_with_fate(baseline).filter(
+        (pl.col("became") != "control") & pl.col("item").is_in(items.implode())
+    )
+    scored = _points(baseline, table)
+    found: dict[int, list[_Answer]] = {}
+    columns = table.select("item", "respondent", "answer", "page_seconds", "became")
+    for item, respondent, answer, seconds, fate in columns.iter_rows():
+        text = "" if answer is None else str(answer)
+        found.setdefault(item, []).append(_Answer(respondent, text, seconds, fate, scored.get((item, text))))
+    return found
+
+
+def _points(baseline: Baseline, answers: pl.DataFrame) -> dict[tuple[int, str], float]:
+    """Return the points of each answer to an item with gold; empty if the main metric does not score single items."""
+    scorer = baseline.scorer
+    if scorer is None:
+        return {}
+    main, _ = scorer.parts()
+    if not main or not _is_shown(main[0].metric):
+        return {}
+    items = {int(item.id): item for item in scorer.items}
+    pairs = [
+        (int(item), str(answer))
+        for item, answer in answers.select("item", "answer")
+        .drop_nulls()
+        .unique(maintain_order=True)
+        .iter_rows()
+        if item in items
+    ]
+    worth = points(scorer.dataset, main[0], [items[item] for item, _ in pairs], [text for _, text in pairs])
+    return dict(zip(pairs, worth.tolist(), strict=True))
+
+
+def _is_shown(metric: str) -> bool:
+    """Whether the metric gives each answer points from 0 to 1; the points of a whole exam are on another scale."""
+    return metric in MEANS and metric != "grade_norm"
+
+
+def _facets(baseline: Baseline, shown: pl.DataFrame) -> dict[str, dict[int, str]]:
+    """Return the fields that group items, each as a mapping from item number to value."""
+    kept = set(shown["item"].to_list())
+    columns: dict[str, dict[int, str]] = {}
+    for item, meta in metas(baseline.gold).items():
+        for name, value in meta.items():
+            if item in kept and name not in _IDENTIFIERS and isinstance(value, str | int | bool):
+                columns.setdefault(name, {})[item] = str(value)
+    for name in baseline.settings.by:
+        if name in shown.columns:
+            columns[name] = dict(shown.select("item", pl.col(name).cast(pl.String)).drop_nulls().iter_rows())
+    return {name: values for name, values in columns.items() if 1 < len(set(values.values())) <= _MOST_VALUES}
+
+
+def _in_order(value: str) -> tuple[bool, float, str]:
+    """Sort whole numbers by value, before texts."""
+    return (not value.isdecimal(), float(value) if value.isdecimal() else 0.0, value)
+
+
+def _outcome(row: Mapping[str, object]) -> str:
+    if row["label"] is None:
+        return "undecided"
+    earned_points = row["points"]
+    if row["gold"] is None or not isinstance(earned_points, int | float):
+        return "unknown" if row["correct"] is None else "right" if row["correct"] else "wrong"
+    return "right" if earned_points >= 1 else "wrong" if earned_points <= 0 else "partly"
+
+
+def _both(en: str, ru: str) -> Markup:
+    return Markup('<span lang="en">{}</span><span lang="ru">{}</span>').format(en, ru)
+
+
+def _article(
+    row: Mapping[str, object],
+    fields: Sequence[str],
+    answers: Sequence[_Answer],
+    facets: Mapping[str, Mapping[int, str]],
+    models: Sequence[ModelAnswers],
+) -> Markup:
+    """Render one item."""
+    item = row["item"]
+    assert isinstance(item, int)  # noqa: S101 - the column's type
+    outcome, agreement = _outcome(row), row["agreement"]
+    kind, en, ru = _OUTCOMES[outcome]
+    name = str(item if row["id"] is None else row["id"])
+    data = {
+        "outcome": outcome,
+        "agreement": "" if agreement is None else f"{agreement:.4f}",
+        "item": str(item),
+    }
+    data |= {f"facet-{at}": values.get(item, "") for at, values in enumerate(facets.values())}
+    attributes = Markup(" ").join(Markup('data-{}="{}"').format(key, value) for key, value in data.items())
+    inputs = Markup("").join(
+        Markup("<dt>{}</dt><dd>{}</dd>").format(field, row[field])
+        for field in fields
+        if row[field] not in {None, ""}
+    )
+    body = Markup("").join(
+        [
+            Markup('<dl class="inputs">{}</dl>').format(inputs),
+            _verdict(row),
+            _people(answers),
+            *(_model(model, name) for model in models if name in model.answers),
+        ]
+    )
+    return Markup(
+        '<article id="item-{}" {}><h2><a href="#item-{}">№ {}</a> <small>id {}</small> <i class="badge {}">{}</i></h2>{}</article>'
+    ).format(item, attributes, item, item, name, kind, _both(en, ru), body)
+
+
+def _verdict(row: Mapping[str, object]) -> Markup:
+    """Render the consensus, the gold answer and the agreement."""
+    label, gold, agreement = row["label"], row["gold"], row["agreement"]
+    parts = [
+        (_both("consensus", "согласованный ответ"), escape("—" if label is None else label)),
+        (_both("gold answer", "эталонный ответ"), escape("—" if gold is None else gold)),
+    ]
+    if isinstance(agreement, float):
+        parts.append((_both("agreement", "доля самого частого ответа"), number(agreement, 2)))
+    return Markup('<dl class="verdict">{}</dl>').format(
+        Markup("").join(Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(*part) for part in parts)
+    )
+
+
+def _people(answers: Sequence[_Answer]) -> Markup:
+    """Render everybody's answers with their time."""
+    if not answers:
+        return Markup("")
+    return Markup('<ul class="answers">{}</ul>').format(Markup("").join(map(_person, answers)))
+
+
+def _person(answer: _Answer) -> Markup:
+    time = (
+        Markup(" · {} {}").format(number(answer.seconds, 0), _both("s on the page", "с на странице"))
+        if answer.seconds is not None
+        else Markup("")
+    )
+    fate = Markup(" · {}").format(_both(*_FATES[answer.fate])) if answer.fate in _FATES else Markup("")
+    text = escape(answer.text) if answer.text else _both("(empty)", "(пусто)")
+    return Markup('<li class="{}{}"><b>{}</b> <code>{}</code><small>{}{}</small></li>').format(
+        _mark(answer.points), " out" if fate else "", text, answer.annotator, time, fate
+    )
+
+
+def _model(model: ModelAnswers, name: str) -> Markup:
+    scored = model.points.get(name, ())
+    given = model.answers[name]
+    listed = Markup("").join(
+        Markup('<li class="{}"><b>{}</b></li>').format(
+            _mark(scored[at] if scored else None), text or _both("(empty)", "(пусто)")
+        )
+        for at, text in enumerate(given)
+    )
+    return Markup('<p class="model">{}</p><ul class="answers">{}</ul>').format(model.model, listed)
+
+
+def _mark(points: float | None) -> str:
+    """Return the style class of an answer with these points."""
+    if points is None:
+        return "unscored"
+    return "right" if points >= 1 else "wrong" if points <= 0 else "partly"

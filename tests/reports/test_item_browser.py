@@ -1,0 +1,165 @@
+"""The item browser in a real browser: every item with its answers, filters, links, no scripts of others."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import opened_browser
+from command import merilo
+from exports import row, toloka, written
+
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    "</article></main><img src=x onerror=\"document.title='owned'\">",
+    "\" onmouseover=\"document.title='owned'",
+    "</script><script>document.title='owned'</script>",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    with opened_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three items: one answered correctly, one wrongly, one evenly split; a model that is right where people are wrong."""
+    work = tmp_path_factory.mktemp("study")
+    rows = [row("easy", "A", f"w{n}") for n in range(5)]
+    rows += [row("hard", "B", f"w{n}") for n in range(3)] + [row("hard", "A", f"w{n}") for n in (3, 4)]
+    rows += [row("split", "AB"[n % 2], f"w{n}") for n in range(4)]
+    gold = written(
+        work / "gold.json",
+        json.dumps(
+            {
+                "data": [
+                    {"inputs": {"question": name}, "outputs": "A", "meta": {"id": at, "domain": domain}}
+                    for at, (name, domain) in enumerate(
+                        [("easy", "law"), ("hard", "art"), ("split", "art")], start=1
+                    )
+                ]
+            }
+        ),
+    )
+    model = written(
+        work / "clever.jsonl",
+        "".join(f'{{"id": {n}, "answer": "{a}"}}\n' for n, a in ((1, "B"), (2, "A"), (3, "A"))),
+    )
+    made = merilo(
+        "baseline",
+        written(work / "p.tsv", toloka(rows)),
+        "--gold",
+        gold,
+        "--model",
+        model,
+        "--max-low-agreement",
+        "0.5",
+        "--resolve",
+        "none",
+        "--out",
+        work / "out",
+    )
+    assert made.status == 0, made
+    return work / "out"
+
+
+def shown(page) -> list[str]:
+    return page.eval_on_selector_all("article:not([hidden])", "all => all.map(one => one.id)")
+
+
+@pytest.fixture
+def page(browser, folder: Path) -> Iterator:
+    page = browser.new_page()
+    page.troubles = []
+    page.on("console", lambda message: page.troubles.append(message.text))
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.goto((folder / "items.html").as_uri())
+    yield page
+    assert page.troubles == []
+    page.close()
+
+
+def test_an_item_shows_everybodys_answers_and_the_models(page) -> None:
+    text = page.inner_text("#item-2")
+    assert all(f"w{n}" in text for n in range(5))
+    assert "consensus wrong" in text
+    assert "clever" in text
+    assert page.locator("#item-2 .answers .wrong").count() == 3
+    assert page.locator("#item-2 .model + .answers .right").count() == 1
+
+
+def test_items_are_filtered_by_outcome_domain_agreement_and_words(page) -> None:
+    assert shown(page) == ["item-1", "item-2", "item-3"]
+    page.select_option("[data-filter=outcome]", "undecided")
+    assert shown(page) == ["item-3"]
+    page.select_option("[data-filter=outcome]", "")
+    page.select_option("[data-filter=facet0]", "art")
+    assert shown(page) == ["item-2", "item-3"]
+    page.select_option("#agreement", "0-0.5")
+    assert shown(page) == ["item-3"]
+    page.select_option("#agreement", "")
+    page.fill("#search", "HARD")
+    assert shown(page) == ["item-2"]
+    page.fill("#search", "nowhere")
+    assert shown(page) == []
+    assert page.is_visible("#none")
+
+
+def test_items_on_which_the_model_beats_people_and_the_reverse(page) -> None:
+    page.select_option("#against", "model")
+    assert shown(page) == ["item-2"]
+    page.select_option("#against", "people")
+    assert shown(page) == ["item-1"]
+
+
+def test_the_least_agreement_comes_first_if_asked(page) -> None:
+    page.select_option("#order", "low")
+    assert shown(page) == ["item-3", "item-2", "item-1"]
+
+
+def test_a_link_leads_to_one_item(page, folder: Path) -> None:
+    page.goto(f"{(folder / 'items.html').as_uri()}#item-3")
+    assert page.evaluate("document.querySelector(':target').id") == "item-3"
+
+
+def test_the_page_speaks_russian(page) -> None:
+    page.click("label[for=in-ru]")
+    text = page.inner_text("main")
+    assert "согласованный ответ неверен" in text
+    assert "consensus wrong" not in text
+    assert page.inner_text("#agreement option >> nth=3") == "все разметчики"
+
+
+def test_without_scripts_the_page_is_the_whole_list(browser, folder: Path) -> None:
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto((folder / "items.html").as_uri())
+    assert page.locator("article").count() == 3
+    assert "w4" in page.inner_text("#item-1")
+    assert not page.is_visible("#filters")
+    assert "complete without it" in page.inner_text("header")
+
+
+def test_text_of_a_dataset_never_runs(browser, tmp_path: Path) -> None:
+    rows = [row(text, f"{text} {n}", f"{text}-{n}") for text in HOSTILE for n in range(5)]
+    merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--out", tmp_path / "out")
+    page = browser.new_page()
+    page.goto((tmp_path / "out" / "items.html").as_uri())
+    assert page.title() != "owned"
+    text = page.inner_text("main")
+    assert all(hostile in text for hostile in HOSTILE)
+    assert page.locator("article").count() == len(HOSTILE)
+    assert page.locator("main script, main img").count() == 0
+
+
+def test_a_pool_without_gold_has_a_browser_too(browser, tmp_path: Path) -> None:
+    merilo(
+        "baseline",
+        written(tmp_path / "p.tsv", toloka([row("q", "A", f"w{n}") for n in range(5)])),
+        "--out",
+        tmp_path / "out",
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "out" / "items.html").as_uri())
+    assert "no gold answer" in page.inner_text("#item-1")
