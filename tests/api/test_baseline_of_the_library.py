@@ -102,7 +102,9 @@ def test_columns_of_other_names_are_named(frame: pl.DataFrame) -> None:
     renamed = frame.rename({"task": "sentence", "worker": "who", "label": "said"})
     read = merilo.read_responses(renamed, item="sentence", annotator="who", answer="said")
     assert read.items["sentence"].to_list() == [str(task) for task in range(1, 9)]
-    with pytest.raises(merilo.UsageError, match=r"name it with annotator \(there are: sentence, who, said\)"):
+    with pytest.raises(
+        merilo.UsageError, match=r"name it with annotator \(choose from: sentence, who, said\)"
+    ):
         merilo.read_responses(renamed, item="sentence")
 
 

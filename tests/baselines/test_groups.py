@@ -99,7 +99,7 @@ def test_an_input_field_makes_groups_too_and_an_unknown_one_is_refused(tmp_path:
     assert len(found["by"]["question"]) == 12
     outcome = merilo("baseline", pool, "--by", "colour")
     assert outcome.status == 2
-    assert "there is no field 'colour' (there are: question)" in outcome.complaint
+    assert "there is no field 'colour' (choose from: question)" in outcome.complaint
 
 
 def test_the_level_of_measurement_is_recorded_and_changes_alpha(tmp_path: Path) -> None:

@@ -101,4 +101,4 @@ def test_a_list_in_a_split_file_is_several_right_answers_with_alternatives(tmp_p
     assert merilo("audit", pool, *options).status == 0
     refused = merilo("baseline", pool, "--gold", gold, "--metric", "em")
     assert refused.status == 2
-    assert "is a list where one right answer is expected" in refused.complaint
+    assert "is a list, but one gold answer is expected" in refused.complaint

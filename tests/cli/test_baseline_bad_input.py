@@ -312,7 +312,7 @@ def test_wrong_usage(pool: Path, options: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--dataset", "chegeka", "--metric", "f1_macro"), "(there are: f1, em, acc)"),
+        (("--dataset", "chegeka", "--metric", "f1_macro"), "(choose from: f1, em, acc)"),
         (("--metric", "grade_norm"), "without one, choose from acc, em, f1_macro, mcc, f1"),
         (("--dataset", "ruhumaneval"), "merilo code score"),
     ],

@@ -62,7 +62,7 @@ def test_criteria_stay_a_dictionary_of_texts(tmp_path: Path) -> None:
 
 def test_criteria_without_a_choice_are_refused_by_name(tmp_path: Path) -> None:
     path = split(tmp_path / "t.json", [entry(1, {"virtue": "1", "law": "0"}, text="t")])
-    with pytest.raises(InputError, match="virtue, law; name one of them with gold_column"):
+    with pytest.raises(InputError, match="virtue, law; choose one of them with gold_column"):
         read_gold(path, pool(text=["t"]))
     chosen = read_gold(path, pool(text=["t"]), answer="law")
     assert (golds(chosen), chosen.column, chosen.items[1].outputs) == (["0"], "outputs.law", "0")
@@ -81,7 +81,7 @@ def test_turns_of_a_dialogue_are_known_by_both_numbers(tmp_path: Path) -> None:
 def test_a_closed_test_is_refused(tmp_path: Path) -> None:
     for outputs in ("", [], {}, {"virtue": ""}, None):
         path = split(tmp_path / "t.json", [entry(1, outputs, question="q")])
-        with pytest.raises(MeriloError, match=r"no row has a right answer|name one of them"):
+        with pytest.raises(MeriloError, match=r"no row has a gold answer|choose one of them"):
             read_gold(path, pool(question=["q"]))
 
 
@@ -89,7 +89,7 @@ def test_several_right_answers_in_a_list_become_one_text(tmp_path: Path) -> None
     path = split(tmp_path / "t.json", [entry(1, ["1932", "в 1932 году"], question="q")])
     multiq = dataset("MultiQ").answer
     assert read_gold(path, pool(question=["q"]), form=multiq).items[1].outputs == "1932;в 1932 году"
-    with pytest.raises(InputError, match="row 1, outputs: is a list where one right answer is expected"):
+    with pytest.raises(InputError, match="row 1, outputs: is a list, but one gold answer is expected"):
         read_gold(path, pool(question=["q"]))
 
 
@@ -150,7 +150,7 @@ def test_a_column_called_gold_wins_over_one_called_like_the_answers(tmp_path: Pa
         gold = read_gold(path, pool(question=["q1", "q2"]), answer="OUTPUT:label")
         assert golds(gold) == ["A", "B"]
         assert gold.column == name
-        assert f"taken from the column '{name}' and not from 'label'" in gold.warnings[0]
+        assert f"taken from the column '{name}', not from 'label'" in gold.warnings[0]
 
 
 def test_the_column_is_named_as_the_file_has_it(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_other_answers_reach_the_items(tmp_path: Path) -> None:
 def test_a_word_for_an_empty_cell_is_told(tmp_path: Path, word: str) -> None:
     path = table(tmp_path / "g.csv", f"question,gold\nq1,A\nq2,{word}\n")
     items = pool(question=["q1", "q2"])
-    assert f"row 3: the right answer is '{word}'" in read_gold(path, items, labels=["A"]).warnings[0]
+    assert f"row 3: the gold answer is '{word}'" in read_gold(path, items, labels=["A"]).warnings[0]
     assert read_gold(path, items, labels=["A", word]).warnings == ()
 
 
@@ -224,13 +224,13 @@ def test_nan_of_a_parquet_file_is_an_empty_cell(tmp_path: Path) -> None:
     ("name", "content", "says"),
     [
         ("g.csv", b"", "g.csv: the file is empty"),
-        ("g.csv", b"question,gold\n", "g.csv: holds no rows"),
+        ("g.csv", b"question,gold\n", "g.csv: has no rows"),
         ("g.csv", "question,gold\nвопрос,A\n".encode("cp1251"), "g.csv, row 2: is not UTF-8 text"),
         ("g.csv", b"question,gold\nq1\n", "ends in the middle of a row"),
         ("g.csv", b"question,gold,gold\nq1,A,B\n", "two columns have this name"),
         ("g.json", b'{"data": {"test": [{"inputs": {"question": "q1"}, "outp', "is not JSON"),
-        ("g.json", b'{"data": {"test": {"inputs": "q1"}}}', "holds no list of items"),
-        ("g.json", b'{"data": {"test": []}}', "holds no records"),
+        ("g.json", b'{"data": {"test": {"inputs": "q1"}}}', "has no list of items"),
+        ("g.json", b'{"data": {"test": []}}', "has no records"),
         ("g.json", b"[1]", "row 1: is not a JSON object"),
         ("g.json", b'[{"question": "q1", "gold": NaN}]', "NaN is not a JSON number"),
         ("g.jsonl", b'{"question": "q1", "gold": "A"}\n[]\n', "row 2: is not a JSON object"),

@@ -1,4 +1,4 @@
-"""Which row of a file of right answers is which item of the pool."""
+"""Rows of a file of gold answers are joined to the items of a pool."""
 
 from pathlib import Path
 
@@ -36,19 +36,19 @@ def test_a_text_that_was_edited_is_told_of_when_ids_join(tmp_path: Path) -> None
     questions = [f"q{n}" for n in range(19)] + ["q19, edited"]
     gold = read_gold(path, pool(id=[str(n) for n in range(20)], question=questions))
     assert gold.answers.height == 20
-    assert "though other fields of 1 item differs" in gold.warnings[0]
+    assert "although other fields of 1 item differ" in gold.warnings[0]
 
 
 def test_an_id_alone_is_told_of(tmp_path: Path) -> None:
     path = table(tmp_path / "g.csv", "id,gold\n1,A\n2,B\n")
     gold = read_gold(path, pool(idx=["2.0", "1"], picture=["a.png", "b.png"]))
     assert golds(gold) == ["B", "A"]
-    assert "joined on the pool's 'idx' and the file's 'id' alone" in gold.warnings[0]
+    assert "joined on the pool's 'idx' and the file's 'id' only" in gold.warnings[0]
 
 
 def test_doubled_ids_are_refused_with_both_rows(tmp_path: Path) -> None:
     path = table(tmp_path / "g.csv", "id,question,gold\n1,q1,A\n2,q2,A\n1,q3,B\n")
-    with pytest.raises(DataError, match=r"row 4, id: has the id '1' of row 2"):
+    with pytest.raises(DataError, match=r"row 4, id: has the same id '1' as row 2"):
         read_gold(path, pool(question=["q1", "q3"]))
 
 
@@ -83,8 +83,8 @@ def test_rows_that_differ_in_what_the_pool_does_not_show_are_refused(tmp_path: P
             read_gold(path, pool(question=["q"]))
         said = str(caught.value)
         assert "row 2: has the same question as row 1" in said
-        assert "the pool does not show context" in said
-        assert ("different right answers ('A', 'B')" in said) == (answers == "AB")
+        assert "the rows differ in context, which the pool does not have" in said
+        assert ("different gold answers ('A', 'B')" in said) == (answers == "AB")
 
 
 def test_rows_that_nobody_was_asked_may_be_ambiguous(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_items_that_differ_in_what_the_file_lacks_are_refused(tmp_path: Path) ->
     with pytest.raises(DataError) as caught:
         read_gold(path, pool(question=["q1", "q2", "q2"], options=["x", "x", "y"]))
     said = str(caught.value)
-    assert "row 3: is the right answer of several items of the pool (items 2 and 3)" in said
+    assert "row 3: matches several items of the pool (items 2 and 3)" in said
     assert "differ in options, which the file lacks" in said
 
 
@@ -129,7 +129,7 @@ def test_a_question_that_a_dialogue_repeats_is_known_by_its_turn(tmp_path: Path)
 
 def test_two_answers_to_one_item_are_refused_with_both_rows(tmp_path: Path) -> None:
     path = table(tmp_path / "g.csv", "question,gold\nq1,A\nq2,A\nq1,B\n")
-    with pytest.raises(DataError, match=r"row 4: gives 'q1' the answer 'B' where row 2 gives 'A'"):
+    with pytest.raises(DataError, match=r"row 4: gives 'q1' the gold answer 'B', but row 2 gives 'A'"):
         read_gold(path, pool(question=["q1"]))
 
 

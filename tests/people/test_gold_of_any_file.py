@@ -1,4 +1,4 @@
-"""Whatever a file of right answers holds, it gives items of distinct ids or is refused in a sentence."""
+"""Any file of gold answers gives items with distinct ids or a one-sentence error."""
 
 import csv
 import json

@@ -69,7 +69,7 @@ def test_the_column_of_the_right_answers_stands_in_the_json(tmp_path: Path) -> N
     outcome = merilo("baseline", path, "--gold", gold, "--json", "-")
     assert outcome.json["gold"]["column"] == "gold"
     assert outcome.json["metrics"]["acc"]["value"] == 1.0
-    assert "taken from the column 'gold' and not from 'answer'" in outcome.err
+    assert "taken from the column 'gold', not from 'answer'" in outcome.err
 
 
 def test_the_terminal_says_where_the_right_answers_come_from(tmp_path: Path) -> None:

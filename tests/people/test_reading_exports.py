@@ -317,7 +317,7 @@ def test_gold_of_a_closed_test(tmp_path: Path) -> None:
     complaint = merilo(
         "baseline", pool, "--gold", written(tmp_path / "gold.json", json.dumps(closed))
     ).complaint
-    assert "gold.json, outputs: no row has a right answer" in complaint
+    assert "gold.json, outputs: no row has a gold answer" in complaint
 
 
 def test_a_row_of_gold_lines_is_a_line_of_the_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Small pools, and the files of their right answers."""
+"""Small pools, and the files of their gold answers."""
 
 import json
 from pathlib import Path

@@ -237,7 +237,7 @@ def aggregate(data: Frame, method: Method = "majority") -> Any:  # noqa: ANN401 
     """
     if method not in _METHODS:
         raise UsageError(
-            f"there is no method '{method}' (there are: {', '.join(_METHODS)})", field=argument("method")
+            f"there is no method '{method}' (choose from: {', '.join(_METHODS)})", field=argument("method")
         )
     pandas = is_pandas(data)
     table = polars_of(data)

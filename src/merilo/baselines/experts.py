@@ -124,7 +124,7 @@ def domains_of(
     column = next((one for one in (name, f"meta.{name}") if one in columns), None)
     if gold_file is None or column is None:
         there = [*responses.fields, *columns]
-        raise UsageError(f"there is no field '{name}' of the domain (there are: {listed(there)})")
+        raise UsageError(f"there is no field '{name}' of the domain (choose from: {listed(there)})")
     gold = read_gold(gold_file, responses.items, column=column, encoding=encoding)
     return {int(item): str(domain) for item, domain in gold.answers.select("item", "gold").iter_rows()}
 

@@ -107,4 +107,4 @@ def _column(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:
     known = [column for column in items.columns if column != "item"]
     if gold and gold.fields is not None:
         known += [column for column in gold.fields.columns if column != "item"]
-    raise UsageError(f"{argument('by')}: there is no field '{name}' (there are: {listed(known)})")
+    raise UsageError(f"{argument('by')}: there is no field '{name}' (choose from: {listed(known)})")

@@ -66,7 +66,7 @@ class Settings:
         if self.min_votes != "majority" and self.min_votes < 1:
             raise UsageError(f"{argument('min_votes')} takes 'majority' or a number from 1 on")
         if self.metric is not None and not is_metric(self.metric):
-            raise UsageError(f"there is no metric '{self.metric}' (there are: {', '.join(METRICS)})")
+            raise UsageError(f"there is no metric '{self.metric}' (choose from: {', '.join(METRICS)})")
         if self.alternatives == "":
             raise UsageError(
                 f"{argument('alternatives')} takes the text that stands between right answers, such as ';'"

@@ -147,7 +147,9 @@ class Dataset:
             raise ValueError("a dataset needs a metric")
         unknown = [name for name in self.metrics if not is_metric(name)]
         if unknown:
-            raise ValueError(f"there is no metric '{unknown[0]}'; there are {', '.join(METRICS)} and pass@k")
+            raise ValueError(
+                f"there is no metric '{unknown[0]}' (choose from: {', '.join(METRICS)} and pass@k)"
+            )
         if len(set(self.metrics)) < len(self.metrics):
             raise ValueError("a metric is named twice")
         if stray := {*self.media, *self.hidden} - set(self.fields):

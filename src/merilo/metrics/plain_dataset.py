@@ -114,7 +114,7 @@ def with_metric(dataset: PlainDataset, metric: str) -> PlainDataset:
     if metric not in fitting or dataset.answer.kind == "criteria":
         fit = ", ".join(dataset.metrics if dataset.answer.kind == "criteria" else fitting)
         raise UsageError(
-            f"the metric '{metric}' does not fit the answers of {dataset.name} (there are: {fit})"
+            f"the metric '{metric}' does not fit the answers of {dataset.name} (choose from: {fit})"
         )
     return PlainDataset(
         dataset.name,

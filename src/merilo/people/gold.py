@@ -30,15 +30,16 @@ class Gold:
     """The gold answers of a pool's items.
 
     Attributes:
-        answers: a row for each item that has one: `item`, `gold` (as text; a dictionary of criteria as JSON), `id` (the
-            dataset's id, which no other item has, or null).
-        source: the file, or the solver, in words.
-        without_gold: the numbers of the pool's items that have none, without those of `unsolved`.
-        unused: the rows of the file that match no item of the pool.
+        answers: one row per item with a gold answer: `item`, `gold` (text; a dictionary of criteria as JSON), `id` (the
+            dataset's id if no other item has the same id, else null).
+        source: the name of the file, or a description of the solver.
+        without_gold: the numbers of the pool's items without a gold answer, except those in `unsolved`.
+        unused: the numbers of the file's rows that match no item of the pool.
         warnings: warnings for the user.
-        fields: the file's other fields of those items, `meta.*` among them: `item` and text columns; `None` without a file.
-        items: the pool's number of an item -> the item as the scorer takes it, for each item that has a right answer.
-        column: the column of the file that the right answers were taken from; `None` for a solver.
+        fields: the other fields of the file for these items, including `meta.*`: `item` and text columns; `None` without a
+            file.
+        items: mapping from item number in the pool to the scorer's item, for each item with a gold answer.
+        column: the column of the file from which the gold answers were taken; `None` for a solver.
         unsolved: the numbers of the items that the solver cannot answer.
     """
 
@@ -67,7 +68,7 @@ class Gold:
 
 
 def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:
-    """Compute the gold answers with a solver; an item that the solver cannot answer has none.
+    """Compute the gold answers with a solver; items that the solver cannot answer get no gold answer.
 
     Args:
         items: `item` and the input fields.
@@ -132,28 +133,26 @@ def read_gold(
         path: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file.
         items: `item` and the input fields, white space folded.
         answer: the name of the pool's answer column; a gold column of the same name is taken.
-        column: the column of the right answers, where its name does not tell.
-        labels: the answers' labels, to whose spelling the right answers are brought.
-        encoding: the file's encoding, where it is neither UTF-8 nor marked.
-        form: what an answer looks like, where the dataset is declared. Right answers of kind "text" keep their spelling.
-        alternatives: what divides several right answers in one cell; such a cell keeps its spelling.
+        column: the column of the gold answers, if it cannot be found by name.
+        labels: the labels of the pool's answers; gold answers are rewritten to their spelling.
+        encoding: the file's encoding, if it is not UTF-8 and has no byte order mark.
+        form: the form of an answer, if the dataset is declared. Gold answers of kind "text" keep their spelling.
+        alternatives: the separator of several gold answers in one cell; a cell with several gold answers keeps its spelling.
 
     Raises:
-        InputError: the file cannot be read, has no column of right answers, or an answer is of a wrong type.
-        UsageError: `column` is not there.
-        DataError: nothing matches, two rows give one item two answers, the fields do not tell which row is an item's,
-            or two items have one id.
+        InputError: the file cannot be read, has no column of gold answers, or an answer has a wrong type.
+        UsageError: the file has no column `column`.
+        DataError: no row matches an item, two rows give one item different gold answers, the fields do not identify the row
+            of an item, or two items have the same id.
     """
     if not items.height:
-        raise DataError(
-            "no item is left to take a right answer: every response is to a control item", file=path
-        )
+        raise DataError("no item needs a gold answer: every response is to a control item", file=path)
     file = read_gold_file(path, encoding)
     kind = form.kind if form else None
     separator = alternatives or (form.alternatives if form else None)
     shared = list(input_columns(file, items).values())
     gold, passed = gold_column(file, shared, answer=answer, column=column, criteria=kind == "criteria")
-    rows = _right_answers(file, gold, kind, separator)
+    rows = _gold_rows(file, gold, kind, separator)
     if kind not in {"text", "program"} and not _is_whole_dictionary(file, gold):
         rows = _unified(rows, labels, separator)
     joined = join(file, rows, items, {gold, *passed})
@@ -164,8 +163,8 @@ def read_gold(
         names = listed([f"'{file.header(name)}'" for name in passed])
         warnings.insert(
             0,
-            f"{shown(path)}: the right answers were taken from the column '{file.header(gold)}' and not from {names} "
-            f"({argument('gold_column')} takes another)",
+            f"{shown(path)}: gold answers were taken from the column '{file.header(gold)}', not from {names} "
+            f"(choose another with {argument('gold_column')})",
         )
     return Gold(
         found.select(pl.col(ITEM).alias("item"), pl.col(GOLD).alias("gold"), pl.col(ID).alias("id")),
@@ -179,8 +178,8 @@ def read_gold(
     )
 
 
-def _right_answers(file: GoldFile, gold: str, kind: str | None, separator: str | None) -> pl.DataFrame:
-    """The rows of the file that have a right answer: its columns, and `AT`, `GOLD` and `ID`."""
+def _gold_rows(file: GoldFile, gold: str, kind: str | None, separator: str | None) -> pl.DataFrame:
+    """Select the rows with a gold answer, and add the columns `AT`, `GOLD` and `ID`."""
     texts = file.table[gold]
     if gold == "outputs" and (lists := _lists(file, kind, separator)):
         texts = pl.Series([lists.get(at, text) for at, text in enumerate(texts)], dtype=pl.String)
@@ -192,7 +191,7 @@ def _right_answers(file: GoldFile, gold: str, kind: str | None, separator: str |
     )
     if not rows.height:
         raise DataError(
-            "no row has a right answer here (closed tests come without)",
+            "no row has a gold answer in this column (closed tests are published without gold answers)",
             file=file.path,
             field=file.header(gold),
         )
@@ -200,7 +199,7 @@ def _right_answers(file: GoldFile, gold: str, kind: str | None, separator: str |
 
 
 def _lists(file: GoldFile, kind: str | None, separator: str | None) -> dict[int, str | None]:
-    """The outputs that are lists, as texts: several right answers, or the results of a program's tests."""
+    """Convert outputs that are lists (several gold answers, or results of a program's tests) to texts, by row."""
     found: dict[int, str | None] = {}
     for at, entry in enumerate(file.entries):
         outputs = entry.get("outputs")
@@ -214,7 +213,7 @@ def _lists(file: GoldFile, kind: str | None, separator: str | None) -> dict[int,
             found[at] = separator.join(text for one in outputs if (text := text_of(one)))
         else:
             raise InputError(
-                "is a list where one right answer is expected",
+                "is a list, but one gold answer is expected",
                 file=file.path,
                 row=file.table["row"][at],
                 field="outputs",
@@ -227,7 +226,7 @@ def _is_whole_dictionary(file: GoldFile, gold: str) -> bool:
 
 
 def _unified(rows: pl.DataFrame, labels: Sequence[str], separator: str | None) -> pl.DataFrame:
-    """The right answers in the spelling of the labels; a cell of several right answers stays as it is."""
+    """Rewrite gold answers to the spelling of the labels; a cell with several gold answers is unchanged."""
     texts = [text for text in rows[GOLD].unique() if not (separator and separator in text)]
     mapping = {text: label for text, label in unify(sorted(texts), list(labels)).items() if text != label}
     if not mapping:
@@ -236,13 +235,13 @@ def _unified(rows: pl.DataFrame, labels: Sequence[str], separator: str | None) -
 
 
 def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> list[str]:
-    """A warning for right answers such as "nan", which some programs write into empty cells."""
+    """Warn about gold answers such as "nan", which some programs write into empty cells."""
     known = {label.casefold() for label in labels}
     words = [word for word in _EMPTY_WORDS if word not in known]
     strange = found.filter(pl.col(GOLD).str.to_lowercase().is_in(words))
     if not strange.height:
         return []
     return [
-        f"{shown(file.path)}, row {strange['row'][0]}: the right answer is '{strange[GOLD][0]}', which some programs "
+        f"{shown(file.path)}, row {strange['row'][0]}: the gold answer is '{strange[GOLD][0]}', which some programs "
         f"write into an empty cell ({strange.height} such rows)"
     ]

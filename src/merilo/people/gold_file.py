@@ -36,17 +36,17 @@ ID_COLUMNS: Final = ("id", "item_id", "gold_id", "idx", "meta.id")
 
 @dataclass(frozen=True, slots=True)
 class GoldFile:
-    """A file of right answers as text columns, and as its JSON where it has one.
+    """A file of gold answers: its text columns, and its JSON objects if it is a JSON file.
 
     Attributes:
         path: the file.
-        table: a row an item: `row` (its number, or its line in JSONL) and text columns, white space folded. In a split
-            file the keys of `inputs` are columns, and those of `meta` are columns called `meta.<key>`; `meta.turn` is the
-            place in a dialogue, from 1.
+        table: one row per item: `row` (the row number, or the line number in JSONL) and text columns with white space
+            folded. For a split file, the keys of `inputs` are columns, the keys of `meta` are columns called `meta.<key>`,
+            and `meta.turn` is the position in a dialogue, from 1.
         entries: the JSON objects, one for each row of `table`; empty for CSV and TSV.
-        inputs: the columns that are the keys of `inputs`, or `inputs` itself where it is a text; empty for a table.
-        criteria: the keys of `outputs` where these are dictionaries; their columns are called `outputs.<key>`.
-        headers: column of `table` -> its name in the file, where they differ.
+        inputs: the columns made from the keys of `inputs`, or `inputs` itself if it is a text; empty for a table.
+        criteria: the keys of `outputs` if the outputs are dictionaries; their columns are called `outputs.<key>`.
+        headers: mapping from a column of `table` to its name in the file, for names that differ.
     """
 
     path: Path
@@ -58,48 +58,48 @@ class GoldFile:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, without `row`."""
+        """The names of the columns except `row`."""
         return self.table.columns[1:]
 
     @property
     def id_column(self) -> str | None:
-        """The column of the dataset's own ids, where there is one."""
+        """The column of the dataset's ids; `None` if there is none."""
         return next((name for name in ID_COLUMNS if name in self.columns), None)
 
     def header(self, column: str) -> str:
-        """The name of a column as the file has it."""
+        """Return the name of a column as written in the file."""
         return (self.headers or {}).get(column, column)
 
 
 def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
-    """Read a file of items as text columns, white space folded, and `row`, the rows' numbers.
+    """Read a file of items as text columns with white space folded, and `row`, the row numbers.
 
     Args:
         path: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file. A platform's
-            prefixes (`INPUT:`) are taken off the columns' names where the bare name is free.
-        encoding: the file's encoding, where it is neither UTF-8 nor marked.
+            prefixes (`INPUT:`) are removed from column names unless another column has the name without the prefix.
+        encoding: the file's encoding, if it is not UTF-8 and has no byte order mark.
 
     Raises:
-        InputError: the file cannot be read, or holds no records.
+        InputError: the file cannot be read or has no records.
     """
     return read_gold_file(path, encoding).table
 
 
 def read_gold_file(path: Path, encoding: str | None = None) -> GoldFile:
-    """Read a file of items with its JSON; arguments and errors as for `records`."""
+    """Read a file of items and keep its JSON objects; arguments and errors as for `records`."""
     if path.suffix.lower() in {".json", ".jsonl", ".ndjson", ".parquet"}:
         return _json_file(path)
     data = read_table(path, encoding=encoding).data
     if not data.height:
-        raise InputError("holds no rows", file=path)
+        raise InputError("has no rows", file=path)
     rows = pl.int_range(2, data.height + 2, dtype=pl.UInt32, eager=True).alias("row")
     table, headers = _as_table(data, rows)
     return GoldFile(path, table, headers=headers)
 
 
 def _as_table(data: pl.DataFrame, rows: pl.Series) -> tuple[pl.DataFrame, dict[str, str]]:
-    """The columns under their bare names, white space folded, behind the rows' numbers; and the names that changed."""
-    # INPUT:text and OUTPUT:text may stand side by side, and beside text: only one of them has the bare name.
+    """Return the row numbers and the columns without prefixes, white space folded; also return the changed names."""
+    # INPUT:text, OUTPUT:text and text may occur together; only one of them can get the name without a prefix.
     taken, kept = {"row", *(name for name in data.columns if bare(name) == name)}, {}
     for name in data.columns:
         free = bare(name)
@@ -115,7 +115,7 @@ def _as_table(data: pl.DataFrame, rows: pl.Series) -> tuple[pl.DataFrame, dict[s
 
 
 def bare(name: str) -> str:
-    """A column's name without the prefix of a platform."""
+    """Remove a platform's prefix from a column name."""
     return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
 
 
@@ -128,7 +128,7 @@ def _json_file(path: Path) -> GoldFile:
         entries = tuple(cast("dict[str, Json]", record) for _, record in found)
         columns, inputs, criteria = _columns(entries)
         if not columns:
-            raise InputError("holds no records", file=path)
+            raise InputError("has no records", file=path)
         if "meta.dialog_id" in columns:
             columns.setdefault("meta.turn", _turns(columns["meta.dialog_id"]))
         data = pl.DataFrame({name: pl.Series(texts, dtype=pl.String) for name, texts in columns.items()})
@@ -139,7 +139,7 @@ def _json_file(path: Path) -> GoldFile:
 
 
 def _turns(dialogues: Sequence[str | None]) -> list[str | None]:
-    """The place of each item in its dialogue, from 1, as a pool of whole dialogues shows it."""
+    """Number each item within its dialogue, from 1, as pools of whole dialogues do."""
     places: Counter[str | None] = Counter()
     found: list[str | None] = []
     for dialogue in dialogues:
@@ -173,26 +173,26 @@ def _json_records(path: Path) -> list[tuple[int, Json]]:
 
 
 def _list_of_records(content: Json, path: Path) -> list[Json]:
-    """The records of `[...]`, `{"data": [...]}`, `{"data": {"test": [...]}}`; dialogues are laid end to end."""
+    """Return the records of `[...]`, `{"data": [...]}` or `{"data": {"test": [...]}}`; dialogues are concatenated."""
     while isinstance(content, dict):
         inner = content.get("data", content.get("test"))
         if inner is None and len(content) == 1:
             inner = next(iter(content.values()))
         if inner is None:
-            raise InputError("holds no list of items", file=path)
+            raise InputError("has no list of items", file=path)
         content = inner
     if not isinstance(content, list):
-        raise InputError("holds no list of items", file=path)
+        raise InputError("has no list of items", file=path)
     return [turn for record in content for turn in (record if isinstance(record, list) else [record])]
 
 
 def _columns(
     entries: Sequence[Mapping[str, Json]],
 ) -> tuple[dict[str, list[str | None]], tuple[str, ...], tuple[str, ...]]:
-    """The entries as columns of texts; the benchmark's `inputs`, `outputs` by criterion and `meta` are laid open.
+    """Convert entries to columns of texts; each key of `inputs`, `outputs` (criteria) and `meta` becomes a column.
 
     Returns:
-        The columns by name, the names of those that hold inputs, and the criteria.
+        The columns by name, the names of the input columns, and the criteria.
     """
     columns: dict[str, list[str | None]] = {}
     inputs: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ def _columns(
             columns["id"] = ids
         for key in keys:
             if (name, key) != ("meta", "id"):
-                # The prefix keeps a field of `meta` from being mistaken for an answer.
+                # The prefix prevents a field of `meta` from being taken for an answer.
                 column = key if name == "inputs" else f"{name}.{key}"
                 columns[column] = [text_of(inner.get(key)) for inner in laid_open]
         if not keys or any(value is not None for value in values):
@@ -227,7 +227,7 @@ def _columns(
 
 
 def _keys(entries: Sequence[Mapping[str, Json]]) -> tuple[str, ...]:
-    """The keys of all entries, in the order in which they first appear."""
+    """Return the keys of all entries in order of first appearance."""
     keys: dict[str, None] = {}
     for entry in entries:
         if not entry.keys() <= keys.keys():
@@ -236,7 +236,7 @@ def _keys(entries: Sequence[Mapping[str, Json]]) -> tuple[str, ...]:
 
 
 def id_of(meta: Mapping[str, Json]) -> Json:
-    """The dataset's own id of an item; a turn of a dialogue may be known by `dialog_id` and `question_id` instead."""
+    """Return the dataset's id of an item; a turn of a dialogue may have `dialog_id` and `question_id` instead."""
     number = meta.get("id")
     if number is None and {"dialog_id", "question_id"} <= meta.keys():
         return f"{meta['dialog_id']}/{meta['question_id']}"
@@ -244,7 +244,7 @@ def id_of(meta: Mapping[str, Json]) -> Json:
 
 
 def text_of(value: Json) -> str | None:
-    """A JSON value as text; the NaN of a Parquet file is an empty cell."""
+    """Convert a JSON value to text; NaN from a Parquet file becomes an empty cell."""
     if value is None or type(value) is str:
         return value
     if type(value) is int:
@@ -268,24 +268,24 @@ def gold_column(
 
     Args:
         file: the file.
-        fields: the columns that hold the pool's input fields; no right answer is looked for in them.
+        fields: the columns with the pool's input fields; they are not considered.
         answer: the name of the pool's answer column.
         column: the column that the user named.
-        criteria: whether an answer of the dataset is a whole dictionary of criteria.
+        criteria: whether an answer of the dataset is a dictionary of all criteria.
 
     Returns:
-        The column, and the other columns that could have been meant and hold something.
+        The column, and the other columns that could be gold answers and are not empty.
 
     Raises:
-        UsageError: `column` is not there.
-        InputError: no column has a name of right answers.
+        UsageError: the file has no column `column`.
+        InputError: no column has a name known for gold answers.
     """
     names = file.columns
     if column is not None:
         for name in (column, bare(column), f"outputs.{column}"):
             if name in names:
                 return name, ()
-        raise UsageError(f"there is no column '{column}' (there are: {listed(names)})", file=file.path)
+        raise UsageError(f"there is no column '{column}' (choose from: {listed(names)})", file=file.path)
     taken = {*fields, *(file.inputs if file.entries else ())}
     free = [name for name in names if name not in taken and not name.startswith("meta.")]
     asked = bare(answer)
@@ -303,7 +303,7 @@ def gold_column(
         return best, tuple(name for name in filled if name != best and name not in whole)
     if file.criteria:
         raise InputError(
-            f"holds an answer for each of {listed(file.criteria)}; name one of them with {argument('gold_column')}",
+            f"has a gold answer for each of {listed(file.criteria)}; choose one of them with {argument('gold_column')}",
             file=file.path,
             field="outputs",
         )
@@ -311,7 +311,7 @@ def gold_column(
     if len(rest) == 1:
         return rest[0], ()
     raise InputError(
-        f"no column of right answers was found; name it with {argument('gold_column')} (there are: {listed(names)})",
+        f"no column of gold answers was found: name it with {argument('gold_column')} (choose from: {listed(names)})",
         file=file.path,
         row=1,
     )

@@ -14,7 +14,7 @@ from merilo.people.gold_join import Joined
 from merilo.people.gold_keys import AT, GOLD, ID, ITEM
 from merilo.strict_json import Json
 
-#: Columns of a table that hold whole numbers, as `meta` of the exam's split has them.
+#: Columns of a table that are read as whole numbers, as in `meta` of the exam's split.
 _WHOLE: Final = ("score", "variant")
 _WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
 
@@ -24,18 +24,18 @@ def scorer_items(
 ) -> dict[int, Item]:
     """Build the scorer's items for the items that have a gold answer.
 
-    A split file's items keep its `inputs` and `meta` as they are. A table's items take the pool's input fields for
-    `inputs`, and the table's other columns for `meta`.
+    Items of a split file keep their `inputs` and `meta`. Items of a table get the pool's input fields as `inputs` and the
+    table's other columns as `meta`.
 
     Args:
         file: the file.
-        joined: its rows and the pool's items.
+        joined: the file's rows joined to the pool's items.
         items: `item` and the pool's input fields.
-        gold: the column of right answers.
-        kind: the kind of the dataset's answers, where it is declared.
+        gold: the column of gold answers.
+        kind: the kind of the dataset's answers, if the dataset is declared.
 
     Returns:
-        The pool's number of an item -> the item.
+        Mapping from item number in the pool to the item.
     """
     found = joined.pairs
     with collecting_later():
@@ -107,9 +107,9 @@ def _number(text: str) -> int | str:
 
 
 def _ids(file: GoldFile, found: pl.DataFrame) -> list[ItemId]:
-    """The items' ids as the file has them, and the pool's numbers for items without one.
+    """Return the items' ids from the file; an item without an id gets its number in the pool.
 
-    A table knows only texts: its ids are whole numbers where all of them are written as such.
+    A table has only texts: its ids become whole numbers if all of them are written as whole numbers.
     """
     numbers, texts = found[ITEM].to_list(), found[ID].to_list()
     known: list[ItemId | None] = texts
@@ -140,7 +140,7 @@ def _instruction(value: Json) -> str | int:
 
 
 def _outputs(file: GoldFile, found: pl.DataFrame, gold: str, kind: str | None) -> list[Json]:
-    """The right answers: dictionaries of criteria with numbers as texts, a program's results, or texts."""
+    """Return the gold answers: dictionaries of criteria with numbers as texts, a program's results, or texts."""
     texts: list[Json] = found[GOLD].to_list()
     if kind not in {"criteria", "program"} and not (file.criteria and gold == "outputs"):
         return texts

@@ -15,15 +15,15 @@ from merilo.wording import listed, shortened, shown
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Items with their rows.
+    """The items of a pool joined to rows of a file of gold answers.
 
     Attributes:
-        pairs: a row for each item that has a right answer, in the pool's order: the file's columns, `AT`, `GOLD`, `ID`
-            (null where it is not the item's alone) and `ITEM`.
-        columns: the file's columns that hold the pool's input fields.
+        pairs: one row per item with a gold answer, in the pool's order: the file's columns, `AT`, `GOLD`, `ID` (null if
+            another item has the same id) and `ITEM`.
+        columns: the file's columns matched to the pool's input fields.
         without_gold: the numbers of the items that match no row.
         unused: the numbers of the rows that match no item.
-        warnings: how the columns were matched where names do not tell, and what does not agree.
+        warnings: how columns with different names were matched, and which fields of joined items differ.
     """
 
     pairs: pl.DataFrame
@@ -34,20 +34,20 @@ class Joined:
 
 
 def join(file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, answers: set[str]) -> Joined:
-    """Join rows with a right answer to items.
+    """Join rows with a gold answer to items.
 
-    An id that both sides have decides, if the input fields that both sides have agree. Otherwise these fields decide.
-    Fields of other names are matched by their values, and the warnings say which.
+    Rows are joined by id if both sides have ids and the input fields common to both sides agree. Otherwise they are
+    joined by these fields. Fields with different names are matched by their values, and a warning names them.
 
     Args:
         file: the file.
-        rows: the rows of its table that have a right answer, with `AT`, `GOLD` and `ID`.
+        rows: the rows of its table with a gold answer, with `AT`, `GOLD` and `ID`.
         items: `item` and the input fields.
-        answers: the columns of right answers, which hold no input.
+        answers: the columns of gold answers, which are not inputs.
 
     Raises:
-        DataError: two items of the file have one id, nothing matches, two rows give one item two answers, or the
-            fields of both sides do not tell which row is an item's.
+        DataError: two items of the file have the same id, no row matches an item, two rows give one item different gold
+            answers, or the common fields do not identify the row of an item.
     """
     _refuse_doubled_ids(file, rows, answers)
     ambiguous: DataError | None = None
@@ -78,7 +78,7 @@ def _refuse_doubled_ids(file: GoldFile, rows: pl.DataFrame, answers: set[str]) -
     if doubled.height:
         first, second = doubled.filter(pl.col(ID) == doubled[ID][0])["row"][:2]
         raise DataError(
-            f"has the id '{shortened(doubled[ID][0])}' of row {first}, and is another item or has another answer",
+            f"has the same id '{shortened(doubled[ID][0])}' as row {first}, but another item or another gold answer",
             file=file.path,
             row=second,
             field=file.header(file.id_column),
@@ -88,10 +88,10 @@ def _refuse_doubled_ids(file: GoldFile, rows: pl.DataFrame, answers: set[str]) -
 def _refuse_ambiguity(
     file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, key: Key, answers: set[str]
 ) -> tuple[str, ...]:
-    """Raise an error if rows give one item two answers, or if the key does not identify the row of an item.
+    """Raise an error if rows give one item different gold answers, or if the key does not identify the row of an item.
 
     Returns:
-        A warning where rows repeat an item with the same answer.
+        A warning if rows repeat an item with the same gold answer.
     """
     asked = rows.join(items, on=KEY, how="semi", maintain_order="left")
     _refuse_shared_row(file, asked, items, key)
@@ -119,7 +119,7 @@ def _refuse_ambiguity(
 
 
 def _refuse_shared_row(file: GoldFile, asked: pl.DataFrame, items: pl.DataFrame, key: Key) -> None:
-    """Refuse several items of the pool that match one row."""
+    """Raise an error if several items of the pool match one row."""
     shared = items.join(asked, on=KEY, how="semi", maintain_order="left").filter(pl.col(KEY).is_duplicated())
     if not shared.height:
         return
@@ -129,15 +129,15 @@ def _refuse_shared_row(file: GoldFile, asked: pl.DataFrame, items: pl.DataFrame,
     difference = f"{listed(lacking)}, which the file lacks" if lacking else listed(differing)
     row = asked.filter(pl.col(KEY) == two[KEY][0])["row"][0]
     raise DataError(
-        f"is the right answer of several items of the pool (items {two['item'][0]} and {two['item'][1]}): they have the "
-        f"same {listed(key.fields)} and differ in {difference}",
+        f"matches several items of the pool (items {two['item'][0]} and {two['item'][1]}): they have the same "
+        f"{listed(key.fields)} and differ in {difference}",
         file=file.path,
         row=row,
     )
 
 
 def _two_rows(file: GoldFile, same: pl.DataFrame, key: Key, others: Sequence[str]) -> DataError:
-    """Two rows that one item of the pool matches: with different answers if there are such."""
+    """Build the error for two rows that match one item; rows with different gold answers are preferred as the example."""
     two = same.unique(GOLD, keep="first", maintain_order=True)[:2]
     if two.height < 2:
         two = same.unique(others, keep="first", maintain_order=True)[:2]
@@ -147,18 +147,16 @@ def _two_rows(file: GoldFile, same: pl.DataFrame, key: Key, others: Sequence[str
     if not differing:
         text = shortened(two[KEY][0].replace("\x1f", " "))
         return DataError(
-            f"gives '{text}' the answer {golds[1]} where row {first} gives {golds[0]}",
+            f"gives '{text}' the gold answer {golds[1]}, but row {first} gives {golds[0]}",
             file=file.path,
             row=second,
         )
     answers = (
-        f"different right answers ({golds[0]}, {golds[1]})"
-        if golds[0] != golds[1]
-        else "the same right answer"
+        f"different gold answers ({golds[0]}, {golds[1]})" if golds[0] != golds[1] else "the same gold answer"
     )
     return DataError(
-        f"has the same {listed(key.fields)} as row {first} and {answers}: the pool does not show "
-        f"{listed(differing)}, in which the rows differ",
+        f"has the same {listed(key.fields)} as row {first} and {answers}: the rows differ in "
+        f"{listed(differing)}, which the pool does not have",
         file=file.path,
         row=second,
     )
@@ -182,7 +180,7 @@ def _joined(
 
 
 def _nothing_matches(file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, answers: set[str]) -> DataError:
-    """The fields of both sides, and the first value of each side for one field that both have."""
+    """Build the error that no row matches: the fields of both sides, and the first values of a field that both have."""
     fields = input_fields(items)
     columns = list(file.inputs) or [name for name in file.columns if name not in answers]
     named = by_name(fields, [name for name in file.columns if name not in answers])

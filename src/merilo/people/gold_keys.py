@@ -14,8 +14,8 @@ from merilo.people.gold_file import ID_COLUMNS, GoldFile
 from merilo.responses import INPUT_MARK
 from merilo.wording import listed
 
-#: Columns of the joined table beside those of the file, whose names are the users' own: the row's place in the file's
-#: table, the right answer, the dataset's id, and the pool's number of the item.
+#: Columns added to the file's columns in the joined table: the row's position in the file's table, the gold answer, the
+#: dataset's id, and the item's number in the pool.
 AT: Final = "\x1fat"
 GOLD: Final = "\x1fgold"
 ID: Final = "\x1fid"
@@ -23,9 +23,9 @@ ITEM: Final = "\x1fitem"
 KEY: Final = "\x1fkey"
 _TEXT: Final = "\x1ftext"
 
-#: Share of the ids found in both whose input fields must agree for them to be ids of the same items.
+#: Ids identify the same items on both sides if, for at least this share of the common ids, the input fields agree.
 _SAME_IDS: Final = 0.9
-#: Share of the distinct values of a field that must stand in a column for the two to be matched by their values.
+#: A field and a column are matched by their values if at least this share of distinct values is common to both.
 _SAME_VALUES: Final = 0.5
 
 
@@ -36,9 +36,9 @@ class Key:
     Attributes:
         fields: the pool's fields.
         columns: the file's columns.
-        of_items: the key of an item.
-        of_rows: the key of a row.
-        remark: how the columns were matched, where their names do not tell.
+        of_items: expression that computes the key of an item.
+        of_rows: expression that computes the key of a row.
+        remark: how columns with different names were matched; `None` if names match.
     """
 
     fields: tuple[str, ...]
@@ -49,7 +49,7 @@ class Key:
 
 
 def _key(pairs: Mapping[str, str], remark: str | None = None) -> Key:
-    """The key of fields and the columns that hold them."""
+    """Build the key from a mapping of fields to columns."""
     fields, columns = tuple(pairs), tuple(pairs.values())
     return Key(fields, columns, _texts(fields, "\x1f"), _texts(columns, "\x1f"), remark)
 
@@ -59,21 +59,21 @@ def _texts(names: Sequence[str], separator: str) -> pl.Expr:
 
 
 def input_columns(file: GoldFile, items: pl.DataFrame) -> dict[str, str]:
-    """The pool's input fields that the file has under the same name: field -> column, in the pool's order.
+    """Map the pool's input fields to the file's columns of the same name, in the pool's order.
 
-    Letter case and the mark of a field that is called like one of Merilo's own columns make no difference.
+    Letter case is ignored, and so is the prefix of a field that has the name of one of Merilo's own columns.
     """
     columns = [*file.inputs, *(name for name in file.columns if name not in file.inputs)]
     return by_name(input_fields(items), [name for name in columns if not name.startswith("outputs.")])
 
 
 def input_fields(items: pl.DataFrame) -> list[str]:
-    """The names of a pool's input fields."""
+    """Return the names of a pool's input fields."""
     return [name for name in items.columns if name != "item"]
 
 
 def is_id(field: str) -> bool:
-    """Whether an input field is called like an id of items."""
+    """Check whether an input field has a name typical of item ids."""
     return _bare_field(field) in ID_COLUMNS
 
 
@@ -82,7 +82,7 @@ def _bare_field(name: str) -> str:
 
 
 def by_name(fields: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-    """Find the column of each field by its name, in any letter case and without the mark of an input."""
+    """Find the column of each field by its name, ignoring letter case and the prefix of an input."""
     exact = set(columns)
     folded = {name.casefold(): name for name in reversed(columns)}
     found: dict[str, str] = {}
@@ -98,7 +98,7 @@ class Sides:
 
     Attributes:
         texts: the pool's fields without ids.
-        named: those that the file has under the same name -> the column.
+        named: mapping from these fields to the file's columns of the same name.
     """
 
     def __init__(self, file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, answers: set[str]) -> None:
@@ -114,7 +114,7 @@ class Sides:
         self.named = by_name(self.texts, [name for name in self._inputs if not name.startswith("meta.")])
 
     def ways(self) -> Iterator[Key]:
-        """The ways to join, best first."""
+        """Yield the possible join keys, best first."""
         if self._id is not None:
             for name in self._ids:
                 if (key := self._by_id(name, self._id)) is not None:
@@ -133,16 +133,16 @@ class Sides:
             yield _key({**self.named, **more})
         guessed = self._by_values(free)
         if guessed:
-            told = listed(
+            matched = listed(
                 [f"the pool's '{name}' with the file's '{column}'" for name, column in guessed.items()]
             )
-            remark = f"columns were matched by their values, not by their names: {told}"
+            remark = f"columns were matched by their values, not by their names: {matched}"
             if self.named:
                 yield _key({**self.named, **guessed}, remark)
             yield _key(guessed, remark)
 
     def _whole(self) -> Key | None:
-        """The benchmark's text `inputs` against all that the pool shows, joined by spaces."""
+        """Build the key that compares the text `inputs` of the file with all fields of the pool joined by spaces."""
         if "inputs" not in self._inputs or "inputs" in self.named.values() or not self.texts:
             return None
         fields = tuple(self.texts)
@@ -156,7 +156,7 @@ class Sides:
         )
 
     def _by_id(self, name: str, column: str) -> Key | None:
-        """The key of an id; nothing where the pool's id and the file's name different items."""
+        """Build the key of an id; return `None` if the same ids identify different items in the pool and the file."""
         key = Key((name,), (column,), _plain_id(name), _plain_id(column))
         ours = self._items.with_columns(key.of_items)
         theirs = self._rows.with_columns(key.of_rows)
@@ -177,11 +177,11 @@ class Sides:
             )
             if self.named or matched.height:
                 return None
-        alone = f"items were joined on the pool's '{name}' and the file's '{column}' alone: no other field is in both"
+        alone = f"items were joined on the pool's '{name}' and the file's '{column}' only: they have no other field in common"
         return replace(key, remark=alone)
 
     def _by_values(self, fields: Sequence[str]) -> dict[str, str]:
-        """Fields and columns that hold the same values, though their names differ."""
+        """Match fields and columns with different names that have the same values."""
         taken = {"instruction", *self.named.values()}
         columns = [name for name in self._inputs if name not in taken and not name.startswith("meta.")]
         if not fields or not columns:
@@ -189,7 +189,7 @@ class Sides:
         ours = [set(self._items[name].drop_nulls()) for name in fields]
         theirs = [set(self._rows[name].drop_nulls()) for name in columns]
         common = np.array([[len(shown & held) for held in theirs] for shown in ours])
-        # By their characters, so that texts are matched before numbers that count something on both sides.
+        # Weighted by length in characters, so that texts are matched before numbers that happen to occur on both sides.
         weight = np.array([[sum(map(len, shown & held)) for held in theirs] for shown in ours])
         least = np.array([[max(1, min(len(shown), len(held))) for held in theirs] for shown in ours])
         weight = np.where(common >= _SAME_VALUES * least, weight, 0)
@@ -199,7 +199,7 @@ class Sides:
         matched = self._matched(self.named) if self.named else 0
         for at in pairs:
             longer = {**found, fields[at[0]]: columns[at[1]]}
-            # Columns of common values may still be of different things: then few items have both values in one row.
+            # Columns with common values may be unrelated; if so, few items have both values in the same row.
             if weight[at] and (count := self._matched({**self.named, **longer})) and 2 * count >= matched:
                 found, matched = longer, count
         return found
@@ -212,7 +212,7 @@ class Sides:
 
 
 def _plain_id(name: str) -> pl.Expr:
-    """An id without the empty fraction that some programs add to whole numbers."""
+    """Remove the zero fraction that some programs add to whole numbers."""
     return pl.col(name).str.replace(r"^(-?\d+)\.0+$", "$1").alias(KEY)
 
 
@@ -224,6 +224,6 @@ def _disagreement(name: str, column: str, count: int) -> str | None:
     if not count:
         return None
     return (
-        f"items were joined on the pool's '{name}' and the file's '{column}', though other fields of "
-        f"{count} {'item differs' if count == 1 else 'items differ'}"
+        f"items were joined on the pool's '{name}' and the file's '{column}', although other fields of "
+        f"{count} {'item' if count == 1 else 'items'} differ"
     )

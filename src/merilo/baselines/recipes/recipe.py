@@ -186,7 +186,7 @@ class Recipe:
     @staticmethod
     def _require(name: str, known: Mapping[str, object] | tuple[str, ...], where: str, what: str) -> None:
         if name not in known:
-            raise ValueError(f"{where}: there is no {what} '{name}' (there are: {', '.join(known)})")
+            raise ValueError(f"{where}: there is no {what} '{name}' (choose from: {', '.join(known)})")
 
 
 @cache
@@ -206,7 +206,7 @@ def text_of(name: str) -> str:
     """
     if name not in names():
         raise UsageError(
-            f"there is no recipe '{name}' (there are: {', '.join(names())}; or give a YAML file)"
+            f"there is no recipe '{name}' (choose from: {', '.join(names())}; or give a YAML file)"
         )
     return (files("merilo.baselines.recipes") / "declared" / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
 

@@ -104,7 +104,7 @@ def _columns(wanted: Sequence[str], there: Sequence[str], path: Path) -> dict[st
         columns = "column" if len(missing) == 1 else "columns"
         names = ", ".join(f"'{name}'" for name in missing)
         raise UsageError(
-            f"there is no {columns} {names} of right answers (there are: {listed(there)})", file=path
+            f"there is no {columns} {names} of right answers (choose from: {listed(there)})", file=path
         )
     return called
 

@@ -49,7 +49,7 @@ def read_revisions(
     column = next((name for name in _GOLD_COLUMNS if name in table.columns), None)
     if column is None:
         raise InputError(
-            f"there is no column {COLUMN} (there are: {listed(table.columns[1:])})", file=path, row=1
+            f"there is no column {COLUMN} (choose from: {listed(table.columns[1:])})", file=path, row=1
         )
     keys, known = _keys(table, responses, gold, path)
     marked = table.filter(pl.col(column).is_not_null()).select("row", column, *keys)

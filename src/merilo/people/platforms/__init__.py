@@ -230,7 +230,7 @@ def _with_item(export: Export, chosen: Sequence[str]) -> Export:
         bare = name.removeprefix("INPUT:").removeprefix("Input.")
         if name not in there and bare not in there:
             raise UsageError(
-                f"no field '{name}' was shown to the annotators (there are: {listed(there)})",
+                f"no field '{name}' was shown to the annotators (choose from: {listed(there)})",
                 file=export.file,
                 field=argument("item"),
             )

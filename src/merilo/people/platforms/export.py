@@ -131,7 +131,7 @@ def choose_answer(data: pl.DataFrame, prefix: str, chosen: str | None, file: str
         near = get_close_matches(chosen.removeprefix(prefix), shown, n=1)
         hint = f", did you mean '{near[0]}'?" if near else ""
         raise UsageError(
-            f"there is no answer column '{chosen}'{hint} (there are: {listed(shown)})", file=file
+            f"there is no answer column '{chosen}'{hint} (choose from: {listed(shown)})", file=file
         )
     filled = [name for name in names if data[name].null_count() < data.height]
     if len(filled) > 1:

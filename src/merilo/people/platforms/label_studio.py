@@ -44,7 +44,7 @@ def read(path: Path, columns: Columns) -> Export:
     if columns.answer is None and len(names) > 1:
         raise SeveralAnswersError(names, shown(path))
     if answer not in names:
-        raise UsageError(f"there is no answer column '{answer}' (there are: {listed(names)})", file=path)
+        raise UsageError(f"there is no answer column '{answer}' (choose from: {listed(names)})", file=path)
     inputs: list[dict[str, str | None]] = []
     rows: list[dict[str, object]] = []
     for row, task in tasks:

@@ -150,7 +150,7 @@ def _answer(chosen: str | None, answers: Sequence[str], others: Sequence[str], f
         if chosen in others:
             return chosen
         raise UsageError(
-            f"there is no answer column '{chosen}' (there are: {listed(answers or others)})", file=file
+            f"there is no answer column '{chosen}' (choose from: {listed(answers or others)})", file=file
         )
     if len(answers) == 1:
         return answers[0]
@@ -158,7 +158,7 @@ def _answer(chosen: str | None, answers: Sequence[str], others: Sequence[str], f
         raise SeveralAnswersError(answers, file)
     raise UsageError(
         "the file does not say which column holds the answers (no task has two different annotations); name it with "
-        f"{argument('answer')} (there are: {listed(others)})",
+        f"{argument('answer')} (choose from: {listed(others)})",
         file=file,
     )
 

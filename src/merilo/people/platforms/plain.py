@@ -110,12 +110,12 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed
         if named in data.columns:
             return named
         raise UsageError(
-            f"there is no such column (there are: {listed(data.columns)})", file=file, field=named
+            f"there is no such column (choose from: {listed(data.columns)})", file=file, field=named
         )
     found = next((name for name in USUAL[what] if name in data.columns), "")
     if needed and not found:
         raise UsageError(
-            f"no column for the {what} was found; name it with {argument(what)} (there are: {listed(data.columns)})",
+            f"no column for the {what} was found; name it with {argument(what)} (choose from: {listed(data.columns)})",
             file=file,
         )
     return found
