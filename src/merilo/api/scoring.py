@@ -2,21 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.api.frames import Frame, is_frame, polars_of, records_of
+from merilo.api.j_raters import rater_of
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
-from merilo.errors import DataError, UsageError, argument, for_library
-from merilo.items import ItemId, read_split
+from merilo.errors import DataError, InputError, UsageError, argument, for_library
+from merilo.items import Item, ItemId, read_split
+from merilo.metrics.detox import Rater
+from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
+from merilo.metrics.scoring import explain as explain_points
 from merilo.metrics.scoring import score as score_answers
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import scores_content
-from merilo.submissions.sheets import Sheet, match, read_sheet
+from merilo.submissions.sheets import Matched, Sheet, match, read_sheet
+from merilo.wording import listed
+
+Answers = str | Path | Frame | Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedAnswers:
+    """The answers to a dataset, matched to its items and not yet scored.
+
+    Attributes:
+        declared: the dataset's declaration.
+        items: the items with their gold answers.
+        matched: the answers by item, the items without an answer and the ids that match no item.
+        source: the file of the answers, or "answers".
+        data: the file of the items.
+    """
+
+    declared: Dataset
+    items: Sequence[Item]
+    matched: Matched
+    source: str
+    data: str
+
+    def scored(self, *, rater: Rater | None = None, seed: int = 0) -> ScoreResult:
+        """Score the answers.
+
+        Args:
+            rater: the classifiers of the metric J.
+            seed: random seed for the bootstrap resamples of the intervals.
+
+        Raises:
+            DataError: no answer matches an item.
+        """
+        if not self.matched.given:
+            raise DataError(
+                f"not one of {len(self.matched.unknown)} answers belongs to an item of {self.data}",
+                file=self.source,
+            )
+        scores = score_answers(self.declared, self.items, self.matched.given, rater=rater, seed=seed)
+        return ScoreResult(self, scores, seed, rater)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,22 +68,41 @@ class ScoreResult:
     """The scores of a set of answers.
 
     Attributes:
-        dataset: the dataset's name.
+        answers: the answers that were scored.
         scores: the internal representation of the metrics.
-        items: how many items the dataset has.
-        answered: how many of these items were answered.
-        unanswered: the ids of items without an answer.
-        unknown: the ids of answers that match no item.
         seed: random seed for the bootstrap resamples of the intervals.
+        rater: the classifiers of the metric J; `None` if J was not computed.
     """
 
-    dataset: str
+    answers: MatchedAnswers
     scores: Scores
-    items: int
-    answered: int
-    unanswered: tuple[ItemId, ...]
-    unknown: tuple[str, ...]
     seed: int
+    rater: Rater | None
+
+    @property
+    def dataset(self) -> str:
+        """Return the dataset's name."""
+        return self.answers.declared.name
+
+    @property
+    def items(self) -> int:
+        """Return how many items the dataset has."""
+        return len(self.answers.items)
+
+    @property
+    def answered(self) -> int:
+        """Return how many of these items were answered."""
+        return len(self.answers.matched.given)
+
+    @property
+    def unanswered(self) -> tuple[ItemId, ...]:
+        """Return the ids of items without an answer."""
+        return self.answers.matched.unanswered
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Return the ids of answers that match no item."""
+        return self.answers.matched.unknown
 
     @property
     def metrics(self) -> dict[str, Score]:
@@ -51,9 +114,43 @@ class ScoreResult:
         """Return a mapping from metric to the reason why it could not be computed."""
         return {name: for_library(reason) for name, reason in self.scores.missing.items()}
 
-    def to_dict(self) -> dict[str, Json]:
-        """Return the scores as JSON, as `merilo score --json` prints them."""
+    @property
+    def per_item(self) -> dict[str, dict[str, float]]:
+        """Return metric -> item -> value, without macro F1 and MCC, which are not means over items."""
         return {
+            name: {str(item): value for item, value in one.per_item.items()}
+            for name, one in self.scores.main.items()
+            if one.per_item
+        }
+
+    def explain(self, item: str | int) -> list[Judgement]:
+        """Explain step by step how each metric judged the answer to an item.
+
+        Args:
+            item: the item's id.
+
+        Raises:
+            UsageError: there is no such item, or it has no answer.
+        """
+        found = next((one for one in self.answers.items if str(one.id) == str(item)), None)
+        if found is None:
+            raise UsageError(f"there is no item '{item}' to explain")
+        given = self.answers.matched.given
+        if found.id not in given:
+            raise UsageError(f"item '{item}' has no answer to explain")
+        return explain_points(self.answers.declared, found, given[found.id], rater=self.rater)
+
+    def to_dict(self, *, explain: Sequence[str | int] = (), per_item: bool = False) -> dict[str, Json]:
+        """Return the scores as JSON, as `merilo score --json` prints them.
+
+        Args:
+            explain: the ids of items whose judgements are added under `explained`.
+            per_item: whether the value of each item under each metric is added under `per_item`.
+
+        Raises:
+            UsageError: there is no such item, or it has no answer.
+        """
+        content: dict[str, Json] = {
             "dataset": self.dataset,
             "items": {"total": self.items, "answered": self.answered},
             "unanswered": [*self.unanswered],
@@ -61,6 +158,17 @@ class ScoreResult:
             "metrics": scores_content(self.scores),
             "seed": self.seed,
         }
+        if explain:
+            content["explained"] = {
+                str(name): [
+                    {"metric": one.metric, "points": one.points, "most": one.most, "steps": [*one.steps]}
+                    for one in self.explain(name)
+                ]
+                for name in explain
+            }
+        if per_item:
+            content["per_item"] = {name: {**values} for name, values in self.per_item.items()}
+        return {**content, "rudetox": {**self.rater.making}} if self.rater else content
 
     def __repr__(self) -> str:
         lines = [f"{self.dataset}: {self.answered} of {self.items} items answered"]
@@ -71,14 +179,16 @@ class ScoreResult:
 
 
 def score(
-    answers: str | Path | Frame | Mapping[str, Json],
+    answers: Answers,
     *,
     dataset: str | Dataset,
     data: str | Path,
     split: str | None = None,
+    rudetox_models: str | Path | Rater | None = None,
+    rudetox_curves: str | Path | None = None,
     seed: int = 0,
 ) -> ScoreResult:
-    """Score answers of a model or of annotators to a dataset.
+    """Score answers of a model or of annotators to a dataset, as `merilo score` does.
 
     Args:
         answers: a file of `id` and `answer`, a submission file, a table of `id` and `answer`, or a mapping from item id
@@ -86,30 +196,44 @@ def score(
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         data: the items with their gold answers: JSON, JSONL or Parquet.
         split: the split of the file; by default "test", or the only split.
+        rudetox_models: the classifiers of the metric J: a folder with `sta`, `sim` and `fl`, "hub" for the published
+            models, or a rater object; by default, J is not computed.
+        rudetox_curves: the file of J's calibration curves; by default, the identity.
         seed: random seed for the bootstrap resamples of the intervals.
 
     Raises:
-        UsageError: there is no such dataset.
+        UsageError: there is no such dataset, or curves are given without models.
         InputError: a file cannot be read, or an answer has not the type that the dataset declares.
         DataError: no answer matches an item.
+        MissingPartError: the extra `hf` or a classifier is missing.
     """
+    matched = match_answers(answers, dataset=dataset, data=data, split=split)
+    return matched.scored(rater=rater_of(rudetox_models, rudetox_curves), seed=seed)
+
+
+def match_answers(
+    answers: Answers, *, dataset: str | Dataset, data: str | Path, split: str | None = None
+) -> MatchedAnswers:
+    """Read answers and match them to the items of a dataset; arguments and errors as for `score`."""
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     items = read_split(Path(data), split).items
+    _refuse_other_dataset(declared, items, data)
     sheet = read_sheet(Path(answers)) if isinstance(answers, str | Path) else _sheet(answers)
-    matched = match(sheet, items, declared.answer)
-    if not matched.given:
-        raise DataError(
-            f"not one of {len(matched.unknown)} answers belongs to an item of {data}", file=sheet.file
+    return MatchedAnswers(declared, items, match(sheet, items, declared.answer), sheet.file, str(data))
+
+
+def _refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | Path) -> None:
+    """Refuse items of another dataset: its metrics would give a meaningless score without an error."""
+    asked = set(declared.fields)
+    inputs = [item.inputs for item in items]
+    if asked and inputs and not any(isinstance(one, Mapping) and asked & one.keys() for one in inputs):
+        first = inputs[0]
+        found = "a plain text" if isinstance(first, str) else listed(list(first)) or "nothing"
+        raise InputError(
+            f"its items hold {found} where {declared.title}'s hold {listed(declared.fields)}: is it another dataset's file?",
+            file=data,
+            field="inputs",
         )
-    return ScoreResult(
-        declared.name,
-        score_answers(declared, items, matched.given, seed=seed),
-        len(items),
-        len(matched.given),
-        matched.unanswered,
-        matched.unknown,
-        seed,
-    )
 
 
 def _sheet(answers: Frame | Mapping[str, Json]) -> Sheet:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
+from merilo.api.j_raters import classifiers_of
+from merilo.api.j_raters import rater_of as select_rater
 from merilo.cli.output import say
-from merilo.errors import UsageError
 from merilo.metrics.detox import Rater
-
-#: The option value that means the published models, downloaded from the hub.
-HUB: Final = "hub"
 
 ModelsOption: TypeAlias = Annotated[
     str | None,
@@ -31,21 +29,9 @@ CurvesOption: TypeAlias = Annotated[
 
 
 def rater_of(models: str | None, curves: Path | None) -> Rater | None:
-    """Return the rater that the options select, or `None` if they select none.
-
-    Raises:
-        UsageError: curves are given without models.
-        MissingPartError: the extra `hf` or a model is missing.
-        InputError: the folder of models or the file of curves is invalid.
-    """
+    """Return the rater that the options select, or `None` if they select none; errors as for `j_raters.rater_of`."""
     if models is None:
-        if curves is not None:
-            raise UsageError("--rudetox-curves needs --rudetox-models")
-        return None
-    from merilo.metrics.calibration import IDENTITY  # noqa: PLC0415 - only J needs it
-    from merilo.metrics.classifiers import Classifiers, quietly  # noqa: PLC0415 - only J needs it
-
-    with quietly():
-        rater = Classifiers(None if models == HUB else Path(models), curves or IDENTITY)
+        return select_rater(None, curves)
+    rater = classifiers_of(models, curves)
     say(f"J is calibrated by '{rater.calibration.name}'. {rater.calibration.provenance}")
     return rater
