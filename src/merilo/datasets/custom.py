@@ -65,7 +65,7 @@ def read_declaration(path: Path) -> Dataset:
 def faults_of(error: ValidationError) -> str:
     """Describe all faults of a declaration in one sentence."""
     return "; ".join(
-        f"{'.'.join(str(part) for part in fault['loc'] if part != '[key]') or 'declaration'}: {_fault(fault)}"
+        f"{'.'.join(str(part) for part in fault['loc'] if part != '[key]') or 'declaration'}: {fault_text(fault)}"
         for fault in error.errors(include_url=False)
     )
 
@@ -89,7 +89,8 @@ _FAULTS: Final = {
 }
 
 
-def _fault(fault: ErrorDetails) -> str:
+def fault_text(fault: ErrorDetails) -> str:
+    """Say what is wrong with a value, in words for the author of the file."""
     if fault["type"] == "value_error":
         return str(fault["ctx"]["error"])
     if fault["type"] == "literal_error":

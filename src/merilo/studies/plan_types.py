@@ -1,0 +1,296 @@
+"""The plan of a study: what `study.yaml` holds, as types.
+
+Every class reads one section of the file, and every attribute is a key of that section. An unknown key is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
+
+from pydantic import Field, Strict
+
+from merilo.people.agreement import Level
+from merilo.people.decision import Aggregator, Resolve
+from merilo.people.duplicates import Repeats
+
+#: Names of files in a study's folder.
+STUDY_FILE: Final = "study.yaml"
+ITEMS_FILE: Final = "items.jsonl"
+CONTROLS_FILE: Final = "controls.jsonl"
+TRAINING_FILE: Final = "training.jsonl"
+WEIGHTS_FILE: Final = "weights.csv"
+FROZEN_FILE: Final = "frozen.json"
+
+Language: TypeAlias = Literal["ru", "en"]
+ArmKind: TypeAlias = Literal["basic", "expert", "untrained"]
+
+Whole: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
+Count: TypeAlias = Annotated[int, Strict(), Field(ge=1)]
+Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)]
+Amount: TypeAlias = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
+Positive: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+#: A share that is neither 0 nor 1.
+Probability: TypeAlias = Annotated[float, Strict(), Field(gt=0, lt=1, allow_inf_nan=False)]
+Flag: TypeAlias = Annotated[bool, Strict()]
+Text: TypeAlias = Annotated[str, Strict(), Field(min_length=1)]
+
+_STRICT: Final[dict[str, str]] = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """The dataset's file that the items were drawn from.
+
+    Attributes:
+        file: the file as the author named it.
+        sha256: its hash.
+        split: the split of the file.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    file: Text
+    sha256: Text
+    split: Text = "test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pay:
+    """The pay of an arm.
+
+    Attributes:
+        per_page: the pay for a page; `None` while it is not decided.
+        currency: the currency's code.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    per_page: Amount | None = None
+    currency: Text = "USD"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """A group of annotators who answer all items of the study.
+
+    Attributes:
+        kind: any adults (basic), experts (expert), or people without training on an expert test (untrained).
+        overlap: how many annotators answer an item.
+        items_per_page: tasks on a page, control items included.
+        items_per_person: test items that an annotator answers, on average.
+        items_per_hour: tasks that an annotator answers in an hour.
+        people: the number of annotators; by default, enough for `items_per_person`.
+        pay: the pay.
+        time_limit: seconds for a task; `None` without a limit.
+        skip_own: whether annotators skip items that they may have written.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    kind: ArmKind
+    overlap: Count = 5
+    items_per_page: Count = 20
+    items_per_person: Count = 50
+    items_per_hour: Positive = 30.0
+    people: Count | None = None
+    pay: Pay = Pay()
+    time_limit: Positive | None = None
+    skip_own: Flag = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """A rule for annotators, in every language of the study.
+
+    Attributes:
+        ru: the rule in Russian.
+        en: the rule in English.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    ru: Text | None = None
+    en: Text | None = None
+
+    def __post_init__(self) -> None:
+        if self.ru is None and self.en is None:
+            raise ValueError("a restriction needs a text in Russian (ru) or in English (en)")
+
+    def text(self, language: str) -> str:
+        """Return the rule in a language; in the other one if it is not translated."""
+        wanted, other = (self.ru, self.en) if language == "ru" else (self.en, self.ru)
+        return wanted or other or ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnSubset:
+    """Which items of the dataset people answer.
+
+    Attributes:
+        all: whether they answer all of them.
+        size: the number of drawn items.
+        of: the number of items of the dataset.
+        fields: the fields whose distribution the drawn items keep.
+        method: how they were drawn: `all`, `balanced` (in proportion, every field balanced), `even` (as many of each domain).
+        per_domain: with `even`, the number of items of each domain.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    all: Flag = False
+    size: Count
+    of: Count
+    fields: tuple[Text, ...] = ()
+    method: Literal["all", "balanced", "even"] = "balanced"
+    per_domain: Count | None = None
+
+    def __post_init__(self) -> None:
+        if self.size > self.of:
+            raise ValueError(f"size {self.size} is more than the {self.of} items of the dataset")
+        if self.all and self.size != self.of:
+            raise ValueError(f"all is true, but size is {self.size} of {self.of}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlsPlan:
+    """Items of known answer, mixed in to check annotators.
+
+    Attributes:
+        file: the file of control items.
+        share: the share of control items among the tasks of an annotator.
+        every: one task in so many is a control item.
+        min_accuracy: annotators with a lower accuracy on control items are excluded.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    file: Text = CONTROLS_FILE
+    share: Probability = 0.05
+    every: Annotated[int, Strict(), Field(ge=2)] = 20
+    min_accuracy: Share = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPlan:
+    """Items that annotators answer first, with feedback.
+
+    Attributes:
+        file: the file of training items.
+        threshold: the share of right answers that admits an annotator to the study.
+        feedback: whether an annotator sees the right answer after a wrong one.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    file: Text = TRAINING_FILE
+    threshold: Share = 0.8
+    feedback: Flag = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """What the figures of the plan assume; see `merilo power`.
+
+    Attributes:
+        expected: the expected accuracy of the consensus.
+        spread: the standard deviation of accuracy between annotators.
+        skilled: the accuracy on control items of annotators who should be kept.
+        level: the nominal coverage of intervals.
+        power: the probability of detecting a difference.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    expected: Probability = 0.9
+    spread: Annotated[float, Strict(), Field(ge=0, le=0.5)] = 0.1
+    skilled: Probability = 0.85
+    level: Probability = 0.95
+    power: Probability = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedAnalysis:
+    """The settings of the baseline, decided before answers are seen; names and meaning as in `merilo baseline`.
+
+    Attributes:
+        metric: the main metric; by default, the dataset's.
+        min_control_accuracy: annotators with a lower accuracy on control items are excluded.
+        min_controls: annotators with fewer control answers are not judged and are kept.
+        min_votes: how many equal votes make a majority.
+        max_low_agreement: the share of items without a majority above which the baseline is rejected.
+        aggregator: the aggregation method.
+        resolve: what happens to items that the aggregator leaves undecided.
+        anchor_controls: whether models of annotators are given the labels of control items.
+        normalise: names of the rules by which spellings count as the same answer.
+        by: fields of the items; agreement and metrics are also computed for each of their values.
+        level: the level of measurement of Krippendorff's alpha.
+        repeats: what happens to an annotator's second answer to an item.
+        margin: the largest difference from a model that counts as none.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    metric: Text | None = None
+    min_control_accuracy: Share = 0.5
+    min_controls: Count = 1
+    min_votes: Count | Literal["majority"] = "majority"
+    max_low_agreement: Share = 0.3
+    aggregator: Aggregator = "majority"
+    resolve: Resolve = "cascade"
+    anchor_controls: Flag = False
+    normalise: tuple[Text, ...] = ()
+    by: tuple[Text, ...] = ()
+    level: Level = "nominal"
+    repeats: Repeats = "refuse"
+    margin: Probability = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """The plan of a study.
+
+    Attributes:
+        study: its name.
+        dataset: a name of the catalogue, or the path of a declaration, from the study's folder.
+        languages: the languages of the instruction.
+        seed: the random seed of every draw.
+        source: the dataset's file.
+        arms: name -> group of annotators: `people`, and `experts` on expert tests.
+        restrictions: the rules for annotators.
+        subset: which items are asked.
+        controls: the control items; `None` without them.
+        training: the training items; `None` without them.
+        instruction: language -> file of the instruction.
+        assumptions: what the figures of the plan assume.
+        baseline: the settings of the baseline.
+        checklist: number of a question of the reporting checklist -> the author's answer; empty until it is given.
+        publication: what is published -> where.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+    study: Text
+    dataset: Text
+    languages: tuple[Language, ...] = ("ru", "en")
+    seed: Whole = 0
+    source: SourceFile
+    arms: Mapping[str, Arm]
+    restrictions: tuple[Restriction, ...] = ()
+    subset: DrawnSubset
+    controls: ControlsPlan | None = None
+    training: TrainingPlan | None = None
+    instruction: Mapping[Language, Text]
+    assumptions: Assumptions = Assumptions()
+    baseline: PlannedAnalysis = PlannedAnalysis()
+    checklist: Mapping[str, str] = field(default_factory=dict)
+    publication: Mapping[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.arms:
+            raise ValueError("arms: a study needs at least one group of annotators")
+        if not self.languages:
+            raise ValueError("languages: a study needs at least one language")
+        if missing := [name for name in self.languages if name not in self.instruction]:
+            raise ValueError(f"instruction: there is no file for the language '{missing[0]}'")
