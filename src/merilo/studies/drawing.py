@@ -1,0 +1,239 @@
+"""Draw a sample that keeps the joint distribution of several fields: controlled rounding by balancing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.errors import UsageError
+from merilo.statistics.arrays import FloatArray
+from merilo.studies.item_fields import KeptField
+
+IntArray = NDArray[np.int64]
+
+#: Importance of a deviation: in one field, in two fields together, in all fields together.
+_SINGLE, _PAIR, _ALL = 1.0, 0.2, 0.05
+_MOST_PAIRS: Final = 28
+#: An exchange must gain more than this, so that rounding errors cannot repeat it for ever.
+_LEAST_GAIN: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Margin:
+    """A field, or fields together: the code of each cell, the wanted count of each code, and the importance."""
+
+    codes: IntArray
+    wanted: FloatArray
+    importance: float
+
+
+def draw_balanced(
+    fields: Sequence[KeptField], size: int, *, seed: int, like: Sequence[Sequence[float]] | None = None
+) -> list[int]:
+    """Draw items so that each field keeps its distribution, and the fields together theirs as far as counts allow.
+
+    The items are divided into cells by all fields together. Each cell first gives its share rounded down. Single items are
+    then added where they reduce the sum of squared deviations of counts most, over every field, every two fields and all
+    fields together, and exchanged until no exchange of two items reduces it. A category with items in the pool gets at least
+    one item of the sample, if the sample has room. Items of a cell, and equal gains, are drawn at random.
+
+    Args:
+        fields: the fields, each with a code for every item.
+        size: the size of the sample.
+        seed: the random seed.
+        like: for each field, the shares of its categories that the sample should have; by default, those of the items.
+
+    Returns:
+        The places of the drawn items, in order.
+
+    Raises:
+        UsageError: the sample would be larger than the pool of items, or there are no fields.
+
+    References:
+        Controlled rounding: L. H. Cox (1987), A constructive procedure for unbiased controlled rounding. JASA 82, 520-524.
+        Balanced samples: J.-C. Deville, Y. Tillé (2004), Efficient balanced sampling: the cube method. Biometrika 91, 893-912.
+
+    Example:
+        >>> parity = KeptField("parity", ("even", "odd"), tuple(number % 2 for number in range(100)))
+        >>> parity.counts(draw_balanced([parity], 10, seed=1))
+        [5, 5]
+    """
+    if not fields:
+        raise UsageError("a balanced sample needs at least one field")
+    table = np.array([field.codes for field in fields], dtype=np.int64).T
+    n = len(table)
+    if not 1 <= size <= n:
+        raise UsageError(f"a sample of {size} cannot be drawn from {n} items")
+    rng = np.random.default_rng(seed)
+    cells, cell_of, available = np.unique(table, axis=0, return_inverse=True, return_counts=True)
+    cell_of = cell_of.reshape(-1)
+    margins = _margins(cells, available, fields, size, like)
+    taken = _fill(margins, available, size, rng, whole_cells=like is None)
+    _exchange(margins, available, taken, rng)
+    places: list[int] = []
+    for cell in np.flatnonzero(taken):
+        members = np.flatnonzero(cell_of == cell)
+        places += rng.choice(members, size=int(taken[cell]), replace=False).tolist()
+    return sorted(places)
+
+
+def _margins(
+    cells: IntArray,
+    available: IntArray,
+    fields: Sequence[KeptField],
+    size: int,
+    like: Sequence[Sequence[float]] | None,
+) -> list[_Margin]:
+    total = int(available.sum())
+    found = []
+    for number, field in enumerate(fields):
+        codes = cells[:, number]
+        there = np.bincount(codes, weights=available, minlength=len(field.values))
+        shares = there / total if like is None else np.asarray(like[number], dtype=float)
+        found.append(_Margin(codes, _wanted(shares, there, size), _SINGLE))
+    if like is None and len(fields) > 1:
+        for pair in list(combinations(range(len(fields)), 2))[:_MOST_PAIRS]:
+            found.append(_together(cells[:, list(pair)], available, size, _PAIR))
+        if len(fields) > 2:
+            found.append(_together(cells, available, size, _ALL))
+    return found
+
+
+def _together(cells: IntArray, available: IntArray, size: int, importance: float) -> _Margin:
+    _, codes = np.unique(cells, axis=0, return_inverse=True)
+    codes = codes.reshape(-1)
+    return _Margin(codes, np.bincount(codes, weights=available) * size / available.sum(), importance)
+
+
+def _wanted(shares: FloatArray, there: FloatArray, size: int) -> FloatArray:
+    """Counts in proportion, at least one for each category with items, at most as many as there are."""
+    wanted = np.minimum(shares * size, there)
+    rare = (wanted < 1) & (there > 0) & (shares > 0)
+    if 0 < rare.sum() <= size:
+        rest = wanted.sum() - wanted[rare].sum()
+        wanted[~rare] *= max(size - rare.sum(), 0) / rest if rest else 1.0
+        wanted[rare] = 1.0
+    return wanted
+
+
+def _fill(
+    margins: Sequence[_Margin],
+    available: IntArray,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    whole_cells: bool,
+) -> IntArray:
+    """Give each cell its share rounded down, and add the other items one by one where they help most."""
+    taken = np.zeros(len(available), dtype=np.int64)
+    if whole_cells:
+        taken += (available * size) // int(available.sum())
+    tie = rng.random(len(available)) * 1e-6
+    for _ in range(size - int(taken.sum())):
+        gain = _change(margins, taken, +1)
+        gain[taken >= available] = np.inf
+        best = int(np.argmin(gain + tie))
+        taken[best] += 1
+        tie[best] = rng.random() * 1e-6
+    return taken
+
+
+def _exchange(
+    margins: Sequence[_Margin], available: IntArray, taken: IntArray, rng: np.random.Generator
+) -> None:
+    """Exchange items between cells while the sum of squared deviations falls."""
+    order = rng.permutation(len(taken))
+    for _ in range(4 * int(taken.sum())):
+        out = _change(margins, taken, -1)
+        out[taken == 0] = np.inf
+        leaves = int(order[np.argmin(out[order])])
+        taken[leaves] -= 1
+        back = _change(margins, taken, +1)
+        back[taken >= available] = np.inf
+        comes = int(order[np.argmin(back[order])])
+        if out[leaves] + back[comes] >= -_LEAST_GAIN:
+            taken[leaves] += 1
+            return
+        taken[comes] += 1
+
+
+def _change(margins: Sequence[_Margin], taken: IntArray, step: int) -> FloatArray:
+    """Compute how the objective changes if a cell gives one item more (+1) or less (-1), for each cell."""
+    change = np.zeros(len(taken))
+    for margin in margins:
+        surplus = np.bincount(margin.codes, weights=taken, minlength=len(margin.wanted)) - margin.wanted
+        change += margin.importance * (2 * step * surplus + 1)[margin.codes]
+    return change
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnStratum:
+    """A group of items that the drawn ones among them represent.
+
+    Attributes:
+        name: the values of its fields: `domain=law, answer=A`.
+        items: how many items of the dataset it has.
+        drawn: how many of them were drawn.
+    """
+
+    name: str
+    items: int
+    drawn: int
+
+
+def post_stratify(
+    fields: Sequence[KeptField], places: Sequence[int]
+) -> tuple[list[DrawnStratum], dict[int, int]]:
+    """Divide the dataset into strata with drawn items in each, as fine as the sample allows.
+
+    Fields are added in their order while strata have five drawn items on average and at most 2 % of the items are in strata
+    without a drawn item. Those strata are then joined to the one with the most equal values.
+
+    Args:
+        fields: the fields, the most important ones first.
+        places: the places of the drawn items.
+
+    Returns:
+        The strata; and for each drawn place, the position of its stratum. The weight of an item is `items / drawn`; the
+        weights add up to the number of items.
+    """
+    n = len(fields[0].codes)
+    drawn = np.zeros(n, dtype=bool)
+    drawn[list(places)] = True
+    used: list[KeptField] = []
+    for field in fields:
+        codes = _crossed([*used, field], n)
+        sampled = np.bincount(codes, weights=drawn)
+        empty = float(np.isin(codes, np.flatnonzero(sampled == 0)).mean())
+        if len(places) >= 5 * len(sampled) and empty <= 0.02:
+            used.append(field)
+    codes = _crossed(used, n)
+    table = np.array([field.codes for field in used], dtype=np.int64).reshape(len(used), n).T
+    first = {int(code): place for place, code in reversed(list(enumerate(codes.tolist())))}
+    sampled = np.bincount(codes, weights=drawn)
+    for code in np.flatnonzero(sampled == 0).tolist():
+        alike = {
+            other: (int((table[first[other]] == table[first[code]]).sum()), float(sampled[other]), -other)
+            for other in np.flatnonzero(sampled).tolist()
+        }
+        codes[codes == code] = max(alike, key=lambda other: alike[other])
+    known = np.unique(codes).tolist()
+    strata = []
+    for code in known:
+        at = first[code]
+        name = ", ".join(f"{field.name}={field.values[field.codes[at]]}" for field in used) or "all"
+        strata.append(DrawnStratum(name, int((codes == code).sum()), int(sampled[code])))
+    position = {code: number for number, code in enumerate(known)}
+    return strata, {place: position[int(codes[place])] for place in places}
+
+
+def _crossed(fields: Sequence[KeptField], n: int) -> IntArray:
+    if not fields:
+        return np.zeros(n, dtype=np.int64)
+    _, codes = np.unique(np.array([field.codes for field in fields]).T, axis=0, return_inverse=True)
+    return codes.reshape(-1).astype(np.int64)

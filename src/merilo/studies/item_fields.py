@@ -1,0 +1,215 @@
+"""The fields by which items differ: domain, class, length and every other field of `meta`, as categories."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+import numpy as np
+
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import render
+from merilo.errors import UsageError
+from merilo.items import Item
+from merilo.strict_json import Json
+from merilo.wording import listed, shortened
+
+#: The class of an item: its gold answer.
+ANSWER: Final = "answer"
+#: The number of characters of an item's prompt.
+LENGTH: Final = "length"
+#: The value of an item that lacks the field.
+ABSENT: Final = "—"
+
+#: Fields that only number the items.
+_NUMBERING: Final = frozenset({"id", "dialog_id", "question_id"})
+#: A number with more different values than this is divided at quantiles.
+_MOST_NUMBERS: Final = 10
+_QUANTILES: Final = 5
+#: Gold answers that are not labels form classes if there are at most so many.
+_MOST_CLASSES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class KeptField:
+    """A field as categories.
+
+    Attributes:
+        name: `domain`, `categories.type`, `answer`, `length`.
+        values: the categories, in the order in which they are shown.
+        codes: for each item, the position of its category in `values`.
+        by_quantiles: whether the categories are ranges of a number.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    codes: tuple[int, ...]
+    by_quantiles: bool = False
+
+    def counts(self, places: Sequence[int] | None = None) -> list[int]:
+        """Count the items of each category, among all items or those at some places."""
+        chosen = self.codes if places is None else [self.codes[place] for place in places]
+        found = Counter(chosen)
+        return [found[code] for code in range(len(self.values))]
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedField:
+    """A field whose distribution a sample cannot keep.
+
+    Attributes:
+        name: the field.
+        reason: why, in a phrase.
+    """
+
+    name: str
+    reason: str
+
+
+def fields_of(
+    items: Sequence[Item], declared: Dataset, *, size: int, wanted: Sequence[str] = ()
+) -> tuple[list[KeptField], list[DroppedField]]:
+    """List the fields of items as categories.
+
+    Args:
+        items: the dataset's items.
+        declared: its declaration.
+        size: the size of the sample: a field with more than a fifth as many categories cannot be kept.
+        wanted: the fields to keep; by default, all fields of `meta` at any depth, the fields of `inputs` that the dataset
+            groups by, the gold answer, and the length of the prompt.
+
+    Returns:
+        The fields that can be kept, those of the dataset's groups first; and the other ones.
+
+    Raises:
+        UsageError: no item has a wanted field.
+        DataError: a prompt names a field that the item does not have.
+    """
+    table = [dict(_values(item, declared)) for item in items]
+    names = dict.fromkeys(name for row in table for name in row)
+    if missing := [name for name in wanted if name not in names]:
+        near = get_close_matches(missing[0], names, n=1, cutoff=0.5)
+        hint = f"did you mean '{near[0]}'?" if near else f"there are {listed(list(names)) or 'none'}"
+        raise UsageError(f"no item has the field '{missing[0]}'; {hint}")
+    kept, dropped = [], []
+    for name in wanted or _ordered(names, declared):
+        found = _field(name, [row.get(name) for row in table], max(size // 5, 2))
+        if isinstance(found, KeptField):
+            kept.append(found)
+        else:
+            dropped.append(found)
+    return kept, dropped
+
+
+def _ordered(names: Mapping[str, object], declared: Dataset) -> list[str]:
+    """Put the dataset's groups and the class first, the length last."""
+    grouping = set(grouping_fields(declared))
+
+    def rank(name: str) -> int:
+        if name.rsplit(".", 1)[-1] in grouping:
+            return 0
+        return 1 if name.split(".")[0] == ANSWER else 3 if name == LENGTH else 2
+
+    return sorted(names, key=rank)
+
+
+def grouping_fields(declared: Dataset) -> list[str]:
+    """Return the fields by which the dataset groups its metrics, prompts and shots.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> grouping_fields(dataset("ruMMLU"))
+        ['domain']
+    """
+    named = [*re.findall(r"\{(\w+)\}", declared.extra or ""), declared.prompts_by, declared.shots.same]
+    return list(dict.fromkeys(name for name in named if name and name != "criterion"))
+
+
+def _values(item: Item, declared: Dataset) -> Iterator[tuple[str, Json]]:
+    """Yield the fields of an item with their values."""
+    for name, value in item.meta.items():
+        if name not in _NUMBERING:
+            yield from _flat(name, value)
+    for name in grouping_fields(declared):
+        if name not in item.meta and isinstance(item.inputs, Mapping) and name in item.inputs:
+            yield name, item.inputs[name]
+    if isinstance(item.outputs, dict):
+        yield from ((f"{ANSWER}.{name}", value) for name, value in item.outputs.items())
+    elif item.outputs is not None and declared.answer.kind != "program":
+        # As text: labels such as 0 to 9 are classes and are not divided at quantiles.
+        yield ANSWER, str(item.outputs)
+    yield LENGTH, len(render(item, declared))
+
+
+def _flat(name: str, value: Json) -> Iterator[tuple[str, Json]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}", inner)
+    elif isinstance(value, list):
+        simple = all(isinstance(one, str | int | float) for one in value)
+        yield name, ", ".join(map(str, value)) if simple else json.dumps(value, ensure_ascii=False)
+    else:
+        yield name, value
+
+
+def _field(name: str, values: Sequence[Json], most: int) -> KeptField | DroppedField:
+    numbers = [value for value in values if _is_number(value)]
+    if len(set(numbers)) > _MOST_NUMBERS and len(numbers) == sum(value is not None for value in values):
+        return _by_quantiles(name, values)
+    texts = [_shown(value) for value in values]
+    known = sorted(set(texts), key=_natural)
+    if len(known) == 1:
+        return DroppedField(name, f"is '{shortened(known[0])}' in every item")
+    if name == ANSWER and len(known) > _MOST_CLASSES:
+        return DroppedField(name, f"has {len(known)} different values: the answers are not classes")
+    if len(known) > most:
+        return DroppedField(name, f"has {len(known)} different values, too many for a sample")
+    place = {text: code for code, text in enumerate(known)}
+    return KeptField(name, tuple(known), tuple(place[text] for text in texts))
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _shown(value: Json) -> str:
+    if value is None or value == "":
+        return ABSENT
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+
+
+def _natural(text: str) -> tuple[bool, list[tuple[bool, float, str]]]:
+    """Sort numbers inside texts as numbers, and the absent value last."""
+    parts = [part for part in re.split(r"(\d+)", text) if part]
+    return text == ABSENT, [
+        (not part.isdecimal(), float(part) if part.isdecimal() else 0.0, part) for part in parts
+    ]
+
+
+def _by_quantiles(name: str, values: Sequence[Json]) -> KeptField | DroppedField:
+    known = np.array([float(value) for value in values if isinstance(value, int | float)])
+    edges = np.unique(np.quantile(known, np.linspace(0, 1, _QUANTILES + 1)[1:-1], method="inverted_cdf"))
+    edges = edges[edges < known.max()]
+    if not edges.size:
+        return DroppedField(name, "has almost the same value in every item")
+    codes = [
+        int(np.searchsorted(edges, float(value))) if isinstance(value, int | float) else len(edges) + 1
+        for value in values
+    ]
+    whole = bool((known == np.round(known)).all())
+    bounds = [known.min(), *edges, known.max()]
+    names = [_range(bounds[at], bounds[at + 1], first=at == 0, whole=whole) for at in range(len(edges) + 1)]
+    absent = len(edges) + 1 in codes
+    return KeptField(name, (*names, *([ABSENT] if absent else [])), tuple(codes), by_quantiles=True)
+
+
+def _range(low: float, high: float, *, first: bool, whole: bool) -> str:
+    if whole:
+        start = low if first else low + 1
+        return f"{start:.0f}" if start == high else f"{start:.0f} to {high:.0f}"
+    return f"{low:.4g} to {high:.4g}" if first else f"above {low:.4g} to {high:.4g}"

@@ -1,0 +1,224 @@
+"""Read the dataset of a study: its items, its shots, its declaration, and whom to ask."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from merilo.datasets import CATALOGUE, Dataset, dataset
+from merilo.datasets.declaration import BASIC_SKILLS, EXPERT_SKILL
+from merilo.datasets.rendering import prompts
+from merilo.errors import DataError, InputError, UsageError, argument
+from merilo.files import opened
+from merilo.items import SUFFIXES, Item, Split, read_splits, split_file
+from merilo.strict_json import Json, read_json
+from merilo.wording import shown
+
+Audience: TypeAlias = Literal["basic", "expert"]
+
+_META: Final = "raw_dataset_meta.json"
+_DECLARATION: Final = "dataset.yaml"
+#: Splits of solved items that are not the test.
+_SHOTS: Final = ("shots", "train", "public_test")
+
+
+@dataclass(frozen=True, slots=True)
+class StudySource:
+    """A dataset from which a study is made.
+
+    Attributes:
+        file: the file of the test's items.
+        split: the test.
+        shots: solved items that are not part of the test; empty if there are none.
+        declared: the dataset's declaration, with the prompts of the folder's metadata.
+        declaration_file: the file of a custom declaration.
+        audience: whom to ask.
+        audience_from: what decided it, in a phrase.
+    """
+
+    file: Path
+    split: Split
+    shots: tuple[Item, ...]
+    declared: Dataset
+    declaration_file: Path | None
+    audience: Audience
+    audience_from: str
+
+
+def read_source(
+    path: Path, *, name: str | None = None, split: str | None = None, audience: Audience | None = None
+) -> StudySource:
+    """Read a dataset's file or folder.
+
+    Args:
+        path: a file of items, or the dataset's folder with `test.json`, `shots.json` and `raw_dataset_meta.json`.
+        name: a name of the catalogue, or the path of a declaration; by default, the declaration in the folder, or the
+            dataset of the catalogue that the metadata or the file's name says.
+        split: the split whose items people answer; "test" by default.
+        audience: whom to ask; by default, what the knowledge skills of the metadata or of the declaration say.
+
+    Raises:
+        InputError: a file cannot be read.
+        UsageError: there is no such dataset or split, or nothing says whom to ask.
+        DataError: the split has no items.
+    """
+    folder = path if path.is_dir() else path.parent
+    meta = _metadata(folder) if (folder / _META).is_file() else None
+    declared, own = _declaration(path, folder, name, meta)
+    file = _items_file(path, declared.name, split or "test")
+    splits = read_splits(file)
+    wanted = split or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
+    if wanted not in splits:
+        raise UsageError(f"{shown(file)} has no split '{wanted}' (it has {', '.join(splits) or 'no splits'})")
+    test = splits[wanted]
+    if not test.items:
+        raise DataError(f"the split '{wanted}' has no items", file=file)
+    kind, reason = (audience, f"given by {argument('audience')}") if audience else _audience(declared, meta)
+    return StudySource(
+        file,
+        test,
+        _shots(file, declared.name, splits, wanted),
+        _with_prompts(declared, meta, folder),
+        own,
+        kind,
+        reason,
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes as hexadecimal digits.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    with opened(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _metadata(folder: Path) -> Mapping[str, Json]:
+    content = read_json(folder / _META)
+    if not isinstance(content, dict):
+        raise InputError("must be a JSON object", file=folder / _META)
+    return content
+
+
+def _declaration(
+    path: Path, folder: Path, name: str | None, meta: Mapping[str, Json] | None
+) -> tuple[Dataset, Path | None]:
+    if name is not None:
+        given = Path(name)
+        if name.lower() in CATALOGUE or not given.exists():
+            return dataset(name), None
+        return dataset(name), given / _DECLARATION if given.is_dir() else given
+    if (folder / _DECLARATION).is_file():
+        return dataset(str(folder / _DECLARATION)), folder / _DECLARATION
+    said = [str(meta["dataset_name"])] if meta and isinstance(meta.get("dataset_name"), str) else []
+    for known in (*said, path.stem, folder.resolve().name):
+        if known.lower() in CATALOGUE:
+            return CATALOGUE[known.lower()], None
+    raise UsageError(
+        f"nothing says which dataset {shown(path)} is: give {argument('dataset', 'NAME')}, a name of 'merilo datasets list' "
+        "or the path of a declaration"
+    )
+
+
+def _items_file(path: Path, name: str, split: str) -> Path:
+    if not path.is_dir():
+        return path
+    for stem in dict.fromkeys((split, name)):
+        for suffix in SUFFIXES:
+            if (path / f"{stem}{suffix}").is_file():
+                return path / f"{stem}{suffix}"
+    found = split_file(path, name, split)
+    if found is None:
+        raise InputError(f"has no items: expected {split}.json", file=path)
+    return found
+
+
+def _shots(file: Path, name: str, splits: Mapping[str, Split], wanted: str) -> tuple[Item, ...]:
+    """Return the solved items of the same file, or of `shots.json` beside a file `test.json`."""
+    for other in _SHOTS:
+        if other in splits and other != wanted:
+            return splits[other].items
+    if file.stem.lower() != wanted.lower():
+        return ()
+    for other in _SHOTS:
+        beside = split_file(file.parent, other, other)
+        if beside is not None and beside != file:
+            found = read_splits(beside)
+            return next(iter(found.values())).items if found else ()
+    return ()
+
+
+def _audience(declared: Dataset, meta: Mapping[str, Json] | None) -> tuple[Audience, str]:
+    for skills, where in ((_skills(meta), f"of {_META}"), (declared.skills, "of the dataset's declaration")):
+        known = {skill.casefold(): skill for skill in (*BASIC_SKILLS, EXPERT_SKILL)}
+        found = [known[skill.casefold()] for skill in skills if skill.casefold() in known]
+        if EXPERT_SKILL in found:
+            return "expert", f"the skill '{EXPERT_SKILL}' {where}"
+        if found:
+            return "basic", f"the skill '{found[0]}' {where}"
+    raise UsageError(
+        f"the skills of {declared.title} do not say whom to ask ({', '.join(BASIC_SKILLS)} or {EXPERT_SKILL}): "
+        f"give {argument('audience', 'basic')} or {argument('audience', 'expert')}"
+    )
+
+
+def _skills(meta: Mapping[str, Json] | None) -> list[str]:
+    """Return the skills of the metadata; they may be grouped by category."""
+    found: list[str] = []
+
+    def collect(value: Json) -> None:
+        if isinstance(value, str):
+            found.append(value.strip())
+        elif isinstance(value, list):
+            for one in value:
+                collect(one)
+        elif isinstance(value, dict):
+            for one in value.values():
+                collect(one)
+
+    collect(meta.get("skills") if meta else None)
+    return found
+
+
+def _with_prompts(declared: Dataset, meta: Mapping[str, Json] | None, folder: Path) -> Dataset:
+    """Add the prompts of the metadata, to which the items of newer datasets refer by number."""
+    if prompts(declared) or meta is None or "prompts" not in meta:
+        return declared
+    held = meta["prompts"]
+    groups = held if isinstance(held, dict) else {"": held}
+    found: dict[str, tuple[str, ...]] = {}
+    for name, texts in groups.items():
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise InputError(
+                "must be a list of texts", file=folder / _META, field=f"prompts.{name}".rstrip(".")
+            )
+        found[name] = tuple(str(text) for text in texts)
+    return replace(declared, prompts=found)
+
+
+def comparable(items: Sequence[Item], *, media: Sequence[str] = ()) -> list[str]:
+    """Return for each item the text by which equal questions are found: its inputs without case and repeated white space.
+
+    Args:
+        items: the items.
+        media: the fields that hold media; a medium is compared by its path.
+
+    Example:
+        >>> comparable([Item(1, "{a}", {"a": "Two  words"}), Item(2, "", "two words")])
+        ['two words', 'two words']
+    """
+    found = []
+    for item in items:
+        parts = (
+            [item.inputs]
+            if isinstance(item.inputs, str)
+            else [str(item.inputs[key]) for key in sorted(item.inputs)]
+        )
+        found.append(re.sub(r"\s+", " ", "\n".join(parts)).strip().casefold())
+    return found
