@@ -1,0 +1,220 @@
+"""The tasks of a study: items rendered for people by the renderer that makes the prompts of models.
+
+A task is known to a platform by an opaque id. Annotators see the ids of their tasks, so an id must not tell which tasks are
+control items. The ids are keyed digests, and the key depends on the gold answers, which annotators do not have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Final, Literal, TypeAlias
+
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import Media, parts
+from merilo.errors import DataError
+from merilo.items import Item, ItemId, entry_of
+from merilo.strict_json import Json
+
+TaskKind: TypeAlias = Literal["test", "control", "training"]
+AnswerForm: TypeAlias = Literal["labels", "number", "text", "set", "matching", "program"]
+
+#: The guide's option for experts who may have written the question themselves.
+MAY_BE_MINE: Final = "пропустить вопрос, так как он, возможно, был придуман мной"
+
+#: Forms of answers to the questions of an exam, by the beginning of `meta.type`.
+_EXAM_FORMS: Final[dict[str, AnswerForm]] = {"multiple_choice": "set", "matching": "matching"}
+
+
+@dataclass(frozen=True, slots=True)
+class StudyTask:
+    """One item as it is shown to people.
+
+    Attributes:
+        id: the task's id on every platform.
+        item: the item's id in the dataset.
+        kind: an item of the test, a control item or a training item.
+        prompt: the prompt, the same as that of models without shots; media stand in it by name, in angle brackets.
+        media: the pictures, sounds and films of the prompt.
+        form: what an answer looks like.
+        labels: the answers to choose from; empty for open answers.
+        known: the known answer of a control or training item; `None` for an item of the test.
+        hint: what is said after a wrong answer to a training item.
+        dialogue: the number of the dialogue that the item is a turn of, from 1; 0 if it is no turn.
+        turn: its place in the dialogue, from 1.
+        authors: who wrote the item, if the plan says which field of `meta` tells it.
+    """
+
+    id: str
+    item: ItemId
+    kind: TaskKind
+    prompt: str
+    media: tuple[Media, ...] = ()
+    form: AnswerForm = "text"
+    labels: tuple[str, ...] = ()
+    known: str | None = None
+    hint: str | None = None
+    dialogue: int = 0
+    turn: int = 0
+    authors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TaskIds:
+    """The ids of a study's tasks.
+
+    Attributes:
+        name: the study's name.
+        seed: the study's seed.
+        items: the items of the test, with their gold answers.
+    """
+
+    name: str
+    seed: int
+    items: tuple[Item, ...]
+
+    @cached_property
+    def key(self) -> bytes:
+        """The key of the ids; it changes with the study's name, its seed and its items."""
+        content = [self.name, self.seed, *(_plain(entry_of(item)) for item in self.items)]
+        return blake2b(
+            json.dumps(content, sort_keys=True).encode(), digest_size=32, person=b"merilo study"
+        ).digest()
+
+    @cached_property
+    def study(self) -> str:
+        """The id of the study, by which an import knows rows of another study."""
+        return f"study-{self._digest('study')[:8]}"
+
+    def of(self, kind: TaskKind, item: Item) -> str:
+        """The id of a task: 12 hexadecimal digits that tell neither the kind nor the item's own id."""
+        return self._digest(kind, json.dumps([item.id, _plain(entry_of(item))], sort_keys=True))[:12]
+
+    def _digest(self, *words: str) -> str:
+        return blake2b("\x1f".join(words).encode(), key=self.key, digest_size=16).hexdigest()
+
+
+def _plain(entry: dict[str, Json]) -> Json:
+    return {name: entry[name] for name in ("instruction", "inputs", "outputs")} | {"meta": entry["meta"]}
+
+
+def tasks_of(
+    items: Iterable[Item],
+    kind: TaskKind,
+    declared: Dataset,
+    ids: TaskIds,
+    *,
+    author_field: str | None = None,
+) -> list[StudyTask]:
+    """Make the tasks of items, in the order of the items.
+
+    Args:
+        items: the items.
+        kind: what they are in the study.
+        declared: the dataset.
+        ids: the ids of the study's tasks.
+        author_field: the field of `meta` that names the authors of an item: a text or a list of texts.
+
+    Raises:
+        DataError: an item cannot be rendered, or a control or training item has no known answer.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> item = Item(1, "Balanced: {inputs}?", "( )", "1", {"id": 1})
+        >>> (task,) = tasks_of([item], "test", dataset("bps"), TaskIds("bps", 0, (item,)))
+        >>> task.prompt, task.form, task.labels, task.known
+        ('Balanced: ( )?', 'labels', ('0', '1'), None)
+    """
+    return [_task(item, kind, declared, ids, author_field) for item in items]
+
+
+def _task(item: Item, kind: TaskKind, declared: Dataset, ids: TaskIds, author_field: str | None) -> StudyTask:
+    pieces = parts(item, declared)
+    dialogue, turn = item.meta.get("dialog_id"), item.meta.get("question_id")
+    hint = item.meta.get("hint")
+    return StudyTask(
+        id=ids.of(kind, item),
+        item=item.id,
+        kind=kind,
+        prompt="".join(map(str, pieces)),
+        media=tuple(dict.fromkeys(piece for piece in pieces if isinstance(piece, Media))),
+        form=form_of(item, declared),
+        labels=declared.answer.labels,
+        known=None if kind == "test" else known_answer_of(item, declared, kind),
+        hint=hint if isinstance(hint, str) and kind == "training" else None,
+        dialogue=dialogue + 1 if isinstance(dialogue, int) else 0,
+        turn=turn + 1 if isinstance(turn, int) else 0,
+        authors=_authors(item, author_field),
+    )
+
+
+def form_of(item: Item, declared: Dataset) -> AnswerForm:
+    """Return what an answer to an item looks like: the questions of an exam have several forms."""
+    answer = declared.answer
+    if answer.labels:
+        return "labels"
+    if answer.kind == "integer":
+        return "number"
+    if answer.kind == "program":
+        return "program"
+    kind = item.meta.get("type")
+    if "grade_norm" in declared.metrics and isinstance(kind, str):
+        return next((form for start, form in _EXAM_FORMS.items() if kind.startswith(start)), "text")
+    return "text"
+
+
+def known_answer_of(item: Item, declared: Dataset, kind: TaskKind) -> str:
+    """Return the known answer of a control or training item: of several alternatives, the first.
+
+    Raises:
+        DataError: the item has no single answer.
+    """
+    known = item.outputs
+    if isinstance(known, bool) or not isinstance(known, str | int | float) or known == "":
+        raise DataError(f"the {kind} item {item.id!r} has no known answer", field="outputs")
+    text = str(known)
+    if declared.answer.alternatives:
+        text = text.split(declared.answer.alternatives, maxsplit=1)[0]
+    elif "grade_norm" in declared.metrics and form_of(item, declared) == "text":
+        text = text.split(",", maxsplit=1)[0]
+    return text.strip()
+
+
+def _authors(item: Item, field: str | None) -> tuple[str, ...]:
+    value = item.meta.get(field) if field else None
+    values = value if isinstance(value, list) else [value]
+    return tuple(str(one).strip() for one in values if isinstance(one, str | int) and str(one).strip())
+
+
+def common_form(tasks: Sequence[StudyTask]) -> AnswerForm:
+    """Return the form of answer that the interface of a project offers: the tasks' own, or free text if they differ."""
+    forms = {task.form for task in tasks}
+    return forms.pop() if len(forms) == 1 else "text"
+
+
+def interleaved(tests: Sequence[StudyTask], controls: Sequence[StudyTask]) -> list[StudyTask]:
+    """Put control items between the items of the test at regular intervals; each control item stands there once.
+
+    Example:
+        >>> def task(name: str) -> StudyTask:
+        ...     return StudyTask(name, name, "test", name)
+        >>> [one.id for one in interleaved([task("a"), task("b"), task("c"), task("d")], [task("X"), task("Y")])]
+        ['a', 'X', 'b', 'c', 'Y', 'd']
+    """
+    if not controls:
+        return list(tests)
+    placed: list[StudyTask] = []
+    taken = 0
+    for place, control in enumerate(controls):
+        until = (2 * place + 1) * len(tests) // (2 * len(controls))
+        placed += [*tests[taken:until], control]
+        taken = until
+    return [*placed, *tests[taken:]]
+
+
+def pages(tasks: Sequence[StudyTask], size: int) -> list[list[StudyTask]]:
+    """Split tasks into pages of `size` tasks; the last page may be shorter."""
+    return [list(tasks[start : start + size]) for start in range(0, len(tasks), size)]
