@@ -18,6 +18,7 @@ from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, entry_of
 from merilo.strict_json import Json
+from merilo.studies.study_folder import StudyFolder, StudyItem
 
 TaskKind: TypeAlias = Literal["test", "control", "training"]
 AnswerForm: TypeAlias = Literal["labels", "number", "text", "set", "matching", "program"]
@@ -84,10 +85,9 @@ class TaskIds:
             json.dumps(content, sort_keys=True).encode(), digest_size=32, person=b"merilo study"
         ).digest()
 
-    @cached_property
-    def study(self) -> str:
-        """The id of the study, by which an import knows rows of another study."""
-        return f"study-{self._digest('study')[:8]}"
+    def study(self, arm: str) -> str:
+        """The id of the study on platforms: an import knows by it the rows of another study and the group of annotators."""
+        return f"study-{self._digest('study', arm)[:10]}"
 
     def of(self, kind: TaskKind, item: Item) -> str:
         """The id of a task: 12 hexadecimal digits that tell neither the kind nor the item's own id."""
@@ -101,8 +101,46 @@ def _plain(entry: dict[str, Json]) -> Json:
     return {name: entry[name] for name in ("instruction", "inputs", "outputs")} | {"meta": entry["meta"]}
 
 
+@dataclass(frozen=True, slots=True)
+class StudyTasks:
+    """All tasks of a study.
+
+    Attributes:
+        ids: the ids.
+        tests: the items of the test.
+        controls: the control items.
+        training: the training items.
+    """
+
+    ids: TaskIds
+    tests: tuple[StudyTask, ...]
+    controls: tuple[StudyTask, ...]
+    training: tuple[StudyTask, ...]
+
+
+def study_tasks(folder: StudyFolder, *, author_field: str | None = None) -> StudyTasks:
+    """Make the tasks of a study, in the order of its files.
+
+    Args:
+        folder: the study.
+        author_field: the field of `meta` that names the authors of an item: a text or a list of texts.
+
+    Raises:
+        InputError: a file of the study cannot be read.
+        DataError: an item cannot be rendered, or a control or training item has no known answer.
+    """
+    items, declared = folder.items(), folder.declared()
+    ids = TaskIds(folder.plan.study, folder.plan.seed, tuple(one.item for one in items))
+    return StudyTasks(
+        ids,
+        tuple(tasks_of(items, "test", declared, ids, author_field=author_field)),
+        tuple(tasks_of(folder.controls(), "control", declared, ids)),
+        tuple(tasks_of(folder.training(), "training", declared, ids)),
+    )
+
+
 def tasks_of(
-    items: Iterable[Item],
+    items: Iterable[StudyItem],
     kind: TaskKind,
     declared: Dataset,
     ids: TaskIds,
@@ -112,42 +150,46 @@ def tasks_of(
     """Make the tasks of items, in the order of the items.
 
     Args:
-        items: the items.
+        items: the items with their prompts.
         kind: what they are in the study.
         declared: the dataset.
         ids: the ids of the study's tasks.
-        author_field: the field of `meta` that names the authors of an item: a text or a list of texts.
+        author_field: the field of `meta` that names the authors of an item.
 
     Raises:
-        DataError: an item cannot be rendered, or a control or training item has no known answer.
+        DataError: an item has no file for a picture or sound, or a control or training item has no known answer.
 
     Example:
         >>> from merilo.datasets import dataset
         >>> item = Item(1, "Balanced: {inputs}?", "( )", "1", {"id": 1})
-        >>> (task,) = tasks_of([item], "test", dataset("bps"), TaskIds("bps", 0, (item,)))
+        >>> shown = StudyItem(item, "Balanced: ( )?")
+        >>> (task,) = tasks_of([shown], "test", dataset("bps"), TaskIds("bps", 0, (item,)))
         >>> task.prompt, task.form, task.labels, task.known
         ('Balanced: ( )?', 'labels', ('0', '1'), None)
     """
-    return [_task(item, kind, declared, ids, author_field) for item in items]
+    return [_task(one, kind, declared, ids, author_field) for one in items]
 
 
-def _task(item: Item, kind: TaskKind, declared: Dataset, ids: TaskIds, author_field: str | None) -> StudyTask:
-    pieces = parts(item, declared)
+def _task(
+    shown: StudyItem, kind: TaskKind, declared: Dataset, ids: TaskIds, author_field: str | None
+) -> StudyTask:
+    item = shown.item
+    media = [piece for piece in parts(item, declared) if isinstance(piece, Media)] if declared.media else []
     dialogue, turn = item.meta.get("dialog_id"), item.meta.get("question_id")
     hint = item.meta.get("hint")
     return StudyTask(
         id=ids.of(kind, item),
         item=item.id,
         kind=kind,
-        prompt="".join(map(str, pieces)),
-        media=tuple(dict.fromkeys(piece for piece in pieces if isinstance(piece, Media))),
+        prompt=shown.prompt,
+        media=tuple(dict.fromkeys(media)),
         form=form_of(item, declared),
         labels=declared.answer.labels,
         known=None if kind == "test" else known_answer_of(item, declared, kind),
         hint=hint if isinstance(hint, str) and kind == "training" else None,
         dialogue=dialogue + 1 if isinstance(dialogue, int) else 0,
         turn=turn + 1 if isinstance(turn, int) else 0,
-        authors=_authors(item, author_field),
+        authors=authors_of(item, author_field),
     )
 
 
@@ -183,7 +225,8 @@ def known_answer_of(item: Item, declared: Dataset, kind: TaskKind) -> str:
     return text.strip()
 
 
-def _authors(item: Item, field: str | None) -> tuple[str, ...]:
+def authors_of(item: Item, field: str | None) -> tuple[str, ...]:
+    """Return who wrote an item, by a field of `meta` that holds a text or a list of texts; empty if it is not known."""
     value = item.meta.get(field) if field else None
     values = value if isinstance(value, list) else [value]
     return tuple(str(one).strip() for one in values if isinstance(one, str | int) and str(one).strip())

@@ -1,0 +1,260 @@
+"""Export a study to a platform: the files of its tasks, for everybody or for each expert apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from merilo.atomic_write import new_folder
+from merilo.errors import DataError, UsageError, argument
+from merilo.files import sha256
+from merilo.people.platforms import NAMES, Platform
+from merilo.strict_json import Json, indented
+from merilo.studies.abc_tasks import abc_files, is_dialogue
+from merilo.studies.csv_tasks import csv_files
+from merilo.studies.instruction_html import html_of
+from merilo.studies.label_studio_tasks import label_studio_files
+from merilo.studies.mturk_tasks import mturk_files
+from merilo.studies.outgoing import Outgoing, SheetLanguage
+from merilo.studies.plan_file import plan_path
+from merilo.studies.plan_types import Arm
+from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_tasks import MAY_BE_MINE, StudyTasks, study_tasks
+from merilo.studies.toloka_tasks import toloka_files
+from merilo.wording import listed
+
+#: What describes an exported folder.
+EXPORT_FILE: Final = "export.json"
+
+#: The fields of `meta` that may name the authors of an item, in order of preference.
+AUTHOR_FIELDS: Final = ("author", "authors", "created_by", "expert", "annotator")
+
+_FILES: Final[Mapping[Platform, Callable[[Outgoing], dict[str, str]]]] = {
+    "toloka": toloka_files,
+    "abc": abc_files,
+    "label-studio": label_studio_files,
+    "mturk": mturk_files,
+    "csv": csv_files,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSheet:
+    """The files for everybody, or for one expert.
+
+    Attributes:
+        folder: their folder below the export; empty if they are for everybody.
+        respondent: the expert; empty if anybody may answer.
+        tests: items of the test.
+        left_out: items of the test that the expert wrote.
+        files: names of the files.
+    """
+
+    folder: str
+    respondent: str
+    tests: int
+    left_out: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedStudy:
+    """What was exported.
+
+    Attributes:
+        platform: the platform.
+        arm: the group of annotators.
+        overlap: how many people must answer a task.
+        controls: control items in each sheet.
+        training: training items in each sheet.
+        sheets: the sheets.
+        author_field: the field of `meta` by which experts' own items were left out; `None` if authorship is not known.
+    """
+
+    platform: Platform
+    arm: str
+    overlap: int
+    controls: int
+    training: int
+    sheets: tuple[ExportedSheet, ...]
+    author_field: str | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the description as JSON; it names no known answer and tells no author of an item."""
+        return {
+            "platform": self.platform,
+            "arm": self.arm,
+            "overlap": self.overlap,
+            "controls": self.controls,
+            "training": self.training,
+            "author_field": self.author_field,
+            "sheets": [
+                {
+                    "folder": sheet.folder,
+                    "respondent": sheet.respondent,
+                    "tests": sheet.tests,
+                    "left_out": sheet.left_out,
+                    "files": list(sheet.files),
+                }
+                for sheet in self.sheets
+            ],
+        }
+
+
+def arm_of(folder: StudyFolder, name: str | None) -> tuple[str, Arm]:
+    """Find a group of annotators in the plan: by its name, else `people`, else the only one.
+
+    Raises:
+        UsageError: the plan has no such group, or several and none is called `people`.
+    """
+    arms = folder.plan.arms
+    wanted = name or ("people" if "people" in arms or len(arms) != 1 else next(iter(arms)))
+    if wanted not in arms:
+        raise UsageError(f"the study has no arm '{wanted}', only {listed(list(arms))}", field=argument("arm"))
+    return wanted, arms[wanted]
+
+
+def export_study(
+    folder: StudyFolder,
+    platform: Platform,
+    out: Path,
+    *,
+    arm: str | None = None,
+    language: str | None = None,
+    media_url: str = "",
+    author_field: str | None = None,
+    experts: Sequence[str] = (),
+    force: bool = False,
+) -> ExportedStudy:
+    """Write the files of a study for a platform into a new folder.
+
+    Args:
+        folder: the study.
+        platform: the platform.
+        out: the folder.
+        arm: the group of annotators; `people` by default.
+        language: the language of the instruction; by default, the first of the plan.
+        media_url: the address of the folder `samples/`, for datasets with pictures and sounds.
+        author_field: the field of `meta` that names the authors of an item; by default, one of the usual names.
+        experts: experts who get a sheet; by default, all authors.
+        force: replace an existing folder.
+
+    Returns:
+        What was exported.
+
+    Raises:
+        UsageError: the plan has no such arm or language, or experts are named in an arm that skips nothing.
+        DataError: the platform cannot show the tasks, an item cannot be rendered, or an expert wrote all items.
+        OutputError: the folder exists or cannot be written.
+    """
+    name, group = arm_of(folder, arm)
+    if (author_field or experts) and not group.skip_own:
+        given = argument("author_field") if author_field else argument("expert")
+        raise UsageError(f"{given} needs an arm with skip_own: true in study.yaml, and '{name}' has none")
+    field = _author_field(folder, author_field) if group.skip_own else None
+    tasks = study_tasks(folder, author_field=field)
+    everybody = _outgoing(folder, name, tasks, language, media_url)
+    _refuse_unfit(everybody, platform)
+    sheets = _sheets(everybody, experts, known=field is not None)
+    written = [
+        (_subfolder(number, sheet), sheet, _FILES[platform](sheet)) for number, sheet in enumerate(sheets, 1)
+    ]
+    made = ExportedStudy(
+        platform,
+        name,
+        group.overlap,
+        len(tasks.controls),
+        len(tasks.training),
+        tuple(
+            ExportedSheet(
+                place, sheet.respondent, len(sheet.tests), len(tasks.tests) - len(sheet.tests), tuple(files)
+            )
+            for place, sheet, files in written
+        ),
+        field,
+    )
+    with new_folder(out, force=force) as hidden:
+        for place, _, files in written:
+            (hidden / place).mkdir(exist_ok=True)
+            for file, text in files.items():
+                (hidden / place / file).write_text(text, encoding="utf-8", newline="")
+        described = {
+            "study": everybody.study,
+            "plan_sha256": sha256(plan_path(folder.path)),
+            **made.to_dict(),
+        }
+        (hidden / EXPORT_FILE).write_text(indented(described) + "\n", encoding="utf-8")
+    return made
+
+
+def _outgoing(
+    folder: StudyFolder, name: str, tasks: StudyTasks, language: str | None, media_url: str
+) -> Outgoing:
+    arm = folder.plan.arms[name]
+    chosen: SheetLanguage = "en" if (language or folder.plan.languages[0]) == "en" else "ru"
+    if language is not None and language not in folder.plan.instruction:
+        raise UsageError(
+            f"the study has no instruction in '{language}', only in {listed(list(folder.plan.instruction))}",
+            field=argument("language"),
+        )
+    return Outgoing(
+        study=tasks.ids.study(name),
+        title=folder.plan.study,
+        language=chosen,
+        instruction=html_of(folder.instruction(chosen)),
+        tests=tasks.tests,
+        controls=tasks.controls,
+        training=tasks.training,
+        page=arm.items_per_page,
+        reward=arm.pay.per_page,
+        time_limit=arm.time_limit,
+        mine=MAY_BE_MINE if arm.skip_own else "",
+        media_url=media_url,
+    )
+
+
+def _author_field(folder: StudyFolder, named: str | None) -> str | None:
+    """Find the field of the authors; `None` if authorship is not known."""
+    metas = [one.item.meta for one in folder.items()]
+    there = {field for meta in metas for field in meta}
+    if named is not None and named not in there:
+        raise UsageError(
+            f"no item has a field '{named}' in meta (there are: {listed(sorted(there))})",
+            field=argument("author_field"),
+        )
+    return named or next((field for field in AUTHOR_FIELDS if field in there), None)
+
+
+def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:
+    if not outgoing.tests:
+        raise DataError("the study has no items to export")
+    if is_dialogue(outgoing) and platform not in {"abc", "csv"}:
+        raise DataError(
+            f"the items are turns of dialogues, which one person must answer in order, and {NAMES[platform]} shows tasks in "
+            f"any order; export to ABC Elementary ({argument('platform', 'abc', given='abc')}) or to tables "
+            f"({argument('platform', 'csv', given='csv')})"
+        )
+
+
+def _sheets(everybody: Outgoing, experts: Sequence[str], *, known: bool) -> list[Outgoing]:
+    """One sheet for everybody, or one for each expert without the expert's own items."""
+    authors = sorted({author for task in everybody.tests for author in task.authors})
+    names = list(dict.fromkeys(experts)) or (authors if known else [])
+    sheets = []
+    for name in names:
+        tests = tuple(task for task in everybody.tests if name not in task.authors)
+        if not tests:
+            raise DataError(f"the expert '{name}' wrote all items of the study: no item is left to answer")
+        sheets.append(replace(everybody, tests=tests, respondent=name))
+    return sheets or [everybody]
+
+
+def _subfolder(number: int, sheet: Outgoing) -> str:
+    """The folder of a sheet; a name of a person keeps only letters and digits."""
+    if not sheet.respondent:
+        return ""
+    name = re.sub(r"[^\w]+", "-", sheet.respondent).strip("-")[:40]
+    return f"{number:02d}-{name or 'expert'}"
