@@ -1,0 +1,44 @@
+"""What the producers of a report's files start from: the baseline, its tables, its raw answers and the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import polars as pl
+
+from merilo.datasets import Dataset
+from merilo.strict_json import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSource:
+    """A baseline with everything that a report is made from. Annotators are named by their pseudonyms.
+
+    Attributes:
+        folder: the folder that was given: a baseline's, or a study's.
+        content: the baseline as JSON; docs/json.md explains its keys.
+        responses: the raw responses, columns as in `responses.SCHEMA`.
+        annotators: one row per annotator.
+        consensus: one row per item that is not a control item.
+        items: all items as people saw them: the number `item` and one text column per field.
+        dataset: the dataset's declaration; `None` if the study names no dataset.
+        plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
+        attachments: the files of the plan by name: `study.yaml`, `frozen.json`, instructions.
+    """
+
+    folder: Path
+    content: Mapping[str, Json]
+    responses: pl.DataFrame
+    annotators: pl.DataFrame
+    consensus: pl.DataFrame
+    items: pl.DataFrame
+    dataset: Dataset | None = None
+    plan: Mapping[str, Json] | None = None
+    attachments: Mapping[str, bytes] = field(default_factory=dict)
+
+
+#: A function that makes files of a report: from the source to the files' names (below `hb/`) and contents.
+Producer: TypeAlias = Callable[[ReportSource], Mapping[str, bytes]]
