@@ -8,6 +8,7 @@ from typing import Final
 
 from merilo.datasets.rendering import PLACEHOLDER
 from merilo.datasets.validation.folder import SAMPLES, Contents
+from merilo.datasets.validation.prompt_parts import prompt_texts
 from merilo.datasets.validation.report import ValidationReport
 from merilo.items import Item
 
@@ -22,10 +23,7 @@ _KINDS: Final = {
 def media_fields(contents: Contents) -> frozenset[str]:
     """Return the media fields: fields that the dataset declares, or that a template puts in angle brackets."""
     held = contents.meta.get("prompts") if contents.meta else None
-    groups = held.values() if isinstance(held, dict) else [held]
-    templates = {
-        text for group in groups if isinstance(group, list) for text in group if isinstance(text, str)
-    }
+    templates = set(prompt_texts(held))
     templates |= {
         place.item.instruction for place in contents.places if isinstance(place.item.instruction, str)
     }

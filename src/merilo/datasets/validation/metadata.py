@@ -7,12 +7,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from merilo.datasets.validation.descriptions import described_fields, description_faults
 from merilo.datasets.validation.folder import META, OWN, Contents
 from merilo.datasets.validation.report import ValidationReport
 from merilo.strict_json import Json
 
 LONGEST_DESCRIPTION: Final = 200
 MODALITIES: Final = ("text", "image", "audio", "video")
+
+#: Placeholders of values that are computed when the card is built.
+SIZE_PLACEHOLDER: Final = re.compile(r"len\(\w+\)")
+SOURCES_PLACEHOLDER: Final = re.compile(r"list\(set\(.*\)\)", re.DOTALL)
 
 _INDENT: Final = 4
 _ESCAPED_LETTER: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01])[0-9a-fA-F]{4}")
@@ -33,11 +38,16 @@ def check_metadata(contents: Contents, report: ValidationReport) -> None:
             report.wrong(META, key, "is missing")
         elif fault := check(meta[key]):
             report.wrong(META, key, fault)
-    for key in sorted(meta.keys() - _KEYS.keys()):
+    for key, check in _OPTIONAL.items():
+        if key in meta and (fault := check(meta[key])):
+            report.wrong(META, key, fault)
+    for key in sorted(meta.keys() - _KEYS.keys() - _OPTIONAL.keys()):
         report.note(META, key, "is not a key of the metadata")
+    _note_length(meta, report)
     _check_size(meta, report)
-    _check_translations(meta, "data_field_descriptions", report)
-    _check_translations(meta, "metrics", report)
+    _check_descriptions(meta, "data_field_descriptions", report)
+    _check_descriptions(meta, "metrics", report)
+    _check_descriptions(meta, "task_description", report)
     _note_undescribed(contents, meta, report)
     _check_human(meta, report)
     _check_writing((contents.root / META).read_text(encoding="utf-8-sig"), report)
@@ -47,15 +57,23 @@ def _text(value: Json) -> str | None:
     return None if isinstance(value, str) and value.strip() else "must be a text"
 
 
-def _description(value: Json) -> str | None:
-    if isinstance(value, str) and len(value) > LONGEST_DESCRIPTION:
-        return f"has {len(value)} characters; at most {LONGEST_DESCRIPTION} are allowed"
-    return _text(value)
+def _text_or_texts(value: Json) -> str | None:
+    return _some_texts(value) if isinstance(value, list) else _text(value)
 
 
 def _size(value: Json) -> str | None:
+    """Return the fault of a size: a number of items, or the placeholder that is filled when the card is built."""
+    if isinstance(value, str) and SIZE_PLACEHOLDER.fullmatch(value):
+        return None
     whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    return None if whole else "must be the number of items"
+    return None if whole else "must be the number of items, or the placeholder 'len(DATA)'"
+
+
+def _sources(value: Json) -> str | None:
+    """Return the fault of the list of models that made data, or of the placeholder that is filled when the card is built."""
+    if isinstance(value, str) and SOURCES_PLACEHOLDER.fullmatch(value):
+        return None
+    return _texts(value) and "must be a list of texts, or the placeholder 'list(set(...))'"
 
 
 def _texts(value: Json) -> str | None:
@@ -78,19 +96,23 @@ def _object(value: Json) -> str | None:
 
 
 def _prompts(value: Json) -> str | None:
-    return None if isinstance(value, list | dict) else "must be a list, or an object of lists by domain"
+    return (
+        None
+        if isinstance(value, list | dict)
+        else "must be a list, or an object of lists by domain or by part"
+    )
 
 
 _KEYS: Final[Mapping[str, Callable[[Json], str | None]]] = {
     "dataset_name": _text,
-    "description": _description,
+    "description": _text,
     "license": _text,
     "dataset_size": _size,
     "modalities": _modalities,
     "skills": _some_texts,
     "domains": _texts,
     "universal_domains": _texts,
-    "synt_source_models": _texts,
+    "synt_source_models": _sources,
     "data_example": _object,
     "data_field_descriptions": _object,
     "prompts": _prompts,
@@ -100,33 +122,44 @@ _KEYS: Final[Mapping[str, Callable[[Json], str | None]]] = {
     ),
 }
 
+#: Keys that newer metadata may have.
+_OPTIONAL: Final[Mapping[str, Callable[[Json], str | None]]] = {
+    "task_type": _text_or_texts,
+    "task_description": lambda value: None if isinstance(value, dict) and value else _text(value),
+    "exclude_fields": _texts,
+}
+
+
+def _note_length(meta: Mapping[str, Json], report: ValidationReport) -> None:
+    description = meta.get("description")
+    if isinstance(description, str) and len(description) > LONGEST_DESCRIPTION:
+        message = f"has {len(description)} characters; at most {LONGEST_DESCRIPTION} are recommended"
+        report.note(META, "description", message)
+
 
 def _check_size(meta: Mapping[str, Json], report: ValidationReport) -> None:
     """Check that `dataset_size` is the number of items in the test, or in the test and the shots."""
     size = meta.get("dataset_size")
     counted = {report.items.get("test", 0), sum(report.items.values())} - {0}
-    if isinstance(size, int) and _size(size) is None and counted and size not in counted:
+    if isinstance(size, int) and not isinstance(size, bool) and size > 0 and counted and size not in counted:
         found = " or ".join(map(str, sorted(counted)))
         report.wrong(META, "dataset_size", f"says {size} items, but the files have {found}")
 
 
-def _check_translations(meta: Mapping[str, Json], key: str, report: ValidationReport) -> None:
-    """Check that each entry is given in English and in Russian."""
+def _check_descriptions(meta: Mapping[str, Json], key: str, report: ValidationReport) -> None:
+    """Check that each entry is given in English and in Russian, or by the dictionary of terms."""
     held = meta.get(key)
-    for name, said in held.items() if isinstance(held, dict) else ():
-        for language in ("en", "ru"):
-            text = said.get(language) if isinstance(said, dict) else None
-            if not isinstance(text, str) or not text.strip():
-                report.wrong(META, f"{key}.{name}.{language}", "must be a text")
+    if isinstance(held, dict) and held:
+        for path, fault in description_faults(held, key):
+            report.wrong(META, path, fault)
 
 
 def _note_undescribed(contents: Contents, meta: Mapping[str, Json], report: ValidationReport) -> None:
     described = meta.get("data_field_descriptions")
-    if not isinstance(described, dict) or not contents.places:
+    if not isinstance(described, dict) or not contents.places or isinstance(described.get("inputs"), str):
         return
     inputs = contents.places[0].item.inputs
-    names = {name.rsplit(".", 1)[-1] for name in described}
-    for name in sorted(set(inputs) - names) if isinstance(inputs, Mapping) else ():
+    for name in sorted(set(inputs) - described_fields(described)) if isinstance(inputs, Mapping) else ():
         report.note(META, f"data_field_descriptions.{name}", "is missing: the field is not described")
 
 

@@ -8,8 +8,10 @@ from typing import Final
 
 from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, prompts
 from merilo.datasets.validation.folder import META, OWN, Contents, LocatedItem
+from merilo.datasets.validation.prompt_parts import check_parts, in_parts
 from merilo.datasets.validation.report import ValidationReport
 from merilo.items import Item
+from merilo.strict_json import Json
 
 #: How many prompts a dataset must have; if prompts are given by domain, in each domain.
 FEWEST: Final = 10
@@ -17,6 +19,9 @@ FEWEST: Final = 10
 
 def check_prompts(contents: Contents, report: ValidationReport) -> None:
     """Check the prompts of the metadata, or of a custom declaration, and the templates of the items."""
+    if contents.meta is not None and in_parts(contents.meta.get("prompts")):
+        _check_in_parts(contents, report)
+        return
     groups = prompt_groups(contents)
     if contents.whole and contents.meta is not None and "prompts" in contents.meta:
         held = contents.meta["prompts"]
@@ -41,6 +46,23 @@ def check_prompts(contents: Contents, report: ValidationReport) -> None:
     for place in contents.places:
         _check_template(place, contents, groups, report)
     _check_spread(contents, groups, report)
+
+
+def _check_in_parts(contents: Contents, report: ValidationReport) -> None:
+    """Check prompts that are composed of parts: the parts, and the templates that items have of their own.
+
+    A prompt's number counts combinations of parts, which the metadata do not list.
+    """
+    held = contents.meta.get("prompts") if contents.meta else None
+    if contents.whole and isinstance(held, dict):
+        fields = _fields_of("", contents)
+        check_parts(held, None if fields is None else fields | _free(contents), report)
+    for place in contents.places:
+        instruction = place.item.instruction
+        if isinstance(instruction, str):
+            _check_template(place, contents, {}, report)
+        elif instruction < 0:
+            report.wrong(place.file, f"{place.path}.instruction", "must be the number of a prompt, from 0 on")
 
 
 def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
@@ -75,9 +97,15 @@ def _check_texts(
 def _fields_of(name: str, contents: Contents) -> frozenset[str] | None:
     """Return the fields of the items in a prompt group; if items differ, the most frequent set of fields."""
     items = [place.item for place in contents.places]
-    own = [item for item in items if name in item.meta.values()] if name else items
+    own = [item for item in items if name in _meta_values(item)] if name else items
     shapes = Counter(_fields(item, contents) for item in own or items)
     return shapes.most_common(1)[0][0] if shapes else None
+
+
+def _meta_values(item: Item) -> list[Json]:
+    """Return the values of an item's meta, and of the dictionary `categories` in it, which newer datasets have."""
+    categories = item.meta.get("categories")
+    return [*item.meta.values(), *(categories.values() if isinstance(categories, dict) else ())]
 
 
 def _fields(item: Item, contents: Contents) -> frozenset[str]:
@@ -99,14 +127,21 @@ def _fields_fault(text: str, fields: frozenset[str] | None, contents: Contents) 
     if fields is None:
         return None
     named = set(_named(text, fields))
-    free = set(contents.declared.hidden) if contents.declared else set()
-    if contents.declared and contents.declared.shots.earlier_turns:
-        free.add(CONTEXT)
+    free = _free(contents)
     if strange := named - fields - free:
         return f"names {_listed(strange)}, which the inputs do not have"
     if missing := fields - named - free:
         return f"does not name {_listed(missing)}"
     return None
+
+
+def _free(contents: Contents) -> set[str]:
+    """Return the fields that a prompt may leave out."""
+    free = set(contents.declared.hidden) if contents.declared else set()
+    if contents.declared and contents.declared.shots.earlier_turns:
+        free.add(CONTEXT)
+    excluded = contents.meta.get("exclude_fields") if contents.meta else None
+    return free | {name for name in excluded if isinstance(name, str)} if isinstance(excluded, list) else free
 
 
 def _listed(names: set[str] | frozenset[str]) -> str:
@@ -153,7 +188,7 @@ def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) 
     if contents.meta is None and contents.declared is not None and contents.declared.prompts_by:
         named = item.meta.get(contents.declared.prompts_by)
         return named if isinstance(named, str) and named in groups else None
-    return next((value for value in item.meta.values() if isinstance(value, str) and value in groups), None)
+    return next((value for value in _meta_values(item) if isinstance(value, str) and value in groups), None)
 
 
 def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], report: ValidationReport) -> None:

@@ -40,4 +40,6 @@ def _check_card(contents: Contents, language: str, report: ValidationReport) -> 
         elif not isinstance(text, str) or not text.strip():
             report.wrong(name, section, "must be a text")
     for section in sorted(card.keys() - set(SECTIONS[language])):
-        report.note(name, section, "is not a section of a card")
+        report.wrong(
+            name, section, f"is not a section of a card (there are: {', '.join(SECTIONS[language])})"
+        )

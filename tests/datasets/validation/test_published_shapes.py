@@ -1,0 +1,219 @@
+"""Metadata in the shapes of the published folders are valid, and faults in these shapes are found at their place."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from merilo.datasets.validation import validate
+
+META = "raw_dataset_meta.json"
+
+
+def described(name: str) -> dict[str, str]:
+    return {"en": f"The {name}", "ru": f"Поле {name}"}
+
+
+def published() -> dict[str, Any]:
+    """Metadata with every deviation from the formatting guide that published folders have."""
+    return {
+        "dataset_name": "ruSigns",
+        "license": "MIT",
+        "dataset_size": "len(DATA)",
+        "description": "Вопросы о вывесках на фотографиях. " * 10,
+        "modalities": ["text", "image"],
+        "skills": ["Common everyday knowledge", "Scene understanding"],
+        "domains": [],
+        "universal_domains": ["everyday"],
+        "synt_source_models": "list(set([src for item in DATA for src in item['meta']['image']['synt_source']]))",
+        "task_type": "letter",
+        "task_description": {"en": "Questions about signs.", "ru": "Вопросы о вывесках."},
+        "exclude_fields": ["option_b"],
+        "data_example": item(1),
+        "data_field_descriptions": {
+            "instruction": "default",
+            "inputs": {
+                "image": {"image_path": described("path"), "size": [described("width"), described("height")]},
+                "question": "default",
+                "option_a": described("option"),
+                "option_b": described("option"),
+            },
+            "outputs": described("answer"),
+            "meta": {
+                "id": "default",
+                "image": {"synt_source": "default", "type": described("type")},
+                "categories": {"domain": described("domain"), "class": "default"},
+            },
+        },
+        "prompts": {
+            "task_context": {
+                "formal": ["Рассмотрите <image>. {question}"],
+                "informal": ["Глянь на <image>. {question}"],
+            },
+            "options": ["A. {option_a}\nB. {option_b}"],
+            "answer_format": {"formal": ["{task_context}\nОтветьте одной буквой."]},
+        },
+        "metrics": {"Exact match": "default", "Slots F1": described("score"), "pass@1": described("share")},
+        "human_benchmark": {"Exact match": 0.9608},
+    }
+
+
+def item(number: int) -> dict[str, Any]:
+    return {
+        "instruction": number % 3,
+        "inputs": {"question": f"Что написано на вывеске {number}?", "option_a": "Хлеб", "option_b": "Чай", "image": "нет"},
+        "outputs": "A",
+        "meta": {"id": number, "categories": {"domain": "town", "class": "shop"}},
+    }  # fmt: skip
+
+
+def problems_of(
+    root: Path, meta: dict[str, Any], items: list[dict[str, Any]] | None = None
+) -> dict[str, str]:
+    (root / META).write_text(json.dumps(meta, ensure_ascii=False, indent=4), encoding="utf-8")
+    entries = items or [item(number) for number in range(1, 5)]
+    (root / "test.json").write_text(json.dumps({"data": entries, "access": "private"}), encoding="utf-8")
+    (root / "samples").mkdir(exist_ok=True)
+    (root / "samples" / "1.png").write_bytes(b"\x89PNG")
+    return {problem.path: problem.message for problem in validate(root).problems}
+
+
+@pytest.fixture
+def meta() -> dict[str, Any]:
+    made = published()
+    made["prompts"]["task_context"] = {"formal": ["Рассмотрите. {question}"]}
+    return made
+
+
+def with_image(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "inputs": {**entry["inputs"], "image": "samples/1.png"}}
+
+
+def test_metadata_as_published_are_valid(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, published(), [with_image(item(number)) for number in range(1, 5)]) == {}
+
+
+def test_a_long_description_is_noted_and_not_refused(tmp_path: Path) -> None:
+    problems_of(tmp_path, published(), [with_image(item(1))])
+    notes = {note.path: note.message for note in validate(tmp_path).notes}
+    assert notes["description"] == "has 350 characters; at most 200 are recommended"
+
+
+@pytest.mark.parametrize("size", ["len(DATA)", "len(data)", 4])
+def test_the_size_is_a_number_or_the_placeholder(tmp_path: Path, meta: dict[str, Any], size: object) -> None:
+    assert problems_of(tmp_path, {**meta, "dataset_size": size}) == {}
+
+
+@pytest.mark.parametrize("size", ["many", "len()", "4", 0, True, None, 4.0])
+def test_other_sizes_are_refused(tmp_path: Path, meta: dict[str, Any], size: object) -> None:
+    found = problems_of(tmp_path, {**meta, "dataset_size": size})
+    assert found == {"dataset_size": "must be the number of items, or the placeholder 'len(DATA)'"}
+
+
+@pytest.mark.parametrize(
+    ("sources", "fine"),
+    [("list(set(...))", True), (["GPT-4"], True), ([], True), ("GPT-4", False), ([""], False)],
+)
+def test_source_models_are_a_list_or_the_placeholder(
+    tmp_path: Path, meta: dict[str, Any], sources: object, fine: bool
+) -> None:
+    assert (problems_of(tmp_path, {**meta, "synt_source_models": sources}) == {}) is fine
+
+
+def test_a_nested_description_without_a_language_is_found_at_its_path(
+    tmp_path: Path, meta: dict[str, Any]
+) -> None:
+    del meta["data_field_descriptions"]["meta"]["image"]["type"]["ru"]
+    meta["data_field_descriptions"]["inputs"]["image"]["size"][1]["en"] = " "
+    meta["data_field_descriptions"]["inputs"]["option_a"] = "the first option"
+    assert problems_of(tmp_path, meta) == {
+        "data_field_descriptions.meta.image.type.ru": "must be a text",
+        "data_field_descriptions.inputs.image.size[1].en": "must be a text",
+        "data_field_descriptions.inputs.option_a": "must be an object with texts in en and ru, or 'default'",
+    }
+
+
+def test_fields_called_en_and_ru_are_fields_if_they_hold_descriptions(
+    tmp_path: Path, meta: dict[str, Any]
+) -> None:
+    meta["data_field_descriptions"]["inputs"]["translations"] = {"en": described("en"), "ru": "default"}
+    assert problems_of(tmp_path, meta) == {}
+
+
+def test_a_field_described_at_depth_is_described(tmp_path: Path, meta: dict[str, Any]) -> None:
+    problems_of(tmp_path, meta)
+    assert not [note for note in validate(tmp_path).notes if "not described" in note.message]
+    del meta["data_field_descriptions"]["inputs"]["question"]
+    problems_of(tmp_path, meta)
+    assert [note.path for note in validate(tmp_path).notes if "not described" in note.message] == [
+        "data_field_descriptions.question"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "held", "path", "message"),
+    [
+        (
+            "task_context",
+            {"formal": []},
+            "prompts.task_context.formal",
+            "must be a list of texts, or an object",
+        ),
+        ("task_context", "Ответьте.", "prompts.task_context", "must be a list of texts, or an object"),
+        ("task_context", {"formal": [5]}, "prompts.task_context.formal[0]", "must be a text"),
+        ("options", ["{option_z}"], "prompts.options[0]", "names {option_z}, which the inputs do not have"),
+    ],
+)
+def test_faults_in_parts_of_prompts_are_found(
+    tmp_path: Path, meta: dict[str, Any], part: str, held: object, path: str, message: str
+) -> None:
+    meta["prompts"][part] = held
+    found = problems_of(tmp_path, meta)
+    assert list(found) == [path]
+    assert message in found[path]
+
+
+def test_a_prompt_may_leave_out_the_excluded_fields(tmp_path: Path, meta: dict[str, Any]) -> None:
+    meta["prompts"] = [f"{number}. {{question}} {{option_a}} {{image}}" for number in range(10)]
+    assert (
+        problems_of(tmp_path, meta, [item(number) | {"instruction": number - 1} for number in range(1, 11)])
+        == {}
+    )
+    meta["exclude_fields"] = []
+    found = problems_of(
+        tmp_path, meta, [item(number) | {"instruction": number - 1} for number in range(1, 11)]
+    )
+    assert found["prompts[0]"] == "does not name {option_b}"
+
+
+def test_domains_of_prompts_are_found_among_the_categories(tmp_path: Path, meta: dict[str, Any]) -> None:
+    meta["prompts"] = {"town": [f"{n}. {{question}} {{option_a}} {{image}}" for n in range(10)]}
+    assert (
+        problems_of(tmp_path, meta, [item(number) | {"instruction": number - 1} for number in range(1, 11)])
+        == {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("task_type", ""), ("task_type", 3), ("task_description", []), ("task_description", {"en": "Signs"}),
+     ("exclude_fields", "option_b")],
+)  # fmt: skip
+def test_newer_keys_are_checked_where_they_occur(
+    tmp_path: Path, meta: dict[str, Any], key: str, value: object
+) -> None:
+    found = problems_of(tmp_path, {**meta, key: value})
+    assert [path.split(".")[0] for path in found] == [key]
+
+
+def test_a_template_of_an_item_is_checked_beside_prompts_in_parts(
+    tmp_path: Path, meta: dict[str, Any]
+) -> None:
+    found = problems_of(
+        tmp_path, meta, [item(1), item(2) | {"instruction": "{question}"}, item(3) | {"instruction": -1}]
+    )
+    assert found == {
+        "data[1].instruction": "does not name {image}, {option_a}",
+        "data[2].instruction": "must be the number of a prompt, from 0 on",
+    }
