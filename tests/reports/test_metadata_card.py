@@ -1,0 +1,189 @@
+"""The human figures reach the metadata under the file's own names, and no other byte of the file changes."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from json_values import JSON
+
+from merilo.errors import DataError, InputError
+from merilo.reports.json_editing import with_members
+from merilo.reports.metadata_card import metadata_with_human_benchmark
+from merilo.reports.metric_names import display_names
+
+LCS: dict[str, Any] = {"status": "accepted", "metrics": {"acc": {"value": 0.5612349, "n": 100}}}
+STYLES = st.sampled_from(
+    [{}, {"indent": 4}, {"indent": 2, "ensure_ascii": False}, {"separators": (",", ":")}, {"indent": "\t"}]
+)
+OBJECTS = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), JSON, max_size=4)
+
+
+@given(OBJECTS, st.dictionaries(st.text("abc", max_size=2), st.floats(0, 1), min_size=1, max_size=3), STYLES)
+def test_setting_members_gives_the_object_with_these_members(
+    outer: dict[str, Any], values: dict[str, float], style: dict[str, Any]
+) -> None:
+    text = json.dumps(outer, **style)
+    edited = with_members(text, values, inside="a")
+    held = outer.get("a")
+    expected = {**outer, "a": {**(held if isinstance(held, dict) else {}), **values}}
+    assert json.loads(edited) == expected
+    assert list(json.loads(edited)) == list(expected)
+
+
+@given(OBJECTS, STYLES, st.sampled_from(["", "\n", "\r\n", "  \n\n"]))
+def test_every_byte_around_a_replaced_value_stays(
+    outer: dict[str, Any], style: dict[str, Any], tail: str
+) -> None:
+    text = json.dumps({**outer, "human": {"x": 123456789, "y": 2}}, **style) + tail
+    edited = with_members(text, {"x": 987654321}, inside="human")
+    assert edited == text.replace("123456789", "987654321")
+
+
+@given(OBJECTS, STYLES)
+def test_a_file_without_the_key_keeps_all_it_had_before_and_behind_the_new_member(
+    outer: dict[str, Any], style: dict[str, Any]
+) -> None:
+    outer.pop("human", None)
+    text = "\n" + json.dumps(outer, **style) + "\n"
+    edited = with_members(text, {"x": 1}, inside="human")
+    if not outer:
+        assert json.loads(edited) == {"human": {"x": 1}}
+        return
+    last = text.rstrip()[:-1].rstrip()
+    assert edited.startswith(last)
+    assert edited.endswith(text[len(last) :])
+
+
+META = """{
+    "dataset_name": "lcs",
+    "description": "Строки: \\u0430, \\/ и \\"б\\"",
+    "data_example": {"inputs": "AB  CD",
+         "outputs": 1.50},
+    "metrics": {
+        "Accuracy": "default", "chrf": {"en": "chrF", "ru": "chrF"}
+    },%s
+    "prompts": {"task_context": {"formal": ["{inputs}"]}}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '\n    "human_benchmark": {"Accuracy": 0.1},',
+            '\n    "human_benchmark": {"Accuracy": 0.5612},',
+        ),
+        (
+            '\n    "human_benchmark": {\n        "chrf": 0.3\n    },',
+            '\n    "human_benchmark": {\n        "chrf": 0.3,\n        "Accuracy": 0.5612\n    },',
+        ),
+        ('\n    "human_benchmark": {},', '\n    "human_benchmark": {\n        "Accuracy": 0.5612\n    },'),
+        ('\n    "human_benchmark": null,', '\n    "human_benchmark": {\n        "Accuracy": 0.5612\n    },'),
+        (
+            '\n    "human_benchmark": "TODO",',
+            '\n    "human_benchmark": {\n        "Accuracy": 0.5612\n    },',
+        ),
+    ],
+)
+def test_an_existing_key_is_changed_in_its_place(before: str, after: str) -> None:
+    card = metadata_with_human_benchmark((META % before).encode(), LCS)
+    assert card.content.decode() == META % after
+    assert card.written == {"Accuracy": 0.5612}
+
+
+def test_a_missing_key_is_added_at_the_end_in_the_style_of_the_file() -> None:
+    text = META % ""
+    expected = text.replace(
+        '["{inputs}"]}}\n}', '["{inputs}"]}},\n    "human_benchmark": {\n        "Accuracy": 0.5612\n    }\n}'
+    )
+    assert metadata_with_human_benchmark(text.encode(), LCS).content.decode() == expected
+
+
+def test_line_ends_and_a_byte_order_mark_stay() -> None:
+    raw = b"\xef\xbb\xbf" + (META % "").replace("\n", "\r\n").encode()
+    made = metadata_with_human_benchmark(raw, LCS).content
+    assert made.startswith(b"\xef\xbb\xbf{\r\n")
+    assert made.count(b"\n") == made.count(b"\r\n") == raw.count(b"\r\n") + 3
+
+
+def test_a_second_time_changes_nothing() -> None:
+    once = metadata_with_human_benchmark((META % "").encode(), LCS).content
+    assert metadata_with_human_benchmark(once, LCS).content == once
+
+
+def test_what_the_baseline_did_not_measure_is_kept_and_named() -> None:
+    text = META % '\n    "human_benchmark": {"chrf": 0.3},'
+    card = metadata_with_human_benchmark(text.encode(), LCS)
+    assert (card.kept, card.missing) == (("chrf",), ())
+    assert metadata_with_human_benchmark((META % "").encode(), LCS).missing == ("chrf",)
+
+
+@pytest.mark.parametrize(
+    ("computed", "displayed", "expected"),
+    [
+        (["acc"], ["acc"], {"acc": "acc"}),
+        (["f1", "em"], ["Exact match", "F1"], {"f1": "F1", "em": "Exact match"}),
+        (["f1", "em"], ["EM", "f1-score"], {"f1": "f1-score", "em": "EM"}),
+        (["acc", "f1_macro"], ["F1 macro", "Accuracy"], {"acc": "Accuracy", "f1_macro": "F1 macro"}),
+        (["em"], ["Accuracy"], {"em": "Accuracy"}),
+        (["em", "acc"], ["Accuracy"], {"acc": "Accuracy"}),
+        (["f1", "f1_macro"], ["F1"], {"f1": "F1"}),
+        (["pass@1", "pass@10"], ["pass@10", "pass@1"], {"pass@1": "pass@1", "pass@10": "pass@10"}),
+        (["acc"], ["Group Exact match", "Slots F1"], {}),
+        (["correct.virtue"], ["Correct virtue"], {"correct.virtue": "Correct virtue"}),
+        (["grade_norm"], ["Grade Norm"], {"grade_norm": "Grade Norm"}),
+        (["j"], ["J = STA * SIM * FL"], {"j": "J = STA * SIM * FL"}),
+    ],
+)
+def test_metrics_are_found_under_the_names_of_cards(
+    computed: list[str], displayed: list[str], expected: dict[str, str]
+) -> None:
+    assert display_names(computed, displayed) == expected
+
+
+def test_the_author_names_a_metric_whose_display_name_does_not_tell() -> None:
+    text = (META % "").replace("Accuracy", "Share of right lengths")
+    with pytest.raises(
+        DataError, match=r"metrics: none of the baseline's metrics \(acc\) is among the file's"
+    ):
+        metadata_with_human_benchmark(text.encode(), LCS)
+    made = metadata_with_human_benchmark(text.encode(), LCS, names={"acc": "Share of right lengths"})
+    assert made.written == {"Share of right lengths": 0.5612}
+    with pytest.raises(DataError, match="'Score' is not one of the file's metrics"):
+        metadata_with_human_benchmark(text.encode(), LCS, names={"acc": "Score"})
+
+
+def test_the_experts_of_an_expert_study_give_the_figures() -> None:
+    study = {
+        "experts": {"metrics": {"acc": {"value": 0.9, "n": 9}}},
+        "people": {"metrics": {"acc": {"value": 0.4, "n": 9}}},
+    }
+    assert metadata_with_human_benchmark((META % "").encode(), study).written == {"Accuracy": 0.9}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("baseline", "message"),
+    [
+        ({**LCS, "status": "rejected"}, "the baseline is rejected"),
+        ({**LCS, "simulated": True}, "the annotators are simulated"),
+        ({"status": "accepted", "metrics": {}}, "it has no gold answers"),
+        ({"status": "accepted", "metrics": {"acc": {"value": None, "n": 0}}}, "it has no gold answers"),
+    ],
+)
+def test_a_figure_that_must_not_be_published_is_not_written(baseline: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        metadata_with_human_benchmark((META % "").encode(), baseline)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b'{"a": 1, "a": 2}', b"\xff"])
+def test_a_file_that_is_not_json_is_refused_with_its_name(raw: bytes) -> None:
+    with pytest.raises(InputError, match=r"raw_dataset_meta\.json: is not"):
+        metadata_with_human_benchmark(raw, LCS)
+
+
+def test_a_file_that_is_no_object_is_refused() -> None:
+    with pytest.raises(DataError, match="must be a JSON object"):
+        metadata_with_human_benchmark(b"[]", LCS)
