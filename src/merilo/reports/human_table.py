@@ -1,0 +1,438 @@
+"""The table of human baselines: the published figures of every dataset, and beside them the user's own studies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from merilo.datasets import dataset, names
+from merilo.datasets.declaration import HumanFigure
+from merilo.errors import InputError
+from merilo.reports.charts import number
+from merilo.strict_json import Json, read_json
+from merilo.wording import shown
+
+Language: TypeAlias = Literal["en", "ru"]
+
+#: The kinds of published figures in English and Russian.
+KINDS: Final = {
+    "measured": ("measured", "измерено"),
+    "literature": ("from the literature", "из литературы"),
+    "official statistics": ("official statistics", "официальная статистика"),
+    "by definition": ("by definition", "по определению"),
+}
+
+#: The files that hold the summary of a baseline, in a folder of `merilo baseline` or of `merilo report`.
+SUMMARIES: Final = ("baseline.json", "metrics.json")
+
+_HEADS: Final = (
+    ("Dataset", "Датасет"),
+    ("Metric", "Метрика"),
+    ("Published", "Опубликовано"),
+    ("Kind", "Происхождение"),
+    ("Items", "Вопросов"),
+    ("Test set", "Тест"),
+    ("Own study", "Своё исследование"),
+    ("95 % interval", "95 %-й интервал"),
+    ("Items", "Вопросов"),
+    ("People", "Людей"),
+    ("Alpha", "Альфа"),
+    ("Cost", "Стоимость"),
+    ("Report", "Отчёт"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFigure:
+    """One metric of the user's own study.
+
+    Attributes:
+        value: the metric of the consensus on all items with a consensus.
+        low: the lower bound of the interval over items and annotators, or over items if that one is not known.
+        high: the upper bound.
+        n: the number of items.
+        by_majority: the value and number of items by majorities only, which published tables give; `None` if it is the same.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    by_majority: tuple[float, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStudy:
+    """The user's own study of a dataset.
+
+    Attributes:
+        folder: the folder as given.
+        dataset: the dataset's name; empty if the study names none.
+        status: "accepted" or "rejected".
+        simulated: whether its annotators are simulated.
+        figures: mapping from metric to figure.
+        people: the number of annotators whose answers count.
+        alpha: Krippendorff's alpha; `None` if it is not defined.
+        cost: the total cost; `None` if it is not known.
+        currency: the currency of the cost.
+    """
+
+    folder: Path
+    dataset: str
+    status: str
+    simulated: bool
+    figures: Mapping[str, OwnFigure]
+    people: int | None
+    alpha: float | None
+    cost: float | None
+    currency: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HumanRow:
+    """One metric of one dataset.
+
+    Attributes:
+        dataset: the dataset's name.
+        title: its name as the benchmark writes it.
+        metric: the metric; empty if the dataset's figures are in the detail table.
+        published: the published figures of this metric.
+        test: the number of items in the test of the newest version.
+        study: the user's study; `None` if there is none.
+        first: whether this is the first row of the dataset.
+    """
+
+    dataset: str
+    title: str
+    metric: str
+    published: tuple[HumanFigure, ...]
+    test: int | None
+    study: OwnStudy | None
+    first: bool
+
+    @property
+    def own(self) -> OwnFigure | None:
+        """Return the study's figure of this metric."""
+        return self.study.figures.get(self.metric) if self.study else None
+
+
+def read_study(folder: Path) -> OwnStudy:
+    """Read the figures of a study.
+
+    Args:
+        folder: a folder of `merilo baseline --out` or `merilo report --out`.
+
+    Raises:
+        InputError: the folder holds no summary of a baseline.
+    """
+    path = next((folder / name for name in SUMMARIES if (folder / name).is_file()), None)
+    if path is None:
+        raise InputError("is not a folder of merilo baseline: it has no baseline.json", file=folder)
+    content = read_json(path)
+    if not isinstance(content, dict) or not isinstance(content.get("metrics"), dict):
+        raise InputError("is not the summary of a baseline", file=path)
+    annotators, agreement, cost = (_object(content.get(name)) for name in ("annotators", "agreement", "cost"))
+    total, excluded = _count(annotators.get("total")), _count(annotators.get("excluded"))
+    currency = cost.get("currency")
+    return OwnStudy(
+        folder,
+        str(content.get("dataset") or ""),
+        str(content.get("status")),
+        content.get("simulated") is True,
+        {
+            name: figure
+            for name, one in _object(content["metrics"]).items()
+            if (figure := _figure(_object(one))) is not None
+        },
+        None if total is None else total - (excluded or 0),
+        _float(agreement.get("krippendorff_alpha")),
+        _float(cost.get("total")),
+        currency if isinstance(currency, str) else None,
+    )
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _float(value: Json) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _figure(content: Mapping[str, Json]) -> OwnFigure | None:
+    value, n = _float(content.get("value")), _count(content.get("n"))
+    if value is None or n is None:
+        return None
+    interval = content.get("ci95_items_and_annotators") or content.get("ci95")
+    low, high = (
+        (_float(interval[0]), _float(interval[1]))
+        if isinstance(interval, list) and len(interval) == 2
+        else (None, None)
+    )
+    majority = _object(content.get("by_majority_alone"))
+    by_majority, on = _float(majority.get("value")), _count(majority.get("n"))
+    return OwnFigure(value, low, high, n, None if by_majority is None or on is None else (by_majority, on))
+
+
+def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
+    """Return the rows of the table: the catalogue in its order, then studies of other datasets.
+
+    A dataset has a row for each of its metrics, and as many sets of rows as it has studies. A dataset whose published
+    figures are all by group (ruEthics) has rows without published figures; see `group_figures`.
+
+    Args:
+        studies: the user's studies.
+    """
+    rows: list[HumanRow] = []
+    known = names()
+    for name in known:
+        declared = dataset(name)
+        test = [*declared.sizes.values()][-1] if declared.sizes else None
+        by_group = {one.metric for one in declared.human} - set(declared.metrics)
+        metrics = [
+            metric
+            for metric in declared.metrics
+            if not declared.human or by_group or any(one.metric == metric for one in declared.human)
+        ]
+        for at, study in enumerate([one for one in studies if one.dataset == name] or [None]):
+            rows += [
+                HumanRow(
+                    name,
+                    declared.title,
+                    metric,
+                    tuple(one for one in declared.human if one.metric == metric) if not at else (),
+                    test if not position else None,
+                    study,
+                    not position,
+                )
+                for position, metric in enumerate(metrics)
+            ]
+    for study in studies:
+        if study.dataset not in known:
+            title = study.dataset or study.folder.name
+            metrics = [*study.figures] or [""]
+            rows += [
+                HumanRow(study.dataset, title, metric, (), None, study, not position)
+                for position, metric in enumerate(metrics)
+            ]
+    return rows
+
+
+def group_figures() -> dict[str, tuple[HumanFigure, ...]]:
+    """Return the published figures by group of the datasets that have them, by the dataset's title."""
+    found = {}
+    for name in names():
+        declared = dataset(name)
+        figures = tuple(one for one in declared.human if one.metric not in declared.metrics)
+        if figures:
+            found[declared.title] = figures
+    return found
+
+
+def table_json(rows: Sequence[HumanRow]) -> Json:
+    """Return the table as JSON: one object per row."""
+    return [
+        {
+            "dataset": row.dataset,
+            "title": row.title,
+            "metric": row.metric,
+            "published": [
+                {"value": one.value, "n": one.n, "kind": one.provenance, "source": one.source}
+                for one in row.published
+            ],
+            "own": None
+            if row.own is None or row.study is None
+            else {
+                "value": row.own.value,
+                "ci95": None if row.own.low is None else [row.own.low, row.own.high],
+                "n": row.own.n,
+                "by_majority_alone": None
+                if row.own.by_majority is None
+                else {"value": row.own.by_majority[0], "n": row.own.by_majority[1]},
+                "people": row.study.people,
+                "krippendorff_alpha": row.study.alpha,
+                "cost": row.study.cost,
+                "currency": row.study.currency,
+                "status": row.study.status,
+                "simulated": row.study.simulated,
+                "folder": shown(row.study.folder),
+            },
+        }
+        for row in rows
+    ]
+
+
+def _cells(row: HumanRow, language: Language, link: str) -> list[str]:
+    """Return the texts of a row, not escaped."""
+    ru = language == "ru"
+    empty = "—"
+
+    def plain(value: float, digits: int = 3) -> str:
+        text = f"{value:.{digits}f}"
+        return text.replace(".", ",") if ru else text
+
+    kinds = [KINDS[one.provenance][ru] for one in row.published]
+    cells = [
+        row.title if row.first else "",
+        row.metric or empty,
+        "; ".join(plain(one.value) for one in row.published) or empty,
+        "; ".join(kinds if len({*kinds}) > 1 else kinds[:1]) or empty,
+        "; ".join(dict.fromkeys(str(one.n) if one.n is not None else empty for one in row.published))
+        or empty,
+        "" if row.test is None else str(row.test),
+    ]
+    own, study = row.own, row.study
+    if study is None or own is None:
+        return [*cells, *([""] * 7)]
+    value = plain(own.value)
+    if own.by_majority is not None and own.by_majority[1] != own.n:
+        words = ("by majorities", "по большинству")[ru]
+        value += f" ({words}: {plain(own.by_majority[0])}, n = {own.by_majority[1]})"
+    notes = [
+        *([("simulated", "смоделировано")[ru]] if study.simulated else []),
+        *([("rejected", "отклонена")[ru]] if study.status == "rejected" else []),
+    ]
+    if notes:
+        value += f" [{', '.join(notes)}]"
+    bounds = empty if own.low is None or own.high is None else f"{plain(own.low)}–{plain(own.high)}"
+    cost = empty if study.cost is None else f"{plain(study.cost, 2)} {study.currency or ''}".strip()
+    return [
+        *cells,
+        value,
+        bounds,
+        str(own.n),
+        empty if study.people is None else str(study.people),
+        empty if study.alpha is None else plain(study.alpha, 2),
+        cost,
+        link,
+    ]
+
+
+def _link(study: OwnStudy | None, beside: Path | None) -> str:
+    """Return the path of the study's report, relative to the folder of the table."""
+    if study is None:
+        return "—"
+    report = study.folder / "report.html"
+    return shown(os.path.relpath(report, beside) if beside else report)
+
+
+def _matrix(
+    figures: Sequence[HumanFigure],
+) -> tuple[list[str], list[str], dict[tuple[str, str], HumanFigure]]:
+    """Split names such as `correct.virtue` into columns and rows of a table."""
+    cells = {}
+    for one in figures:
+        column, _, line = one.metric.rpartition(".")
+        cells[line, column] = one
+    return sorted({line for line, _ in cells}), list(dict.fromkeys(c for _, c in cells)), cells
+
+
+def _value(figure: HumanFigure | None, language: Language) -> str:
+    return "—" if figure is None else f"{figure.value:.3f}".replace(".", "," if language == "ru" else ".")
+
+
+def table_markdown(rows: Sequence[HumanRow], language: Language = "en", *, beside: Path | None = None) -> str:
+    """Render the table in Markdown.
+
+    Args:
+        rows: the rows.
+        language: the language of the heads and words.
+        beside: the folder that the table is written to, from which links start.
+    """
+    ru = language == "ru"
+    lines = ["| " + " | ".join(head[ru] for head in _HEADS) + " |", "|" + " --- |" * len(_HEADS)]
+    for row in rows:
+        texts = [_markdown(cell) for cell in _cells(row, language, "")[:-1]]
+        target = _link(row.study, beside)
+        linked = f"[{_markdown(row.study.folder.name)}](<{target}>)" if row.study and row.own else ""
+        lines.append("| " + " | ".join([*texts, linked]) + " |")
+    for title, figures in group_figures().items():
+        sides, columns, cells = _matrix(figures)
+        lines += ["", f"**{_markdown(title)}**", "", "| | " + " | ".join(columns) + " |"]
+        lines.append("|" + " --- |" * (len(columns) + 1))
+        for side in sides:
+            values = [_value(cells.get((side, column)), language) for column in columns]
+            lines.append(f"| {_markdown(side)} | " + " | ".join(values) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Escape text for a cell of a Markdown table."""
+    folded = " ".join(text.split())
+    for sign in "\\`*_[]<>|#":
+        folded = folded.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])
+    return folded
+
+
+_LATEX: Final = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "—": "---",
+}  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+
+
+def table_latex(rows: Sequence[HumanRow], language: Language = "en") -> str:
+    """Render the table in LaTeX, for the package `booktabs`; the column of links is left out.
+
+    Args:
+        rows: the rows.
+        language: the language of the heads and words.
+    """
+    ru = language == "ru"
+    heads = [_latex(head[ru]) for head in _HEADS[:-1]]
+    lines = [r"\begin{tabular}{llllrrllrrrl}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
+    lines += [" & ".join(map(_latex, _cells(row, language, "")[:-1])) + r" \\" for row in rows]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    for title, figures in group_figures().items():
+        sides, columns, cells = _matrix(figures)
+        lines += ["", f"% {title}", rf"\begin{{tabular}}{{l{'r' * len(columns)}}}", r"\toprule"]
+        lines += [" & ".join(["", *map(_latex, columns)]) + r" \\", r"\midrule"]
+        for side in sides:
+            values = [_latex(_value(cells.get((side, column)), language)) for column in columns]
+            lines.append(" & ".join([_latex(side), *values]) + r" \\")
+        lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"
+
+
+def table_html(rows: Sequence[HumanRow], *, beside: Path | None = None) -> str:
+    """Render the table as a page in both languages, without scripts.
+
+    Args:
+        rows: the rows.
+        beside: the folder that the page is written to, from which links start.
+    """
+    environment = Environment(
+        loader=PackageLoader("merilo.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["number"] = number
+    body = []
+    for row in rows:
+        link = Markup("")
+        if row.study is not None and row.own is not None:
+            link = Markup('<a href="{}">{}</a>').format(_link(row.study, beside), row.study.folder.name)
+        pairs = zip(_cells(row, "en", "")[:-1], _cells(row, "ru", "")[:-1], strict=True)
+        texts = [
+            escape(en)
+            if en == ru
+            else Markup('<span lang="en">{}</span><span lang="ru">{}</span>').format(en, ru)
+            for en, ru in pairs
+        ]
+        sources = "; ".join(one.source for one in row.published)
+        body.append({"cells": [*texts, link], "first": row.first, "source": sources})
+    tables = {title: _matrix(figures) for title, figures in group_figures().items()}
+    details = [(title, sides, columns, cells) for title, (sides, columns, cells) in tables.items()]
+    return environment.get_template("human_table.html.j2").render(heads=_HEADS, body=body, details=details)

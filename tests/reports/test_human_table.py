@@ -1,0 +1,101 @@
+"""The table of human baselines: published figures with their kind, and own studies beside them."""
+
+from pathlib import Path
+
+import pytest
+from command import merilo
+from exports import row, toloka, written
+
+from merilo.datasets import dataset
+from merilo.errors import InputError
+from merilo.reports.human_table import (
+    group_figures,
+    human_rows,
+    read_study,
+    table_html,
+    table_json,
+    table_latex,
+    table_markdown,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of BPS: two items with a majority, one with most votes only."""
+    work = tmp_path_factory.mktemp("bps_&_study")
+    rows = [row("( )", "1", f"w{n}") for n in range(5)] + [row("( (", "0", f"w{n}") for n in range(5)]
+    rows += [row("] [", "00123"[n], f"w{n}") for n in range(5)]
+    made = merilo(
+        "baseline",
+        written(work / "p.tsv", toloka(rows)),
+        "--dataset",
+        "bps",
+        "--max-low-agreement",
+        "0.5",
+        "--out",
+        work / "out",
+    )
+    assert made.status == 0, made
+    return work / "out"
+
+
+def test_every_published_figure_of_the_catalogue_is_in_the_table_with_its_kind() -> None:
+    rows = human_rows([])
+    text = table_markdown(rows)
+    assert "| RCB | acc | 0.702 | from the literature | 438 | 438 |" in text
+    assert "| USE | grade\\_norm | 0.701 | official statistics |" in text
+    assert "| ruHumanEval | pass@1 | 1.000 | by definition |" in text
+    figures = [one for row in rows for one in row.published] + [
+        one for by in group_figures().values() for one in by
+    ]
+    expected = [one for name in {row.dataset for row in rows} for one in dataset(name).human]
+    assert sorted(map(str, figures)) == sorted(map(str, expected))
+
+
+def test_figures_by_group_have_a_table_of_their_own() -> None:
+    text = table_markdown(human_rows([]))
+    assert "| virtue | 0.813 | 0.802 | 0.771 |" in text
+    assert "| virtue | 0,813 | 0,802 | 0,771 |" in table_markdown(human_rows([]), "ru")
+
+
+def test_an_own_study_stands_beside_the_published_figure(folder: Path) -> None:
+    (own,) = [row for row in table_json(human_rows([read_study(folder)])) if row["own"]]
+    assert own["dataset"] == "bps"
+    assert own["published"][0]["value"] == 1.0
+    assert own["own"]["n"] == 3
+    assert own["own"]["people"] == 5
+    assert own["own"]["by_majority_alone"] == {"value": 1.0, "n": 2}
+    low, high = own["own"]["ci95"]
+    assert low <= own["own"]["value"] <= high
+
+
+def test_links_lead_to_the_reports_from_where_the_table_is(folder: Path) -> None:
+    rows = human_rows([read_study(folder)])
+    assert "[out](<out/report.html>)" in table_markdown(rows, beside=folder.parent)
+    page = table_html(rows, beside=folder.parent)
+    assert '<a href="out/report.html">out</a>' in page
+    assert "<script" not in page
+
+
+def test_a_study_of_another_dataset_gets_a_row_of_its_own(tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq,A\n")
+    pool = written(tmp_path / "p.tsv", toloka([row("q", "A", f"w{n}") for n in range(5)]))
+    merilo("baseline", pool, "--gold", gold, "--out", tmp_path / "<b>my|set")
+    rows = human_rows([read_study(tmp_path / "<b>my|set")])
+    assert rows[-1].title == "<b>my|set"
+    assert "&lt;b&gt;my\\|set" in table_markdown(rows)
+    assert "<b>my" not in table_html(rows)
+
+
+def test_latex_escapes_what_latex_reads(folder: Path) -> None:
+    text = table_latex(human_rows([read_study(folder)]))
+    assert r"grade\_norm" in text
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2
+    assert all(
+        line.count(" & ") == 11 for line in text.split(r"\bottomrule")[0].splitlines() if " & " in line
+    )
+
+
+def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a folder of merilo baseline"):
+        read_study(tmp_path)
