@@ -130,7 +130,9 @@ def test_without_right_answers_nothing_is_scored() -> None:
 
 @pytest.mark.parametrize("name", ["ruethics", "rudetox", "rucodeeval"])
 def test_datasets_of_other_answers_than_labels_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="are not one label an item: score them with 'merilo"):
+    with pytest.raises(
+        UsageError, match="are not one label per item: score the experts' answers with 'merilo"
+    ):
         score_labels({1: "A"}, unanimous({1: "A"}), right({1: "A"}), dataset(name))
 
 

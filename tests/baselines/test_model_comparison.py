@@ -157,7 +157,7 @@ def test_committees_of_many_answers_are_drawn_and_come_near_those_gone_through()
 def test_too_few_answers_make_no_majority_and_it_is_said(tmp_path: Path) -> None:
     outcome = merilo("compare", study(tmp_path), model(tmp_path / "m.csv", guesses(samples=2)))
     assert outcome.status == 0
-    assert "needs as many samples an item" in outcome.err
+    assert "needs as many samples of an item as it has annotators" in outcome.err
     assert "majority beside majority" not in outcome.out
 
 
@@ -169,7 +169,7 @@ def test_other_items_are_refused_unless_forced(tmp_path: Path) -> None:
     refused = merilo("compare", people, file)
     assert refused.status == 1
     assert "2 of the 40 items" in refused.complaint
-    assert "1 answer is to items that it does not have" in refused.complaint
+    assert "1 answer is to items outside the baseline" in refused.complaint
     forced = merilo("compare", people, file, "--force", "--json", "-")
     assert forced.status == 0
     assert forced.json["models"][0]["n"] == 38
@@ -275,7 +275,7 @@ def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
     file = model(tmp_path / "m.csv", guesses())
     empty = merilo("compare", tmp_path / "nothing", file)
     assert empty.status == 2
-    assert "no folder of merilo baseline" in empty.complaint
+    assert "is not a baseline folder" in empty.complaint
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "baseline.json").write_text('{"provenance": {"parameters": {"metric": 3}}}')

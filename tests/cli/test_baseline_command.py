@@ -210,7 +210,7 @@ def test_answers_outside_the_labels_are_votes_and_are_mentioned(tmp_path: Path) 
     pool = written(tmp_path / "p.tsv", toloka(rows, names))
     outcome = merilo("baseline", pool, "--dataset", "bps", "--json", "-")
     assert outcome.status == 0
-    assert "1 answer is none of the dataset's labels" in outcome.err
+    assert "1 answer is not among the dataset's labels" in outcome.err
     assert "p.tsv, row 5" in outcome.err
     assert outcome.json["responses"]["used"] == 5
 

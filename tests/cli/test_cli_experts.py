@@ -125,7 +125,7 @@ def test_a_column_that_is_set_everywhere_is_no_column_of_marks(
     words = ["experts", "baseline", study["experts"], "--gold", study["gold"], "--mine-column", "seconds"]
     assert main([*map(str, words), *COLUMNS]) == 2
     complaint = capsys.readouterr().err
-    assert "--mine-column: 'seconds' is set beside every answer" in complaint
+    assert "--mine-column: column 'seconds' marks every answer" in complaint
 
 
 @pytest.mark.parametrize(("late", "counted"), [("drop", 159), ("keep", 160), ("wrong", 160)])
@@ -281,7 +281,7 @@ def test_a_study_without_marks_is_refused_with_the_answers_that_may_be_the_mark(
     assert "--mine TEXT" in sentence
     assert main([*words, "--mine", "пропустить вопрос"]) == 2
     complaint = capsys.readouterr().err
-    assert "--mine: nobody answered 'пропустить вопрос'" in complaint
+    assert "--mine: no expert gave the answer 'пропустить вопрос'" in complaint
     assert "'пропустить' (40)" in complaint
 
 
@@ -365,4 +365,4 @@ def test_an_answer_is_recoded_in_the_group_where_it_occurs(
     assert run_json(capsys, *options, "--people", slipped)["people"]["metrics"] != fair["people"]["metrics"]
     assert found["provenance"]["parameters"]["recode"] == ["A6=A"]
     assert main([*map(str, options), "--people", str(slipped), "--recode", "A7=A"]) == 2
-    assert "nobody answered 'A7'" in capsys.readouterr().err
+    assert "no response is 'A7'" in capsys.readouterr().err

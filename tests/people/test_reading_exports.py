@@ -93,7 +93,7 @@ def test_a_reward_that_is_none_is_told_with_its_row_and_counts_as_not_given(
     path = written(tmp_path / "p.tsv", toloka([*small_pool(), row("q0", "A", "new", reward=reward)]))
     outcome = merilo("baseline", path, "--json", "-")
     assert outcome.status == 0
-    assert "p.tsv, row 27); it counts as not given" in outcome.err
+    assert "p.tsv, row 27); it is treated as missing" in outcome.err
     assert "ASSIGNMENT:reward" in outcome.err
     assert outcome.json["cost"]["total"] == 0.5
 

@@ -140,7 +140,7 @@ def test_options_of_plain_tables_are_refused_where_a_platform_names_the_column(
 ) -> None:
     outcome = merilo("baseline", old_file(tmp_path / "old.csv"), f"--{name}", "ASSIGNMENT:worker_id")
     assert outcome.status == 2
-    assert f"--{name} cannot be used here: in exports of Toloka" in outcome.complaint
+    assert f"--{name} cannot be used here: exports of Toloka" in outcome.complaint
 
 
 @pytest.mark.parametrize("platform", ["label-studio", "mturk", "abc"])

@@ -1,4 +1,4 @@
-"""Answers that the user replaces, and answers that look like slips."""
+"""Replacement of answers by the user, and answers that look like misspellings."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_an_answer_without_a_replacement_is_left_out_and_counted(tmp_path: Path)
 
 
 def test_an_answer_that_nobody_gave_is_refused_with_those_that_were_given(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nobody answered 'maybe' .*'yes', 'no'"):
+    with pytest.raises(UsageError, match=r"no response is 'maybe' .*'yes', 'no'"):
         recode(study(tmp_path, ["yes", "yes", "no"]), {"maybe": "no"})
     with pytest.raises(UsageError, match=r"'1\.0' is read as '1': recode '1'"):
         recode(study(tmp_path, ["1.0", "1", "2"]), {"1.0": "2"})
@@ -52,7 +52,7 @@ def test_an_answer_that_nobody_gave_is_refused_with_those_that_were_given(tmp_pa
 def test_what_was_recoded_stands_in_the_result(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka([*small_pool(), row("q0", "A6", "new")]))
     before = merilo("baseline", pool, "--json", "-")
-    assert "'A6' (1) looks like a spelling of 'A' (25); --recode A6=A joins them" in before.err
+    assert "'A6' (1) looks like a misspelling of 'A' (25); --recode A6=A merges them" in before.err
     outcome = merilo("baseline", pool, "--recode", "A6=A", "--json", "-")
     assert outcome.status == 0
     assert "1 answer 'A6' count as 'A'" in outcome.err
@@ -61,7 +61,7 @@ def test_what_was_recoded_stands_in_the_result(tmp_path: Path) -> None:
     assert outcome.json["provenance"]["command"].endswith("--recode A6=A")
     refused = merilo("baseline", pool, "--recode", "B=A")
     assert refused.status == 2
-    assert "nobody answered 'B'" in refused.complaint
+    assert "no response is 'B'" in refused.complaint
 
 
 def test_a_file_of_replacements(tmp_path: Path) -> None:
@@ -79,12 +79,12 @@ def test_a_file_of_replacements(tmp_path: Path) -> None:
     ("given", "error", "says"),
     [
         (["yes6"], UsageError, "must be FROM=TO or a file"),
-        (["=yes"], UsageError, "names no answer before '='"),
-        (["a=b", "a=c"], DataError, "'a' is recoded twice"),
-        (["a=b", "a="], DataError, "'a' is recoded twice"),
-        (["twice.csv"], DataError, "twice.csv, row 3: 'a' is recoded twice"),
+        (["=yes"], UsageError, "has no answer before '='"),
+        (["a=b", "a=c"], DataError, "'a' has two replacements"),
+        (["a=b", "a="], DataError, "'a' has two replacements"),
+        (["twice.csv"], DataError, "twice.csv, row 3: 'a' has two replacements"),
         (["columns.csv"], InputError, "to: there is no such column"),
-        (["nameless.csv"], InputError, "nameless.csv, row 2, from: names no answer"),
+        (["nameless.csv"], InputError, "nameless.csv, row 2, from: is empty"),
         (["cut.csv"], InputError, "ends in the middle of a row"),
         (["."], InputError, "is a folder"),
     ],

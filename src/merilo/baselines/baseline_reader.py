@@ -172,17 +172,17 @@ class _Tables:
 def _crowd(
     tables: _Tables, items: Mapping[int, Item], declaration: PlainDataset, settings: Settings
 ) -> StoredBaseline:
-    """Build the crowd on the items that have gold, given by number."""
+    """Build the baseline on the items with gold, given by number."""
     folder = tables.source
     known = tables.consensus.filter(pl.col("gold").is_not_null() & pl.col("item").is_in(list(items)))
     if not known.height:
         raise DataError(
-            f"no item of this baseline has a right answer; {argument('data', 'FILE')} gives them", file=folder
+            f"no item of this baseline has a gold answer: add {argument('data', 'FILE')}", file=folder
         )
     used = tables.responses.filter(pl.col("became") == "used", pl.col("answer").is_not_null())
     used = used.join(known.select("item"), on="item", how="semi", maintain_order="left")
     if not used.height:
-        raise DataError("nobody's answer to an item with a right answer counted", file=folder)
+        raise DataError("no counted answer is to an item with a gold answer", file=folder)
     place = pl.DataFrame({"item": known["item"], "place": np.arange(known.height)})
     coded = used.join(place, on="item", how="left", maintain_order="left")
     encoding = encode(coded["place"], coded["respondent"], coded["answer"])
@@ -233,7 +233,7 @@ def _names(known: pl.DataFrame, folder: str) -> tuple[str, ...]:
     names = tuple(ids.fill_null("item " + numbers))
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         raise DataError(
-            f"{len(twice)} ids stand for several items ({listed(twice, 5)}): models cannot be matched",
+            f"{len(twice)} ids belong to several items each ({listed(twice, 5)}): model answers cannot be matched to items",
             file=folder,
         )
     return names
@@ -242,10 +242,10 @@ def _names(known: pl.DataFrame, folder: str) -> tuple[str, ...]:
 def _summary(folder: Path) -> dict[str, Json]:
     path = folder / "baseline.json"
     if not path.is_file():
-        raise InputError("is no folder of merilo baseline: it has no baseline.json", file=folder)
+        raise InputError("is not a baseline folder: baseline.json is missing", file=folder)
     content = read_json(path)
     if not isinstance(content, dict):
-        raise InputError("is no summary of a baseline", file=path)
+        raise InputError("is not the summary of a baseline", file=path)
     return content
 
 
@@ -253,9 +253,11 @@ def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
     try:
         table = read_parquet(path, own=True)
     except InputError as error:
-        raise InputError(f"{error.message}: is this a folder of merilo baseline?", file=path) from error
+        raise InputError(f"{error.message}: check that this is a baseline folder", file=path) from error
     if missing := [name for name in columns if name not in table.columns]:
-        raise InputError(f"has no column {', '.join(missing)}: was it made by another version?", file=path)
+        raise InputError(
+            f"has no column {', '.join(missing)}: it may come from another version of Merilo", file=path
+        )
     return table
 
 
@@ -265,7 +267,7 @@ def _settings(content: dict[str, Json], folder: Path) -> tuple[Settings, PlainDa
     given = made.get("parameters") if isinstance(made, dict) else None
     if not isinstance(given, dict):
         raise InputError(
-            "does not say how the baseline was made",
+            "the settings of the baseline are missing",
             file=folder / "baseline.json",
             field="provenance.parameters",
         )
@@ -274,14 +276,14 @@ def _settings(content: dict[str, Json], folder: Path) -> tuple[Settings, PlainDa
     resolve = next((name for name in get_args(Resolve) if name == given.get("resolve")), None)
     if not (isinstance(votes, int) or votes == "majority") or aggregator is None or resolve is None:
         raise InputError(
-            "does not say its min_votes, aggregator and resolve",
+            "min_votes, aggregator or resolve is missing or invalid",
             file=folder / "baseline.json",
             field="provenance.parameters",
         )
     declaration = read_declaration_json(content.get("declaration"))
     if declaration is None:
         raise InputError(
-            "does not say how answers are scored: was it made by another version?",
+            "the dataset's declaration is missing or invalid: the folder may come from another version of Merilo",
             file=folder / "baseline.json",
             field="declaration",
         )

@@ -34,12 +34,12 @@ def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
         return undeclared(settings.metric or "acc", settings.alternatives)
     if dataset.answer.kind == "program":
         raise UsageError(
-            f"answers to {dataset.title} are programs, which are scored by running them: write them to a file of one "
-            "JSON object a line with task_id, completion and annotator, and score the file with merilo code score"
+            f"answers to {dataset.title} are programs, which are scored by running them: write a JSONL file with "
+            "task_id, completion and annotator, and score it with merilo code score"
         )
     if settings.alternatives is not None:
         raise UsageError(
-            f"{argument('alternatives')}: {dataset.title} declares how its gold answers list alternatives"
+            f"{argument('alternatives')} cannot be given: {dataset.title} declares the separator of its gold answers"
         )
     plain = PlainDataset(dataset.name, dataset.metrics, dataset.answer, dataset.extra)
     return plain if settings.metric is None else with_metric(plain, settings.metric)
@@ -66,7 +66,7 @@ def without_scorer(dataset: PlainDataset, gold: Gold | None) -> dict[str, str]:
     """Return the metrics that cannot be computed despite gold, as a mapping from metric to reason."""
     if gold is None:
         return {}
-    reason = f"needs the sentences and three questions about them: merilo recipe run {dataset.name}"
+    reason = f"needs the sentences and three questions about them: use merilo recipe run {dataset.name}"
     return dict.fromkeys(dataset.metrics, reason)
 
 

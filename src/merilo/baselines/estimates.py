@@ -26,7 +26,7 @@ from merilo.statistics.arrays import FloatArray
 _BREAKS_TIES: Final = 1e-3
 _LEAST_WEIGHT: Final = 1e-6
 
-NO_WHOLE_VARIANT: Final = "nobody answered all 30 questions of a variant"
+NO_WHOLE_VARIANT: Final = "no annotator answered all 30 questions of a variant"
 
 
 @dataclass(frozen=True, slots=True)

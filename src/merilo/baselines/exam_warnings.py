@@ -31,10 +31,10 @@ def _warning(variant: str, lacking: list[str]) -> BaselineWarning:
         en = f"variant {variant} has no item with a gold answer for {'task' if len(lacking) == 1 else 'tasks'} {names}"
         ru = f"в варианте {variant} нет вопросов с эталонным ответом для {'задания' if len(lacking) == 1 else 'заданий'} {names}"
     else:
-        en = f"variant {variant} is not {VARIANT_ITEMS} different tasks worth {VARIANT_POINTS} points"
-        ru = f"вариант {variant} состоит не из {VARIANT_ITEMS} разных заданий суммарной стоимостью {VARIANT_POINTS} балла"
+        en = f"variant {variant} does not have {VARIANT_ITEMS} different tasks worth {VARIANT_POINTS} points"
+        ru = f"вариант {variant} не содержит {VARIANT_ITEMS} разных заданий суммарной стоимостью {VARIANT_POINTS} балла"
     return BaselineWarning(
         "incomplete_variant",
-        f"{en}: it is not complete, and grade_norm leaves it out",
-        f"{ru}: он неполный и в grade_norm не входит",
+        f"{en}: the variant is incomplete and is not part of grade_norm",
+        f"{ru}: вариант неполный и не входит в grade_norm",
     )

@@ -116,7 +116,7 @@ def _first(declared: Dataset | None) -> str:
 
 
 def _require_labels(declared: Dataset) -> None:
-    """Reject datasets whose answers are not one label or text per item."""
+    """Raise an error for datasets whose answers are not one label or text per item."""
     instead = {
         "criteria": f"merilo recipe run {declared.name}",
         "program": "merilo code score",
@@ -125,5 +125,5 @@ def _require_labels(declared: Dataset) -> None:
         instead = "merilo recipe run rudetox"
     if instead:
         raise UsageError(
-            f"experts' answers to {declared.name} are not one label an item: score them with '{instead}'"
+            f"answers to {declared.name} are not one label per item: score the experts' answers with '{instead}'"
         )

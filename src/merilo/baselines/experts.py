@@ -90,7 +90,7 @@ def read_marks(
     if len(answers) > 1 and answers <= marks:
         values = listed(table["answer"].unique().sort().to_list(), 3)
         raise UsageError(
-            f"'{column}' is set beside every answer ({values}); a column of marks is empty, 0 or 'no' where there is none",
+            f"column '{column}' marks every answer ({values}); an answer without a mark needs an empty cell, 0 or 'no'",
             field=argument("mine_column"),
         )
     return Marks(
@@ -124,7 +124,7 @@ def domains_of(
     column = next((one for one in (name, f"meta.{name}") if one in columns), None)
     if gold_file is None or column is None:
         there = [*responses.fields, *columns]
-        raise UsageError(f"there is no field '{name}' of the domain (choose from: {listed(there)})")
+        raise UsageError(f"there is no field '{name}' for the domain (choose from: {listed(there)})")
     gold = read_gold(gold_file, responses.items, column=column, encoding=encoding)
     return {int(item): str(domain) for item, domain in gold.answers.select("item", "gold").iter_rows()}
 
@@ -150,7 +150,7 @@ def outside_labels(
 def require_marks(
     responses: Responses, design: OutOfBagDesign, marks: Marks, outside: Mapping[str, int]
 ) -> None:
-    """Reject an out-of-bag study in which no question is marked as "may be mine".
+    """Raise an error for an out-of-bag study in which no question is marked as "may be mine".
 
     Args:
         responses: the experts' study.
@@ -165,14 +165,16 @@ def require_marks(
     spellings = set(map(spelling, given))
     for text in design.mine:
         if spelling(text) not in spellings:
-            raise UsageError(f"nobody answered '{text}' (answers: {told(given)})", field=argument("mine"))
+            raise UsageError(
+                f"no expert gave the answer '{text}' (answers: {told(given)})", field=argument("mine")
+            )
     if marks.of or marks.only_marked or any(map(design.marks, given)):
         return
     answers = f"answers outside the labels: {told(outside)}" if outside else f"answers: {told(given)}"
     raise UsageError(
-        "no answer means 'may be mine', so the authors' own answers would count as votes: name the option with "
-        f"{argument('mine', 'TEXT')} "
-        f"or the column of marks with {argument('mine_column')} ({answers}); experts who had not seen the questions take {argument('protocol', 'basic', given='basic')}"
+        "no answer means 'may be mine', so the authors' answers to their own questions would count as votes: name the "
+        f"answer that means it with {argument('mine', 'TEXT')} or the column of marks with {argument('mine_column')} ({answers}); "
+        f"if the experts had not seen the questions, use {argument('protocol', 'basic', given='basic')}"
     )
 
 
@@ -224,7 +226,7 @@ def beside_people(
     )
     if result is None:
         raise UsageError(
-            "the experts and the people decided no item in common: are these studies of one dataset?"
+            "no item was decided by both experts and non-experts: check that both studies use the same dataset"
         )
     return result
 

@@ -17,7 +17,7 @@ from merilo.people.gold import Gold
 from merilo.people.scales import on_scale
 from merilo.wording import listed
 
-#: A field with more values than this identifies single items and does not group them.
+#: A field with more values than this identifies single items and does not define groups.
 MOST_GROUPS = 1000
 
 
@@ -79,7 +79,7 @@ def groups_by(
         column = _column(name, items, gold)
         if column["value"].n_unique() > MOST_GROUPS:
             raise UsageError(
-                f"{argument('by', name, given=name)}: {column['value'].n_unique()} different values make no groups",
+                f"{argument('by', name, given=name)}: the field has {column['value'].n_unique()} different values, too many for groups (at most {MOST_GROUPS})",
                 field=name,
             )
         per_code = codes.join(column, on="item", how="left", maintain_order="left")["value"].to_list()

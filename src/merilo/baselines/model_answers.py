@@ -36,8 +36,7 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
 
     Args:
         path: a file of answers as `merilo.answer_tables` reads it, with `sample` if the model answered an item more than
-            once; in
-            JSON the answer may also be the list of all samples.
+            once; in JSON, the answer may also be the list of all samples.
         crowd: the annotators with whom the model is compared.
 
     Raises:
@@ -49,19 +48,19 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
         sampled = sampled or record.sample is not None
         item = _folded(record.id)
         if not item:
-            raise InputError("an answer without an id", file=path, row=record.row)
+            raise InputError("has an answer without an id", file=path, row=record.row)
         answers = found.setdefault(item, {})
         for name, text in _samples(path, record):
             if name in answers:
                 hint = (
                     ""
                     if sampled
-                    else "; where a model was asked more than once, 'sample' tells the answers apart"
+                    else "; if the model answered items several times, number its answers in 'sample'"
                 )
                 raise InputError(f"item {item[:60]!r} is answered twice{hint}", file=path, row=record.row)
             answers[name] = text
     if not found:
-        raise InputError("holds no answers", file=path)
+        raise InputError("has no answers", file=path)
     spelling = _spelling({answer for answers in found.values() for answer in answers.values()}, crowd)
     return Samples(
         path.stem,

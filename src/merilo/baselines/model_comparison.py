@@ -69,8 +69,8 @@ class ModelComparison:
         model: the model's name.
         n: how many items have both a consensus and an answer of the model.
         undecided: how many items were left out because they have no consensus.
-        people_only: items of the baseline that the model did not answer; left out only with `force`.
-        model_only: items that the model answered and the baseline does not have; left out only with `force`.
+        people_only: items of the baseline that the model did not answer; empty without `force`.
+        model_only: items that the model answered and the baseline does not have; empty without `force`.
         samples: the smallest and the largest number of answers of the model to an item.
         matches: the comparisons that could be made.
         missing: mapping from kind to the reason why this comparison could not be made.
@@ -119,11 +119,13 @@ def compare(
     """
     files = [model.file for model in models]
     if twice := next((file for file in files if files.count(file) > 1), None):
-        raise UsageError(f"{twice} is given twice: a model is compared once")
+        raise UsageError(f"{twice} is given twice: give each file once")
     if metric is not None:
         crowd = replace(crowd, declaration=with_metric(crowd.declaration, metric))
     if crowd.metric not in (*MEANS, *OF_LABELS) or crowd.declaration.answer.kind == "criteria":
-        raise UsageError(f"{crowd.metric} of {crowd.declaration.name} is not compared item by item")
+        raise UsageError(
+            f"{crowd.metric} of {crowd.declaration.name} has no value for single items, so models cannot be compared by it"
+        )
     comparisons = [
         _comparison(crowd, model, force=force, seed=seed, min_answers=min_answers) for model in models
     ]
@@ -160,7 +162,7 @@ def _comparison(
     # In the exam, a question without consensus counts as blank, because every question of a variant is scored.
     decided = [place for place in answered if metric == "grade_norm" or crowd.consensus[place] is not None]
     if not decided:
-        raise DataError(f"the people agreed on none of the {len(answered)} items", file=crowd.folder)
+        raise DataError(f"none of the {len(answered)} items has a consensus", file=crowd.folder)
     everybody, agreed = crowd.on(answered), crowd.on(decided)
     given = [model.answers[name] for name in everybody.names]
     scores = _Scores.of(everybody, given)
@@ -174,7 +176,7 @@ def _comparison(
         else:
             missing["majority"] = committee
     else:
-        missing = dict.fromkeys(("single", "majority"), f"{metric} is no mean over items")
+        missing = dict.fromkeys(("single", "majority"), f"{metric} is not a mean over items")
     standing, people = _standing(everybody.votes, scores, min_answers)
     return ModelComparison(
         model.model,
@@ -201,11 +203,11 @@ def _subsets(
         )
     if model_only:
         parts.append(
-            f"{len(model_only)} {'answer is' if len(model_only) == 1 else 'answers are'} to items that it does not have "
+            f"{len(model_only)} {'answer is' if len(model_only) == 1 else 'answers are'} to items outside the baseline "
             f"({listed([name[:40] for name in model_only], 5)})"
         )
     return (
-        f"{' and '.join(parts)}: figures on different items are not compared; {argument('force', given=True)} (in merilo baseline: {argument('common_items', given=True)}) compares on the "
+        f"{' and '.join(parts)}: results on different items are not comparable; use {argument('force', given=True)} (in merilo baseline: {argument('common_items', given=True)}) to compare on the "
         f"{len(crowd.names) - len(people_only)} items that both answered"
     )
 
@@ -251,7 +253,9 @@ def _whole_variants(crowd: StoredBaseline, answered: Sequence[int], model: Sampl
     main, _ = parts(crowd.declaration, [crowd.items[place] for place in answered])
     rows = [answered[row] for row in main[0].rows]
     if not rows:
-        raise DataError("no complete variant was answered by people and the model", file=model.file)
+        raise DataError(
+            "no variant was answered completely by both the annotators and the model", file=model.file
+        )
     return rows
 
 
@@ -308,8 +312,8 @@ def _majority(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) 
     short = sum(len(given[place]) < overlap[place] for place in asked.tolist())
     if short:
         return (
-            f"on {short} of {asked.shape[0]} items the model gave fewer answers than people did "
-            f"(up to {int(overlap.max())}): the majority comparison needs as many samples an item"
+            f"on {short} of {asked.shape[0]} items the model gave fewer answers than the annotators (up to "
+            f"{int(overlap.max())}): the majority comparison needs as many samples of an item as it has annotators"
         )
     crowd = crowd.on(asked.tolist())
     rng = np.random.default_rng(seed)

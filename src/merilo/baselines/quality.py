@@ -144,7 +144,7 @@ def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str
     fits: dict[str, Fit] = {}
     left_out: dict[str, str] = {}
     if len(votes) > MOST_ANSWERS:
-        reason = f"not fitted for a table on more than {MOST_ANSWERS} answers"
+        reason = f"not fitted, because the study has more than {MOST_ANSWERS} answers"
         return fits, {"cascade": reason, **dict.fromkeys(MODELS, reason)}
     anchors = pool.anchors if settings.anchor_controls else None
     opened = is_open(votes, settings.open_answers)

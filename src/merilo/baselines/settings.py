@@ -62,12 +62,10 @@ class Settings:
                 raise UsageError(f"{argument(name)} takes a share from 0 to 1")
         rules_of(self.normalise)
         if self.min_controls < 1:
-            raise UsageError(f"{argument('min_controls')} takes a number from 1 on")
+            raise UsageError(f"{argument('min_controls')} takes a number of at least 1")
         if self.min_votes != "majority" and self.min_votes < 1:
-            raise UsageError(f"{argument('min_votes')} takes 'majority' or a number from 1 on")
+            raise UsageError(f"{argument('min_votes')} takes 'majority' or a number of at least 1")
         if self.metric is not None and not is_metric(self.metric):
             raise UsageError(f"there is no metric '{self.metric}' (choose from: {', '.join(METRICS)})")
         if self.alternatives == "":
-            raise UsageError(
-                f"{argument('alternatives')} takes the text that stands between right answers, such as ';'"
-            )
+            raise UsageError(f"{argument('alternatives')} takes the separator of gold answers, such as ';'")

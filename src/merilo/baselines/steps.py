@@ -139,7 +139,7 @@ def clean(responses: Responses, gold: Gold | None, declaration: PlainDataset, se
     items = test_items(responses)
     if not items.height:
         raise DataError(
-            f"every one of the {responses.table.height} responses is to a control item: no item is left"
+            f"all {responses.table.height} responses are to control items: there are no test items"
         )
     return Cleaned(responses, gold, normalisation, items)
 

@@ -77,12 +77,12 @@ def majority_rule(needed: Mapping[int, int]) -> BaselineWarning:
     if least == most:
         en = f"{most} equal answers"
         return BaselineWarning(
-            "majority", en, counted(most, "равный ответ", "равных ответа", "равных ответов")
+            "majority", en, counted(most, "одинаковый ответ", "одинаковых ответа", "одинаковых ответов")
         )
     return BaselineWarning(
         "majority",
         f"{least} to {most} equal answers, more than half of each item",
-        f"от {least} до {most} равных ответов, больше половины ответов на вопрос",
+        f"от {least} до {most} одинаковых ответов, больше половины ответов на вопрос",
     )
 
 
@@ -104,7 +104,7 @@ def reasons_to_reject(
         BaselineWarning(
             "low_agreement",
             f"{low} of {items} items ({share:.0%}) have no majority ({majority_rule(needed).en}), more than the "
-            f"{settings.max_low_agreement:.0%} that were allowed: the estimate is not valid and must not be used",
+            f"{settings.max_low_agreement:.0%} allowed: the estimate is not valid and must not be used",
             f"{counted(low, 'вопрос', 'вопроса', 'вопросов')} из {items} ({share * 100:.0f} %) без большинства ({majority_rule(needed).ru}) "
             f"при допустимых {settings.max_low_agreement * 100:.0f} %: оценка "
             "некорректна, использовать её нельзя",
@@ -150,8 +150,8 @@ def _warnings_on_controls(
         return (
             BaselineWarning(
                 "no_known_answers",
-                f"none of the control items has a known answer in {responses.answer_field}: nobody was checked, and nobody was "
-                "excluded",
+                f"none of the control items has a known answer in {responses.answer_field}: annotators were not "
+                "checked, and none was excluded",
                 f"ни у одного контрольного задания нет эталонного ответа в столбце {responses.answer_field}: разметчики не "
                 "проверены, и никто не исключён",
             ),
@@ -160,7 +160,7 @@ def _warnings_on_controls(
         return (
             BaselineWarning(
                 "no_controls",
-                "there are no control items: nobody was checked, and nobody was excluded",
+                "there are no control items: annotators were not checked, and none was excluded",
                 "контрольных заданий нет: разметчики не проверены, и никто не исключён",
             ),
         )
@@ -190,12 +190,15 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Ba
     return (
         BaselineWarning(
             "outside_labels",
-            f"{_english(outside.height, 'answer is', 'answers are')} none of the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
-            f"{place}); {'it counts as a vote' if outside.height == 1 else 'they count as votes'} and can only be wrong",
-            f"{counted(outside.height, 'ответ', 'ответа', 'ответов')} не из числа меток датасета (первый — "
+            f"{_english(outside.height, 'answer is', 'answers are')} not among the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
+            f"{place}); {'it counts as a vote and is' if outside.height == 1 else 'they count as votes and are'} always wrong",
+            f"{counted(outside.height, 'ответ', 'ответа', 'ответов')} не {form(outside.height, 'входит', 'входят', 'входят')} в набор меток датасета (первый — "
             f"«{shortened(first['answer'], 30)}»: {first['file']}, строка {first['row']}); "
-            f"{form(outside.height, 'он учтён как голос и может', 'они учтены как голоса и могут', 'они учтены как голоса и могут')} "
-            f"быть только {form(outside.height, 'неверным', 'неверными', 'неверными')}",
+            + (
+                "он учтён как голос, но неверен"
+                if outside.height == 1
+                else "они учтены как голоса, но неверны"
+            ),
         ),
     )
 
@@ -212,8 +215,8 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[B
         found.append(
             BaselineWarning(
                 "absent",
-                f"the export has no {' and no '.join(en for en, _ in absent)}: what rests on them is left out",
-                f"в выгрузке {', '.join(ru for _, ru in absent)}: показатели, которые на них основаны, не приводятся",
+                f"the export has no {' and no '.join(en for en, _ in absent)}: values computed from them are left out",
+                f"в выгрузке {', '.join(ru for _, ru in absent)}: основанные на них показатели не приводятся",
             )
         )
     for one in responses.recoded:
@@ -222,26 +225,37 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[B
         found.append(
             BaselineWarning(
                 "recoded",
-                f"recoded as asked: {answers} '{one.written}' "
+                f"recoded on request: {answers} '{one.written}' "
                 + (f"count as '{one.kept}'" if one.kept is not None else "are left out"),
-                f"перекодировано по указанию: {russian} «{one.written}» "
-                + (f"— это «{one.kept}»" if one.kept is not None else "— не учитываются"),
+                f"перекодировано по запросу: {russian} «{one.written}» "
+                + (
+                    f"{form(one.answers, 'засчитан', 'засчитаны', 'засчитаны')} как «{one.kept}»"
+                    if one.kept is not None
+                    else f"не {form(one.answers, 'учтён', 'учтены', 'учтены')}"
+                ),
             )
         )
     counts = dict(responses.table["answer"].value_counts().iter_rows())
     near = near_spellings(counts, labels)
-    for place, slip in enumerate(near[:5], start=1):
-        more = f"; {len(near) - 5} more look like slips, see merilo inspect" if place == 5 < len(near) else ""
+    for place, typo in enumerate(near[:5], start=1):
+        more, more_ru = _more_typos(len(near) - 5) if place == 5 < len(near) else ("", "")
         found.append(
             BaselineWarning(
                 "near_spelling",
-                f"'{slip.written}' ({slip.answers}) looks like a spelling of '{slip.label}' ({slip.label_answers}); "
-                f"{slip.option} joins them{more}",
-                f"«{slip.written}» ({slip.answers}) похоже на написание «{slip.label}» ({slip.label_answers}); "
-                f"объединить: {slip.option}",
+                f"'{typo.written}' ({typo.answers}) looks like a misspelling of '{typo.label}' ({typo.label_answers}); "
+                f"{typo.option} merges them{more}",
+                f"«{typo.written}» ({typo.answers}) похоже на опечатку в «{typo.label}» ({typo.label_answers}); "
+                f"объединить: {typo.option}{more_ru}",
             )
         )
     return tuple(found)
+
+
+def _more_typos(n: int) -> tuple[str, str]:
+    """Describe how many further answers look like misspellings, in English and Russian."""
+    en = _english(n, "more answer looks like a misspelling", "more answers look like misspellings")
+    ru = counted(n, "ответ похож", "ответа похожи", "ответов похожи")
+    return f"; {en}: see merilo inspect", f"; ещё {ru} на опечатки: см. merilo inspect"
 
 
 def _warning_on_unread(unread: Unread) -> BaselineWarning:
@@ -254,10 +268,10 @@ def _warning_on_unread(unread: Unread) -> BaselineWarning:
     rows = "1 row has" if unread.rows == 1 else f"{unread.rows} rows have"
     return BaselineWarning(
         f"unread_{unread.what}",
-        f"{rows} no readable {en} in {unread.field} (the first is {text!r}: {unread.file}, row {unread.row}); it counts as "
-        "not given",
+        f"{rows} an unreadable {en} in {unread.field} (the first is {text!r}: {unread.file}, row {unread.row}); it is "
+        "treated as missing",
         f"в {counted(unread.rows, 'строке', 'строках', 'строках')} значение {ru} в столбце {unread.field} прочитать не удалось "
-        f"(первое — «{text}»: {unread.file}, строка {unread.row}); считается, что оно не указано",
+        f"(первое — «{text}»: {unread.file}, строка {unread.row}); оно считается пропущенным",
     )
 
 
@@ -273,8 +287,8 @@ def _warnings_on_skills(
     return (
         BaselineWarning(
             "unknown_skill",
-            f"{unknown} of {kept.height} annotators {'has' if unknown == 1 else 'have'} no skill in the file: each counts with the "
-            "mean of the others",
+            f"{unknown} of {kept.height} annotators {'has' if unknown == 1 else 'have'} no skill in the file: the mean skill "
+            "of the others is used instead",
             f"у {counted(unknown, 'разметчика', 'разметчиков', 'разметчиков')} из {kept.height} в файле нет навыка: вместо него "
             "взято среднее по остальным",
         ),
@@ -288,7 +302,7 @@ def _warnings_on_model(fit: Fit | None) -> tuple[BaselineWarning, ...]:
     return (
         BaselineWarning(
             "not_converged",
-            f"{name} did not converge in {fit.iterations} iterations: its labels and qualities may still move",
+            f"{name} did not converge in {fit.iterations} iterations: its labels and estimates of annotators may still change",
             f"модель {name} не сошлась за {counted(fit.iterations, 'итерацию', 'итерации', 'итераций')}: её метки и оценки "
             "разметчиков могут ещё измениться",
         ),
@@ -325,7 +339,7 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
     return tuple(found)
 
 
-#: The English sentence of `merilo.people.gold` about repeated items; gold warnings have no Russian text of their own.
+#: The English warning of `merilo.people.gold` about repeated items, which is translated here.
 _REPEATED_GOLD: Final = re.compile(
     r"(?P<file>.+), row (?P<row>\d+): repeats an item with the same answer \((?P<rows>\d+) such rows\)"
 )
@@ -343,20 +357,16 @@ def _in_russian(text: str) -> str:
 
 
 def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
-    """Return the warnings about control items and the annotators excluded by them.
-
-    Args:
-        health: the health of the study's controls.
-    """
+    """Return the warnings about control items and the annotators excluded by them."""
     found = []
     if suspects := len(health.suspects):
         controls_ru = counted(suspects, "контрольного задания", "контрольных заданий", "контрольных заданий")
         found.append(
             BaselineWarning(
                 "suspect_controls",
-                f"{suspects} of {len(health.controls)} control items {'looks' if suspects == 1 else 'look'} wrong: most annotators who are good on the other "
-                f"controls contradict the known answer; without them {health.judged_differently} of {health.annotators} "
-                "annotators would be judged differently (check these known answers)",
+                f"{suspects} of {len(health.controls)} control items may have a wrong known answer: most annotators who are accurate on "
+                f"the other control items contradict it; without {'this control item' if suspects == 1 else 'these control items'}, the decision to exclude would change for "
+                f"{_english(health.judged_differently, 'annotator', 'annotators')} of {health.annotators} (check the known answers)",
                 f"у {controls_ru} из {len(health.controls)} эталонный ответ, возможно, ошибочен: ему противоречит большинство "
                 "разметчиков, которые верно выполняют остальные контрольные задания; без таких заданий решение об исключении "
                 f"изменилось бы для {counted(health.judged_differently, 'разметчика', 'разметчиков', 'разметчиков')} из "
@@ -368,10 +378,10 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
             BaselineWarning(
                 "excluded_on_few_controls",
                 f"{few} of {health.excluded} excluded annotators gave fewer than {FEW_CONTROLS} answers to control items "
-                f"({argument('min_controls')} asks for more)",
+                f"(to keep them, raise {argument('min_controls')})",
                 f"{counted(few, 'разметчик исключён', 'разметчика исключены', 'разметчиков исключены')} (всего исключено "
-                f"{health.excluded}) меньше чем по {FEW_CONTROLS} ответам на контрольные задания (параметр {argument('min_controls')} "
-                "требует большего числа ответов)",
+                f"{health.excluded}) меньше чем по {FEW_CONTROLS} ответам на контрольные задания (чтобы не исключать их, "
+                f"увеличьте {argument('min_controls')})",
             )
         )
     if health.excluded > MOST_EXCLUDED * health.annotators:
@@ -380,9 +390,9 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
             BaselineWarning(
                 "many_excluded",
                 f"{health.excluded} of {health.annotators} annotators ({health.excluded / health.annotators:.0%}) are "
-                "excluded, more than a third: the estimate holds for those who are left",
+                "excluded, more than a third: the estimate describes only the remaining annotators",
                 f"{form(health.excluded, 'исключён', 'исключены', 'исключены')} {people} из {health.annotators} "
-                f"({health.excluded / health.annotators * 100:.0f} %), больше трети: оценка относится к оставшимся разметчикам",
+                f"({health.excluded / health.annotators * 100:.0f} %), больше трети: оценка относится только к оставшимся разметчикам",
             )
         )
     return tuple(found)

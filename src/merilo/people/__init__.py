@@ -1,1 +1,1 @@
-"""Asking people: platforms, controls, quality, aggregation, agreement, cost."""
+"""Annotation by people: platforms, control items, quality, aggregation, agreement, cost."""

@@ -1,4 +1,4 @@
-"""The cost of the annotation. A page is paid once, however many rows it has in an export."""
+"""The cost of the annotation. A page is paid once, regardless of the number of its rows in an export."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def cost(responses: Responses, currency: str | None = None) -> Cost:
 
 
 def _sum(values: pl.Series) -> float:
-    """The exact sum, whatever the order of the rows."""
+    """Compute the exact sum, independent of the order of the rows."""
     return fsum(values.drop_nulls().to_list())
 
 

@@ -1,4 +1,4 @@
-"""What is in an export, before anything is decided about it."""
+"""Contents of an export, before any answer is excluded or aggregated."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class ControlCounts:
 
     Attributes:
         items: how many there are.
-        rows: how many responses to them.
+        rows: how many responses to control items there are.
         known: how many of these have a known answer in the answer column.
-        people: how many annotators gave a response with a known answer.
+        people: how many annotators responded to a control item with a known answer.
     """
 
     items: int
@@ -30,20 +30,21 @@ class ControlCounts:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What is in the exports of one study, read by one answer column.
+    """The contents of the exports of one study, read for one answer column.
 
     Attributes:
-        rows_read: the rows of the files.
-        dropped: rows that are no response, by reason.
-        annotators: how many people answered.
-        items: how many items there are, control items not among them.
-        answers: answer -> how often it was given, the most frequent first, control items among them.
-        overlap: number of people -> items that so many people answered, the largest first, nobody excluded.
+        rows_read: the number of rows in the files.
+        dropped: mapping from reason to the number of rows that are not responses.
+        annotators: the number of annotators.
+        items: the number of items, without control items.
+        answers: answer -> how often it was given, most frequent first, including answers to control items.
+        overlap: number of annotators -> number of items answered by that many annotators, largest first; no annotator is
+            excluded.
         controls: the control items.
-        equal_repeats: pairs of annotator and item (no control item) with several equal answers.
+        equal_repeats: pairs of annotator and item (without control items) with several equal answers.
         different_repeats: such pairs with different answers.
-        absent: what the platform usually exports and these files have no column for.
-        near: answers that look like a spelling of another.
+        absent: the data that the platform usually exports and for which these files have no column.
+        near: answers that look like misspellings.
         timed: how many responses have a duration.
         paid: how many responses have a reward.
     """
@@ -64,10 +65,10 @@ class Inspection:
 
 
 def inspect(responses: Responses, labels: Sequence[str] = ()) -> Inspection:
-    """Count what is in the exports of one study.
+    """Summarise the exports of one study.
 
     Args:
-        responses: the responses as read: repeats not settled, nobody excluded.
+        responses: the responses as read, including repeats and before any exclusion.
         labels: the dataset's labels, if they are known.
     """
     table = responses.table

@@ -26,7 +26,7 @@ def unify(written: Iterable[str], labels: Sequence[str] | None = None) -> dict[s
         labels: the dataset's labels, if it declares them.
 
     Returns:
-        as typed -> label, for every member of `written`.
+        Mapping from answer as typed to label, for every member of `written`.
 
     Example:
         >>> unify(["1", "1.0", "True", "0"])
@@ -49,7 +49,7 @@ def unify(written: Iterable[str], labels: Sequence[str] | None = None) -> dict[s
 
 
 def _pair_in_use(values: set[str], known: set[str]) -> tuple[str, str] | None:
-    """The spelling of no and yes: the dataset's if it has one, else that of answers which are nothing but no and yes."""
+    """Find the labels for no and yes: the dataset's, or those of the answers if these are only no and yes."""
     declared = next((pair for pair in _PAIRS if known >= set(pair)), None)
     if (
         declared

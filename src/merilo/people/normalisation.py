@@ -1,7 +1,7 @@
 """Normalisation of answers: named rules, applied only on request, that merge equivalent spellings.
 
-People type `1 000`, `1000.0` and `+1000` for one number, and `Ёж`, `еж.` and `«ёж»` for one word. Agreement and aggregation
-work on classes of equal answers; which rules made the classes, and how many answers each rule changed, is recorded.
+Annotators type `1 000`, `1000.0` and `+1000` for one number, and `Ёж`, `еж.` and `«ёж»` for one word. Agreement and aggregation
+work on classes of equal answers; the rules and the number of answers that each rule changed are recorded.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class NormalisationRule:
     """A rule by which two spellings count as the same answer.
 
     Attributes:
-        says: what it does, for the documentation and the help of the command.
-        rewrite: the rule itself, from one spelling to another.
+        says: a description for the documentation and the command's help.
+        rewrite: the function that rewrites a spelling.
     """
 
     says: str
@@ -49,7 +49,7 @@ def _white_space(text: str) -> str:
 
 def _ends(text: str) -> str:
     stripped = text.strip(_ENDS)
-    # A decimal point at the front belongs to its number.
+    # A leading decimal point belongs to its number.
     return "." + stripped if stripped[:1].isdigit() and text.lstrip().startswith(".") else stripped
 
 
@@ -83,7 +83,7 @@ def _truth(text: str) -> str:
 #: name -> rule, in the order in which they are applied.
 RULES: Final[dict[str, NormalisationRule]] = {
     "white_space": NormalisationRule(
-        "runs of white space become one space, and none is left at the ends", _white_space
+        "runs of white space become one space; white space at the ends is removed", _white_space
     ),
     "quotes": NormalisationRule(
         "quotation marks of every kind are removed", lambda text: text.translate(_QUOTES)
@@ -96,11 +96,11 @@ RULES: Final[dict[str, NormalisationRule]] = {
     "yo": NormalisationRule("ё and е are the same", lambda text: text.translate(_YO)),
     "truth": NormalisationRule("true, yes, да become 1; false, no, нет become 0", _truth),
     "number": NormalisationRule(
-        "1 000, 1000.0, +1000 and 1e3 become 1000; 2,5 becomes 2.5; 1,234 is ambiguous and stays", _number
+        "1 000, 1000.0, +1000 and 1e3 become 1000; 2,5 becomes 2.5; 1,234 is ambiguous and unchanged", _number
     ),
 }
 
-#: name -> rules that go together.
+#: name -> rules that are applied together.
 SETS: Final[dict[str, tuple[str, ...]]] = {
     "numbers": ("white_space", "dashes", "number"),
     "words": ("white_space", "quotes", "dashes", "punctuation", "case", "yo"),
@@ -136,7 +136,7 @@ def rules_of(names: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         if name not in RULES and name not in SETS:
             known = ", ".join([*SETS, *RULES])
-            raise UsageError(f"there is no normalisation rule '{name}': choose from {known}")
+            raise UsageError(f"there is no normalisation rule '{name}' (choose from: {known})")
         wanted.update(SETS.get(name, (name,)))
     return tuple(name for name in RULES if name in wanted)
 
@@ -163,7 +163,7 @@ def classes(written: Sequence[str], counts: Sequence[int], rules: Sequence[str])
         rules: names of `RULES`.
 
     Returns:
-        The classes; equal counts are broken by the alphabet, so that the order of answers changes nothing.
+        The classes. Equal counts are ordered alphabetically, so the order of answers does not matter.
 
     Example:
         >>> classes(["Ёж", "еж", "лис"], [3, 2, 1], ["case", "yo"]).classes
@@ -197,7 +197,7 @@ def normalise(responses: Responses, rules: Sequence[str]) -> tuple[Responses, No
         rules: names of `RULES`.
 
     Returns:
-        The responses, whose `renamed` tells what became of what, and the classes.
+        The responses, whose `renamed` maps each spelling to its class, and the classes.
     """
     if not rules:
         return responses, Normalisation((), {}, {})

@@ -31,7 +31,7 @@ _BLOCK: Final = 1 << 20
 
 
 def key_of(files: Iterable[Path]) -> bytes:
-    """Make a study's key from the content of its files, whatever their names and their order.
+    """Make a study's key from the content of its files, independent of their names and order.
 
     Raises:
         InputError: a file cannot be read.
@@ -79,7 +79,7 @@ def pseudonyms(ids: Iterable[str], key: bytes) -> dict[str, str]:
 
 
 def _shortest_different(digests: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """(prefix, digest) of each id as one name, cut as short as keeps names apart."""
+    """Join the (prefix, digest) of each id to a name, cut to the shortest length at which names differ."""
     names: dict[str, str] = {}
     left = dict(digests)
     digits = _DIGITS
@@ -96,15 +96,15 @@ def _shortest_different(digests: Mapping[str, tuple[str, str]]) -> dict[str, str
 def anonymise(
     responses: Responses, skills: pl.DataFrame | None, key: bytes
 ) -> tuple[Responses, pl.DataFrame | None]:
-    """Replace every annotator's id, and the folders of file names; pages are numbered anew by digest.
+    """Replace every annotator's id, and the folders of file names; pages get new names by digest.
 
     Args:
         responses: the responses.
-        skills: the platform's skills, columns `annotator` and `skill`; `None` where there are none.
+        skills: the platform's skills, columns `annotator` and `skill`; `None` if there are none.
         key: the study's secret; see `key_of`.
 
     Returns:
-        The responses and the skills of the people among them, by pseudonym.
+        The responses and the skills of their annotators, by pseudonym.
     """
     people = responses.table["respondent"].unique().to_list()
     pages = responses.table["page"].drop_nulls().unique().to_list()
@@ -128,7 +128,7 @@ def anonymise(
 
 
 def _file_names(files: Sequence[str]) -> dict[str, str]:
-    """Files by their names without folders; a second file of one name is numbered."""
+    """Map files to their names without folders; further files of the same name are numbered."""
     seen: Counter[str] = Counter()
     names = {}
     for file in files:
@@ -139,7 +139,7 @@ def _file_names(files: Sequence[str]) -> dict[str, str]:
 
 
 def gold_without_folders(gold: Gold) -> Gold:
-    """Right answers whose source and warnings call their file by its name."""
+    """Return the gold answers with the folder of their file removed from the source and the warnings."""
     name = Path(gold.source).name
     return replace(
         gold, source=name, warnings=tuple(text.replace(gold.source, name) for text in gold.warnings)

@@ -29,16 +29,16 @@ def read_recoding(given: Sequence[str], encoding: str | None = None) -> dict[str
 
     Args:
         given: each `FROM=TO`, or the name of a delimited file with the columns `from` and `to`. An empty TO leaves the
-            answer out. Only a file can name an answer that holds `=`.
-        encoding: the files' encoding, where it is neither UTF-8 nor marked.
+            answer out. An answer that contains `=` can only be given in a file.
+        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
 
     Returns:
-        from -> to, white space folded; `None` where the answer is left out.
+        Mapping from answer to replacement, white space folded; `None` if the answer is left out.
 
     Raises:
         UsageError: a word is neither `FROM=TO` nor a file.
         InputError: a file cannot be read or lacks a column, or a row has no `from`.
-        DataError: one answer has two replacements.
+        DataError: an answer has two different replacements.
     """
     mapping: dict[str, str | None] = {}
     for word in given:
@@ -53,13 +53,13 @@ def read_recoding(given: Sequence[str], encoding: str | None = None) -> dict[str
             continue
         written, _, kept = (_folded(part) for part in word.partition("="))
         if not written:
-            raise UsageError(f"'{shortened(word)}' names no answer before '='", field=_OPTION)
+            raise UsageError(f"'{shortened(word)}' has no answer before '='", field=_OPTION)
         _add(mapping, written, kept or None, None, None)
     return mapping
 
 
 def recoding_files(given: Sequence[str]) -> list[Path]:
-    """The files among what was given to `read_recoding`."""
+    """Return the files among the arguments of `read_recoding`."""
     return [Path(word) for word in given if "=" not in word or Path(word).is_file()]
 
 
@@ -76,7 +76,9 @@ def _rows(path: Path, encoding: str | None) -> list[tuple[int, str, str | None]]
         if written is None and kept is None:
             continue
         if written is None or not _folded(written):
-            raise InputError("names no answer", file=path, row=row, field="from")
+            raise InputError(
+                "is empty, so the row has no answer to replace", file=path, row=row, field="from"
+            )
         found.append((row, _folded(written), _folded(kept or "") or None))
     return found
 
@@ -90,7 +92,7 @@ def _add(
 ) -> None:
     if written in mapping and mapping[written] != kept:
         raise DataError(
-            f"'{written}' is recoded twice: to '{mapping[written] or ''}' and to '{kept or ''}'",
+            f"'{written}' has two replacements: '{mapping[written] or ''}' and '{kept or ''}'",
             file=file,
             row=row,
             field=None if file else _OPTION,
@@ -99,17 +101,17 @@ def _add(
 
 
 def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses:
-    """Replace answers and the known answers of control items, all at once: what was replaced is not replaced again.
+    """Replace answers and known answers of control items simultaneously: replacements are not replaced again.
 
     Args:
         responses: the responses.
-        mapping: from -> to; `None` leaves the answers out, counted under `recoded_to_nothing`.
+        mapping: answer -> replacement; `None` leaves the answer out, counted as `recoded_to_nothing`.
 
     Returns:
-        The responses; `recoded` says how many answers each replacement changed, and `renamed` names it.
+        The responses; `recoded` has the number of answers that each replacement changed, `renamed` the replacements.
 
     Raises:
-        UsageError: an answer never occurs.
+        UsageError: an answer does not occur.
     """
     if not mapping:
         return responses
@@ -121,7 +123,7 @@ def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses
     gone = [text for text, kept in mapping.items() if kept is None]
     responses = responses.without(pl.col("answer").is_in(gone), LEFT_OUT)
     if not responses.table.height:
-        raise UsageError("no answers are left: all of them are recoded to nothing", field=_OPTION)
+        raise UsageError("no answers are left: all of them are recoded to an empty text", field=_OPTION)
     changed = dict(mapping)
     renamed = {written: changed.get(kept, kept) for written, kept in (responses.renamed or {}).items()}
     return replace(
@@ -138,7 +140,7 @@ def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses
 
 
 def occurring(responses: Responses, mapping: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The replacements of answers, or of known answers of control items, that occur among the responses."""
+    """Select the replacements whose answers occur as responses or as known answers of control items."""
     given = {
         *responses.table["answer"].drop_nulls().unique(),
         *responses.table["control"].drop_nulls().unique(),
@@ -149,21 +151,21 @@ def occurring(responses: Responses, mapping: Mapping[str, str | None]) -> dict[s
 def _never_given(text: str, counts: Mapping[str, int], responses: Responses) -> str:
     read_as = (responses.renamed or {}).get(text)
     if read_as is not None:
-        return f"'{text}' is read as '{read_as}': recode '{read_as}'"
+        return f"'{text}' is read as '{read_as}': recode '{read_as}' instead"
     usual = sorted(counts, key=lambda answer: (-counts[answer], answer))
     there = listed([f"'{shortened(answer, 30)}'" for answer in usual], 8)
-    return f"nobody answered '{shortened(text)}' (the answers are {there})"
+    return f"no response is '{shortened(text)}' (answers: {there})"
 
 
 @dataclass(frozen=True, slots=True)
 class NearSpelling:
-    """An answer that looks like a spelling of another.
+    """An answer that looks like a misspelling of a label.
 
     Attributes:
         written: the answer.
-        label: what it looks like.
-        answers: how often it was given.
-        label_answers: how often the other was given.
+        label: the label that it resembles.
+        answers: how often the answer was given.
+        label_answers: how often the label was given.
     """
 
     written: str
@@ -173,7 +175,7 @@ class NearSpelling:
 
     @property
     def option(self) -> str:
-        """The option that joins the two."""
+        """The command-line option that merges the two."""
         if "=" in self.written:
             return argument("recode", "FILE (columns from and to)", given={self.written: self.label})
         return argument(
@@ -183,7 +185,7 @@ class NearSpelling:
         )
 
 
-#: Answers are a choice among labels where at most so many labels make up this share of all answers.
+#: Answers are a choice among labels if at most `_MOST_LABELS` labels make up this share of all answers.
 _MOST_LABELS: Final = 20
 _SHARE_OF_LABELS: Final = 0.8
 
@@ -192,20 +194,20 @@ _FEWEST_OF_A_LABEL: Final = 5
 _SHARE_OF_A_LABEL: Final = 0.02
 _RARE: Final = 0.1
 
-#: In shorter words, one letter makes another word.
+#: Shorter words that differ in one letter are usually different words.
 _SHORTEST_TO_MISTYPE: Final = 4
 
 _APPENDED: Final = " \t0123456789.,;:!?*'\"`_-"
 
 
 def near_spellings(counts: Mapping[str, int], labels: Sequence[str] = ()) -> tuple[NearSpelling, ...]:
-    """Find answers that look like a spelling of a label: a mark or a digit more, or one letter off.
+    """Find answers that look like a misspelling of a label: an extra mark or digit, or one wrong letter.
 
     For open or numeric answers the result is empty, because another spelling is another answer.
 
     Args:
         counts: answer -> how often it was given.
-        labels: the dataset's labels, where it declares them. Without them, the labels are the answers given often.
+        labels: the dataset's labels, if it declares them. Otherwise frequent answers are the labels.
 
     Returns:
         The answers that look like misspellings, the most frequent first.
@@ -253,7 +255,7 @@ def _looks_like(answer: str, label: str) -> bool:
 
 
 def _one_edit_away(one: str, other: str) -> bool:
-    """Whether one letter is put in, left out, replaced by another, or exchanged with its neighbour."""
+    """Check whether two texts differ by one inserted, missing or replaced letter, or two swapped neighbours."""
     if abs(len(one) - len(other)) > 1:
         return False
     start = 0

@@ -18,17 +18,17 @@ def on_scale(
 ) -> tuple[Votes, NDArray[np.float64] | None]:
     """Return the votes with label codes in the order of the scale, and the numbers behind the labels.
 
-    An ordinal scale follows the dataset's own order of labels where it has them all, else the labels' value where all are numbers,
-    else the alphabet.
+    An ordinal scale uses the dataset's order of labels if that includes every label. Otherwise it uses numeric order if all
+    labels are numbers, or alphabetical order.
 
     Args:
         votes: the answers.
         names: the labels' names, by code.
         level: the level of measurement.
-        order: the dataset's labels, in their order.
+        order: the dataset's labels, lowest first.
 
     Returns:
-        The votes, and the numbers of the labels, by new code; `None` but for the interval level.
+        The votes, and the numbers of the labels by new code (`None` unless the level is interval).
 
     Raises:
         UsageError: the level is interval and a label is not a number.

@@ -1,7 +1,7 @@
-"""Simulated annotators, for demonstrating and testing the pipeline. Their results say nothing about people.
+"""Simulated annotators, for demonstrating and testing the pipeline. Their results do not describe real people.
 
-A panel answers a pool exactly as the platform would arrange it: pages of a few items with a control item among them,
-every item answered by as many different people as the overlap asks for, nobody meeting an item twice.
+The panel answers a pool as on the platform: a page has several items and one control item, the overlap sets how many
+annotators answer each item, and no annotator gets an item twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from merilo.errors import UsageError
 #: How the ids of simulated annotators begin; a baseline that meets such an id says that it is simulated.
 SIMULATED_PREFIX: Final = "simulated-"
 
-#: What an annotator of a kind answers: (right answer, all labels, randomness) -> answer.
+#: Draws the answer of a failed attempt: (gold answer, all labels, random generator) -> answer.
 Slip: TypeAlias = Callable[[str, Sequence[str], Random], str]
 
 _FIRST_PAGE: Final = datetime(2026, 1, 12, 9, 0)
@@ -31,9 +31,9 @@ class Kind:
     """A kind of annotator.
 
     Attributes:
-        name: its name, which stands in the annotators' ids.
-        care: the probability of an honest attempt; otherwise a label is drawn blindly.
-        skill: the probability that an honest attempt at the easiest item is right.
+        name: its name, which is part of the annotators' ids.
+        care: the probability of an honest attempt; otherwise a label is drawn at random.
+        skill: the probability that an honest attempt at the easiest item is correct.
         seconds: the usual time for one item.
     """
 
@@ -54,8 +54,8 @@ class SimulatedItem:
 
     Attributes:
         inputs: the text of each input column.
-        gold: the right answer.
-        difficulty: from 0 (as easy as can be) to 1 (an honest attempt is right half as often).
+        gold: the gold answer.
+        difficulty: from 0 (easiest) to 1 (an honest attempt is correct half as often).
     """
 
     inputs: tuple[str, ...]
@@ -68,9 +68,9 @@ class Panel:
     """The simulated annotators and how the pool is arranged.
 
     Attributes:
-        people: how many annotators there are of each kind.
-        overlap: how many people answer an item.
-        page: how many items that are not control items stand on a page; one control item joins them.
+        people: the number of annotators of each kind.
+        overlap: how many annotators answer an item.
+        page: the number of test items on a page; each page has one control item in addition.
     """
 
     people: tuple[tuple[Kind, int], ...] = ((CAREFUL, 14), (HASTY, 7), (GUESSING, 3))
@@ -81,7 +81,7 @@ class Panel:
 def near_miss(gold: str, labels: Sequence[str], random: Random) -> str:
     """Draw a counting error: off by one or two, rarely more; never the gold answer.
 
-    Labels that are not numbers are drawn evenly.
+    Labels that are not numbers are drawn with equal probability.
     """
     if not gold.isdecimal():
         return random.choice([label for label in labels if label != gold] or [gold])
@@ -104,19 +104,19 @@ def toloka_export(
 
     Args:
         questions: the items.
-        control_items: the control items; one stands on every page, the same one as seldom as can be.
+        control_items: the control items; every page has one, and their use is spread as evenly as possible.
         columns: the names of the input columns.
         answer: the name of the answer column.
-        labels: the labels that a blind answer is drawn from.
-        panel: who answers.
-        slip: what a failed honest attempt answers.
-        seed: the seed; the same seed gives the same bytes.
+        labels: the labels from which a random answer is drawn.
+        panel: the simulated annotators.
+        slip: draws the answer of a failed honest attempt.
+        seed: the random seed; the same seed gives the same file.
 
     Returns:
         A TSV whose annotators' ids all begin with `simulated-`.
 
     Raises:
-        UsageError: there are fewer annotators than the overlap asks for, or no control items.
+        UsageError: there are fewer annotators than the overlap, or no control items.
     """
     random = Random(seed)
     people = [(kind, number) for kind, count in panel.people for number in range(1, count + 1)]
@@ -125,7 +125,7 @@ def toloka_export(
             f"an overlap of {panel.overlap} needs at least as many annotators, not {len(people)}"
         )
     if not control_items:
-        raise UsageError("a panel needs control items")
+        raise UsageError("the panel needs at least one control item")
     text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator="\n")
     writer.writerow([
@@ -163,7 +163,7 @@ def toloka_export(
 
 
 def _pages(items: int, panel: Panel, people: int, random: Random) -> Iterator[tuple[int, list[int]]]:
-    """(person, items) of every page: each item meets `overlap` different people, who share the work evenly."""
+    """Yield (annotator, items) of every page: `overlap` different annotators answer each item, with equal work."""
     groups = [list(range(start, min(start + panel.page, items))) for start in range(0, items, panel.page)]
     load = [0] * people
     pages = []

@@ -1,8 +1,8 @@
-"""One spelling for answers that the dataset's metric treats as equal, so that they count as votes for one label.
+"""Unify the spelling of answers that the dataset's metric treats as equal, so that they are votes for one label.
 
-People write `007`, `+5` and `1 000` for a number, `3, 1` for the set `1,3`, and a name with or without a full stop. The
-metric decides what is equal: numbers by value, free answers as SQuAD compares them, answers of the exam by the type of
-the question. The gold answer is not used.
+Annotators write `007`, `+5` and `1 000` for numbers, `3, 1` for the set `1,3`, and names with or without a full stop.
+Whether answers are equal depends on the metric: numbers are compared by value, free answers as in SQuAD, and answers of
+the exam by the question's type. Gold answers are not used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS: Final = rules_of(["numbers"])
 _BETWEEN_NUMBERS: Final = re.compile(r"[\s,;]+")
 _LIST_OF_NUMBERS: Final = re.compile(r"\d+(?:,\d+)*")
 
-#: A question of the exam whose type is not known.
+#: The type of an exam question if it is unknown.
 _UNTYPED: Final = ""
 
 
@@ -34,13 +34,13 @@ def spelled_as_compared(
 ) -> Responses:
     """Give one spelling to answers that the dataset's metric treats as equal.
 
-    Numbers are written plainly; the numbers of a set are sorted; free answers take the spelling that most people used.
-    Known answers of control items are brought to the spelling of the answers they equal.
+    Numbers are written as plain decimals, the numbers of a set are sorted, and free answers get their most frequent
+    spelling. Known answers of control items get the spelling of the answers that equal them.
 
     Args:
         responses: the responses.
         dataset: the dataset's declaration.
-        types: item's number -> type of the question, which the exam's answers are compared by.
+        types: mapping from item number to the question's type, on which the comparison of the exam's answers depends.
 
     Returns:
         The responses; `renamed` maps each changed answer to its new spelling.
@@ -84,10 +84,10 @@ def spelled_as_compared(
 
 
 def key_of(dataset: Declared) -> Callable[[str, str], str] | None:
-    """What answers share that the dataset's metric holds equal, as a function of answer and type of question.
+    """Return a function of answer and question type that gives equal keys to answers that the metric treats as equal.
 
     Returns:
-        The function; `None` where answers are equal only if their texts are.
+        The function; `None` if the metric treats only identical texts as equal.
     """
     if "grade_norm" in dataset.metrics:
         return _exam_key
@@ -111,7 +111,7 @@ def _is_integer(label: str) -> bool:
 
 
 def _exam_key(answer: str, kind: str) -> str:
-    """The exam compares words by their letters, choices as sets, matchings as sequences."""
+    """Compute the key of an exam answer: words are compared by letters, choices as sets, matchings as sequences."""
     if kind == "text":
         return letters(answer) or answer
     numbers = _BETWEEN_NUMBERS.sub(",", answer.strip()).strip(",")
@@ -125,7 +125,7 @@ def _exam_key(answer: str, kind: str) -> str:
 def _spellings(
     counts: Counter[tuple[str, str]], key: Callable[[str, str], str], *, plainly: bool
 ) -> dict[tuple[str, str], str]:
-    """Each pair of type and answer -> its spelling: the key itself, or the most frequent spelling of the key."""
+    """Map each pair of type and answer to its spelling: the key itself, or the key's most frequent spelling."""
     keys = {pair: key(pair[1], pair[0]) for pair in counts}
     best: dict[tuple[str, str], tuple[int, str]] = {}
     for (kind, answer), n in counts.items():
@@ -155,7 +155,7 @@ def _respelled(table: pl.DataFrame, changed: Mapping[tuple[str, str], str]) -> p
 
 
 def _matching_controls(table: pl.DataFrame, separator: str | None) -> pl.DataFrame:
-    """A control's known answer becomes the answer where the metric holds the answer right."""
+    """Replace the known answer of a control item by the given answer if the metric scores that answer as correct."""
     pairs = table.filter("is_control").select("answer", "control").drop_nulls().unique(maintain_order=True)
     if not pairs.height:
         return table

@@ -109,7 +109,7 @@ def test_published_files_that_are_swapped_are_recognised(pools: Path) -> None:
         pytest.skip(f"the pools of ruDetox are not here ({folder})")
     files = {name: [folder / file] for name, (file, *_) in PUBLISHED.items()}
     swapped = {**files, "fluent": files["inoffensive"], "inoffensive": files["fluent"]}
-    with pytest.raises(UsageError, match="the file looks like one for question 'inoffensive'"):
+    with pytest.raises(UsageError, match="the file fits question 'inoffensive'"):
         run_recipe(recipe("rudetox"), swapped)
 
 
@@ -233,7 +233,7 @@ def test_criteria_that_the_right_answers_lack_are_named_together(
     exports, items = ethics
     for item in items:
         del item["outputs"]["law"], item["outputs"]["justice"]
-    with pytest.raises(UsageError, match="no columns 'law', 'justice' of right answers"):
+    with pytest.raises(UsageError, match="no columns 'law', 'justice' of gold answers"):
         run_recipe(recipe("ruethics"), exports, gold=split(tmp_path / "gold.json", items))
 
 
@@ -243,7 +243,7 @@ def test_texts_that_lack_some_criteria_are_counted_by_criterion(
     exports, items = ethics
     for item in items[:6]:
         item["outputs"]["moral"] = None
-    with pytest.raises(DataError, match=r"right answers are missing for 'moral' \(2 of 40 items\)$"):
+    with pytest.raises(DataError, match=r"gold answers are missing for 'moral' \(2 of 40 items\)$"):
         run_recipe(recipe("ruethics"), exports, gold=split(tmp_path / "gold.json", items))
 
 
@@ -326,7 +326,7 @@ def test_a_recipe_shown_can_be_copied_and_read_back(name: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "holds no recipe"),
+        ("[]", "is not a recipe"),
         ("name: x", "item"),
         ("name: x\nitem: []\nquestions: {a: {}}", "needs the fields"),
         ("name: x\nitem: [t]\nquestions: {a: {shows: [u]}}", "there is no field 'u'"),
@@ -338,15 +338,15 @@ def test_a_recipe_shown_can_be_copied_and_read_back(name: str, tmp_path: Path) -
         ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{kept: false}]", "say its 'metric'"),
         (
             "name: x\ndataset: rutie\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: acc}]",
-            "leave 'metric' out",
+            "'metric' is not allowed",
         ),
-        ("name: x\nitem: [t]\nignore: [t]\nquestions: {a: {}}", "is a field of the item"),
+        ("name: x\nitem: [t]\nignore: [t]\nquestions: {a: {}}", "is also a field of the item"),
         ("name: x\nitem: [t]\nquestions: {a: {accept: {b: c}}}", "accept: must be a list"),
         ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: bleu}]", "metric"),
         ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: acc, kept: true}]", "keeps nothing"),
         ("name: x\nitem: [t]\nquestions: {t: {}}", "called like a field"),
-        ("name: x\nitem: [kept]\nquestions: {a: {}}", "the result's own name"),
-        ("name: x\nitem: [t]\nquestions: {gold: {}}", "the result's own name"),
+        ("name: x\nitem: [kept]\nquestions: {a: {}}", "a reserved name of the result"),
+        ("name: x\nitem: [t]\nquestions: {gold: {}}", "a reserved name of the result"),
         ("name: x\nitem: [t]\nquestions: {a: {spam: 1}}", "spam"),
         ("name: &a x\nitem: [*a]\nquestions: {a: {}}", "aliases"),
         ("name: !!python/object:os.system x", "not YAML"),
@@ -363,7 +363,7 @@ def test_a_recipe_that_is_none_says_all_that_is_wrong(tmp_path: Path, text: str,
 def test_questions_and_files_must_fit(detox: dict[str, list[Path]], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="question 'fluent' has no files"):
         run_recipe(recipe("rudetox"), {"meaning": detox["meaning"]})
-    with pytest.raises(UsageError, match="asks no question 'polite'"):
+    with pytest.raises(UsageError, match="has no question 'polite'"):
         run_recipe(recipe("rudetox"), {**detox, "polite": detox["fluent"]})
     alone = toloka(tmp_path / "alone.tsv", ["neutral_comment"], [(["else"], "ann", "true", "")], "is_match")
     with pytest.raises(UsageError, match="has no field 'toxic_comment'") as lacking:
@@ -376,7 +376,7 @@ def test_questions_and_files_must_fit(detox: dict[str, list[Path]], tmp_path: Pa
         [(["else"], who, "fluent", "") for who in people],
         "fluent",
     )
-    with pytest.raises(DataError, match="answers none of the items"):
+    with pytest.raises(DataError, match="matches none of the items"):
         run_recipe(recipe("rudetox"), {**detox, "fluent": [strange]})
 
 
@@ -385,7 +385,9 @@ def test_swapped_files_are_named_with_the_question_that_they_fit(
     detox: dict[str, list[Path]], other: str
 ) -> None:
     swapped = {**detox, "meaning": detox[other], other: detox["meaning"]}
-    with pytest.raises(UsageError, match=f"one for question '{other}': were the files swapped?") as caught:
+    with pytest.raises(
+        UsageError, match=f"the file fits question '{other}': check that the files are not swapped"
+    ) as caught:
         run_recipe(recipe("rudetox"), swapped)
     assert str(caught.value).startswith(f"{detox[other][0]}: ")
 
@@ -431,9 +433,10 @@ def test_files_that_differ_by_their_answers_alone_are_told_apart(
     assert main(["recipe", "run", str(own), *words]) == 1
     (sentence,) = capsys.readouterr().err.splitlines()
     assert (
-        "question 'clear' accepts 'clear', and nobody gave this answer (answers: yes (2), no (1))" in sentence
+        "question 'clear' accepts 'clear', but no response has this answer (answers: yes (2), no (1))"
+        in sentence
     )
-    assert sentence.endswith("the file looks like one for question 'short': were the files swapped?")
+    assert sentence.endswith("the file fits question 'short': check that the files are not swapped")
 
 
 def test_an_accepted_answer_that_nobody_gave_stops_the_recipe(
@@ -442,7 +445,9 @@ def test_an_accepted_answer_that_nobody_gave_stops_the_recipe(
     own, exports = two
     own.write_text(TWO.replace("very clear", "quite clear"), encoding="utf-8")
     given = r"answers: clear \(1\), dark \(1\), very clear \(1\)"
-    with pytest.raises(DataError, match=rf"accepts 'quite clear', and nobody gave this answer \({given}\)$"):
+    with pytest.raises(
+        DataError, match=rf"accepts 'quite clear', but no response has this answer \({given}\)$"
+    ):
         run_recipe(read_recipe(own), exports)
 
 
@@ -471,7 +476,7 @@ def test_a_dataset_that_is_not_scored_by_j_takes_no_rewritten_sentences(
 ) -> None:
     own, exports = two
     own.write_text(f"{TWO}dataset: rutie\nscores: [{{source: text, rewritten: text}}]\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="are for datasets scored by J"):
+    with pytest.raises(UsageError, match="datasets scored by J need"):
         run_recipe(read_recipe(own), exports)
 
 

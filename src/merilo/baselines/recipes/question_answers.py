@@ -71,7 +71,7 @@ def read_answers(
             if (better := _fitting(recipe, name, exports[name], encoding)) is None:
                 raise
             raise type(error)(
-                f"{error.marked}; the file looks like one for question '{better}': were the files swapped?",
+                f"{error.marked}; the file fits question '{better}': check that the files are not swapped",
                 file=error.place.file,
                 row=error.place.row,
                 field=error.place.field,
@@ -109,8 +109,8 @@ def _field(column: str, responses: Responses, path: Path, question: str) -> str:
         if name in responses.fields:
             return name
     raise UsageError(
-        f"question '{question}' has no field '{column}' (its fields: {listed(responses.fields)}); say in the recipe's "
-        "'columns' how the export calls it",
+        f"question '{question}' has no field '{column}' (its fields: {listed(responses.fields)}); give its name in the export "
+        "in the recipe's 'columns'",
         file=path,
     )
 
@@ -150,7 +150,7 @@ def _accepted(accept: Sequence[str], responses: Responses, path: Path, question:
         if label not in counts:
             given = listed([f"{text} ({n})" for text, n in counts.items()])
             raise DataError(
-                f"question '{question}' accepts '{value}', and nobody gave this answer (answers: {given})",
+                f"question '{question}' accepts '{value}', but no response has this answer (answers: {given})",
                 file=path,
             )
         found.append(label)
@@ -176,8 +176,8 @@ def _answered(recipe: Recipe, name: str, read: _Read, path: Path, repeats: Repea
     doubled = answers.filter(pl.struct(shown).is_duplicated() & (pl.col(name).n_unique().over(shown) > 1))
     if doubled.height:
         raise DataError(
-            f"two items of question '{name}' have the same {', '.join(shown)} and different answers: the recipe must show "
-            "more of their fields, or ignore those that are not the item's",
+            f"two items of question '{name}' have the same {', '.join(shown)} and different answers: add distinguishing fields to "
+            "the question's 'shows', or ignore fields that do not belong to the item",
             file=path,
         )
     table = answers.unique(list(shown), keep="first", maintain_order=True)

@@ -114,14 +114,14 @@ class Recipe:
         if not self.item or not self.questions:
             raise ValueError("a recipe needs the fields of an item and at least one question")
         if taken := sorted(RESERVED.intersection((*self.item, *self.questions))):
-            raise ValueError(f"'{taken[0]}' is the result's own name: call the field or question otherwise")
+            raise ValueError(f"'{taken[0]}' is a reserved name of the result: rename the field or question")
         if both := sorted(set(self.item) & set(self.ignore)):
-            raise ValueError(f"ignore: '{both[0]}' is a field of the item")
+            raise ValueError(f"ignore: '{both[0]}' is also a field of the item")
         self._check_questions()
         for name in self.keep:
             self._require(name, self.questions, "keep", "question")
             if not self.questions[name].accept:
-                raise ValueError(f"keep: question {name} does not say which answer accepts an item")
+                raise ValueError(f"keep: question {name} has no 'accept' (the answers that accept an item)")
         if self.compare and len(set(self.compare)) != 2:
             raise ValueError("compare takes two questions")
         for name in self.compare:
@@ -134,11 +134,9 @@ class Recipe:
             for shown in (*question.shows, *question.columns):
                 self._require(shown, self.item, f"question {name} shows", "field")
             if name in self.item:
-                raise ValueError(f"question {name} is called like a field of the item")
+                raise ValueError(f"question {name} has the same name as a field of the item")
         if not any(set(self.item) <= set(self.shown(name)) for name in self.questions):
-            raise ValueError(
-                "no question shows all fields of an item: nothing says which of them belong together"
-            )
+            raise ValueError("no question shows all fields of an item, so items cannot be identified")
 
     def shown(self, question: str) -> tuple[str, ...]:
         """Return the item's fields that annotators saw with a question."""
@@ -170,18 +168,20 @@ class Recipe:
         for name in step.questions:
             self._require(name, self.questions, what, "question")
         if step.kept and not self.keep:
-            raise ValueError(f"{what}: kept, and the recipe keeps nothing apart")
+            raise ValueError(f"{what}: 'kept' needs the recipe's 'keep'")
         if self.dataset and step.metric:
-            raise ValueError(f"{what}: the metrics are those of dataset {self.dataset}, leave 'metric' out")
+            raise ValueError(
+                f"{what}: 'metric' is not allowed, because the metrics are those of dataset {self.dataset}"
+            )
         if not self.dataset and not step.metric:
             raise ValueError(
-                f"score: say its 'metric' ({', '.join(get_args(Metric))}) or the recipe's 'dataset'"
+                f"score: give its 'metric' ({', '.join(get_args(Metric))}) or the recipe's 'dataset'"
             )
         if step.metric == "j" or step.source or step.rewritten:
             for field_name in (step.source, step.rewritten):
                 self._require(field_name or "", self.item, f"{what}: source and rewritten", "field")
             if step.metric not in {None, "j"}:
-                raise ValueError(f"{what}: source and rewritten are for j")
+                raise ValueError(f"{what}: only the metric j takes source and rewritten")
 
     @staticmethod
     def _require(name: str, known: Mapping[str, object] | tuple[str, ...], where: str, what: str) -> None:
@@ -241,9 +241,7 @@ def read_recipe(path: Path) -> Recipe:
 
     content = read_yaml(path, loader=TextLoader)
     if not isinstance(content, dict):
-        raise InputError(
-            "holds no recipe: 'name: ...', 'item: [...]', 'questions: ...' were expected", file=path
-        )
+        raise InputError("is not a recipe: expected 'name: ...', 'item: [...]', 'questions: ...'", file=path)
     try:
         return TypeAdapter(Recipe).validate_python(_listed_answers(content))
     except ValidationError as error:

@@ -98,7 +98,7 @@ def run_recipe(
     comparison = _compared(scorer, table)
     if recipe.compare and comparison is None:
         left_undone.append(
-            f"without right answers the two questions are compared by their agreement alone ({argument('gold')})"
+            f"without gold answers ({argument('gold')}) only the agreement of the two questions is computed"
         )
     return RecipeResult(
         recipe,
@@ -117,7 +117,7 @@ def _require_files(recipe: Recipe, exports: Mapping[str, Sequence[Path]]) -> Non
     missing = [name for name in recipe.questions if not exports.get(name)]
     there = listed(list(recipe.questions))
     if strange:
-        raise UsageError(f"recipe {recipe.name} asks no question '{strange[0]}' (its questions: {there})")
+        raise UsageError(f"recipe {recipe.name} has no question '{strange[0]}' (choose from: {there})")
     if missing:
         raise UsageError(
             f"question '{missing[0]}' has no files: give {argument('files', f'{missing[0]}=FILE')} (questions: {there})"
@@ -136,7 +136,7 @@ def _join(recipe: Recipe, answers: Mapping[str, Answered]) -> pl.DataFrame:
         shown = list(recipe.shown(name))
         if not table.join(own.table, on=shown, how="semi", nulls_equal=True).height:
             raise DataError(
-                f"question '{name}' answers none of the items: its {', '.join(shown)} match none of theirs"
+                f"question '{name}' matches none of the items: its {', '.join(shown)} differ from theirs"
             )
         table = table.join(own.table, on=shown, how="left", nulls_equal=True, maintain_order="left")
     return table

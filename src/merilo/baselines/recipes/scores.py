@@ -104,19 +104,19 @@ def _columns(wanted: Sequence[str], there: Sequence[str], path: Path) -> dict[st
         columns = "column" if len(missing) == 1 else "columns"
         names = ", ".join(f"'{name}'" for name in missing)
         raise UsageError(
-            f"there is no {columns} {names} of right answers (choose from: {listed(there)})", file=path
+            f"there is no {columns} {names} of gold answers (choose from: {listed(there)})", file=path
         )
     return called
 
 
 def _refuse_gaps(columns: Sequence[pl.Series], path: Path) -> None:
-    """Reject items that have gold answers for some of the criteria only."""
+    """Raise an error if items have gold answers for only some of the criteria."""
     golds = pl.DataFrame(list(columns))
     some = golds.filter(~pl.all_horizontal(pl.all().is_null()))
     gaps = {name.removeprefix(f"{GOLD}."): some[name].null_count() for name in some.columns}
-    told = [f"'{name}' ({n} of {some.height} items)" for name, n in gaps.items() if n]
-    if told:
-        raise DataError(f"right answers are missing for {', '.join(told)}", file=path)
+    counts = [f"'{name}' ({n} of {some.height} items)" for name, n in gaps.items() if n]
+    if counts:
+        raise DataError(f"gold answers are missing for {', '.join(counts)}", file=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class RecipeScorer:
         rated = bool(set(declared.metrics) & set(RATED)) if declared else step.metric == "j"
         if rated != bool(step.source):
             raise UsageError(
-                f"recipe {recipe.name}: 'source' and 'rewritten' are for datasets scored by J, and J needs them"
+                f"recipe {recipe.name}: datasets scored by J need 'source' and 'rewritten', and other datasets do not allow them"
             )
         if declared and declared.answer.kind == "program":
             raise UsageError(
@@ -160,7 +160,7 @@ class RecipeScorer:
         asked, criteria = recipe.asked(step), recipe.gold_columns(step)
         if gold_column(criteria[0]) not in table.columns:
             what = step.metric or ", ".join(declared.metrics if declared else ())
-            return Scored({}, (f"{what} of {', '.join(asked)} needs right answers ({argument('gold')})",))
+            return Scored({}, (f"{what} of {', '.join(asked)} needs gold answers ({argument('gold')})",))
         if declared and declared.answer.criteria:
             return self._by_criteria(declared, asked, table)
         parts = [
@@ -184,7 +184,7 @@ class RecipeScorer:
         if self.rater is None:
             return Scored({}, (f"J of the {kept} {NO_RATER}",))
         if not pairs.height:
-            return Scored({}, ("J is not defined: no pair was kept",))
+            return Scored({}, ("J is not defined, because no pair was kept",))
         declared = self.recipe.declared or PlainDataset(self.recipe.name, RATED, PlainAnswer())
         items = [Item(number, "", toxic) for number, toxic, _ in pairs.iter_rows()]
         answers = {number: text for number, _, text in pairs.iter_rows()}

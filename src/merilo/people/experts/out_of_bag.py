@@ -51,10 +51,10 @@ class OutOfBagDesign:
         if self.seconds is not None and not self.seconds > 0:
             raise UsageError("the time limit must be a number of seconds above 0")
         if self.min_answers < 1:
-            raise UsageError("an item needs at least 1 answer")
+            raise UsageError("the smallest number of answers per item must be at least 1")
 
     def marks(self, answer: str) -> bool:
-        """Whether an answer means "may be mine"; case, ё, quotation marks and punctuation do not matter."""
+        """Check whether an answer means "may be mine"; case, ё, quotation marks and punctuation do not matter."""
         return may_be_mine(answer) or spelling(answer) in map(spelling, self.mine)
 
 
@@ -66,11 +66,10 @@ class ExpertItem:
         item: the item's number.
         domain: its domain.
         experts: N, the experts of the domain.
-        marks: k, the number of them who may have written it.
+        marks: k, the number of these experts who may have written the item.
         late: answers after the time limit.
-        missing: experts of the domain who neither answered nor marked it.
-        answers: label -> answers that count, the most frequent first; late ones that count as wrong have the label
-            "".
+        missing: experts of the domain who neither answered nor marked the item.
+        answers: label -> answers that count, most frequent first; late answers that count as wrong have the label "".
         label: the experts' answer; `None` if there is none.
         outcome: how it was decided, or why not.
     """
@@ -124,14 +123,14 @@ def out_of_bag(
     Args:
         responses: the experts' responses, at most one per expert and item; control items are left out.
         design: the settings.
-        domains: item's number -> domain; one domain when not given.
+        domains: mapping from item number to domain; by default, all items have one domain.
         marks: marks "may be mine" that are recorded separately from the answers: (annotator, item).
 
     Returns:
         The result. The time of a page is divided equally among its answers.
 
     Raises:
-        DataError: there is no answer, an item has no domain while others have, or there is a time limit and no times.
+        DataError: there are no answers, only some items have a domain, or there is a time limit but no times.
     """
     table = _with_seconds(responses)
     if not table.height:

@@ -7,7 +7,7 @@ from math import inf
 
 from merilo.errors import UsageError, argument
 
-#: The guide's speed: 30 questions an hour, reading, context, pictures and decision included.
+#: The guide's speed: 30 questions an hour, including reading, context, pictures and the decision.
 QUESTIONS_AN_HOUR = 30.0
 
 
@@ -20,10 +20,10 @@ class ExpertPlan:
         experts: N, the experts of the domain.
         own: questions that an expert wrote and skips, on average.
         answered: questions that an expert answers, on average.
-        hours: hours of one expert.
-        total_hours: hours of all.
+        hours: hours of work of one expert.
+        total_hours: hours of work of all experts.
         answers_an_item: N - k on average: answers that an item keeps when its authors skip it.
-        usd: what that costs, `None` without a rate.
+        usd: the cost; `None` without a rate.
     """
 
     questions: int
@@ -48,20 +48,20 @@ def plan(
 
     Args:
         questions: questions asked (the guide: 100 a domain).
-        experts: N, people of the domain.
-        own: how many of them an expert wrote, on average; an equal share of all when not given, 0 for experts who have not
-            seen the dataset.
+        experts: N, the experts of the domain.
+        own: how many of the questions an expert wrote, on average; by default, an equal share of all; 0 for experts who have
+            not seen the dataset.
         questions_an_hour: the speed.
-        usd_an_hour: the pay.
+        usd_an_hour: the pay in dollars per hour.
 
     Returns:
         The plan.
 
     Raises:
-        UsageError: a value is impossible.
+        UsageError: a value is out of range.
 
     Example:
-        Five experts on a hundred questions that they wrote themselves, each a fifth:
+        Five experts and a hundred questions, of which each expert wrote a fifth:
 
         >>> made = plan(100, 5)
         >>> made.answered, round(made.hours, 2), made.answers_an_item

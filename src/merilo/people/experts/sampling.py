@@ -18,8 +18,8 @@ class Stratum:
 
     Attributes:
         values: the domain, then the value of each field.
-        available: how many there are.
-        taken: how many were drawn.
+        available: the number of available questions.
+        taken: the number of questions drawn.
     """
 
     values: tuple[str, ...]
@@ -47,14 +47,14 @@ def sample_questions(
 ) -> Sample:
     """Draw N questions per domain, balanced over the values of fields, such as difficulty within subdomain.
 
-    Each value gets an equal share; a value with fewer questions gives all of them, and its remaining share is divided
-    among the others. A remainder goes to values drawn at random.
+    Each value gets an equal share. If a value has fewer questions than its share, all of them are taken and the remaining
+    share is divided among the other values. A remainder goes to values drawn at random.
 
     Args:
         items: the dataset.
-        per_domain: N, how many questions a domain.
-        domain: the field of the domain, in `meta` or `inputs`; `None` takes all items for one domain.
-        fields: the fields to balance, the coarsest first.
+        per_domain: N, the number of questions per domain.
+        domain: the field of the domain, in `meta` or `inputs`; `None` treats all items as one domain.
+        fields: the fields to balance, coarsest first.
         seed: the random seed.
 
     Returns:
@@ -65,7 +65,7 @@ def sample_questions(
         DataError: some items lack a field that others have.
     """
     if per_domain < 1:
-        raise UsageError(f"a domain needs at least 1 question, not {per_domain}")
+        raise UsageError(f"the number of questions per domain must be at least 1, not {per_domain}")
     names = [*([domain] if domain else []), *fields]
     for name in names:
         _require(items, name)
@@ -76,7 +76,7 @@ def sample_questions(
             *(str(value_of(item, f)) for f in fields),
         )
         places[key].append(place)
-    random = Random(seed)  # noqa: S311 - a sample that can be drawn again, not a secret
+    random = Random(seed)  # noqa: S311 - a reproducible sample, not a secret
     taken: dict[tuple[str, ...], int] = {}
     short = {}
     for name in sorted({key[0] for key in places}):
@@ -93,15 +93,15 @@ def sample_questions(
 
 
 def even_shares(n: int, capacities: Sequence[int], random: Random) -> list[int]:
-    """Share `n` evenly among places of limited capacity.
+    """Divide `n` evenly among places of limited capacity.
 
     Args:
-        n: how much there is to share.
-        capacities: what each place can hold.
-        random: draws which places get the remainder.
+        n: the total to divide.
+        capacities: the capacity of each place.
+        random: chooses the places that get the remainder.
 
     Returns:
-        The shares: they add up to `n`, or to all the capacities if those are less, and two places that are not full differ
+        The shares. Their sum is `n`, or the sum of the capacities if that is less; shares of places that are not full differ
         by at most one.
 
     Example:
@@ -126,7 +126,7 @@ def even_shares(n: int, capacities: Sequence[int], random: Random) -> list[int]:
 
 
 def value_of(item: Item, field: str) -> object:
-    """The value of a field of an item, in `meta` or else in `inputs`; `None` where it has none."""
+    """Return an item's value of a field, from `meta` or else from `inputs`; `None` if the item has none."""
     if field in item.meta:
         return item.meta[field]
     return item.inputs.get(field) if isinstance(item.inputs, Mapping) else None
@@ -136,18 +136,18 @@ def _require(items: Sequence[Item], field: str) -> None:
     without = [item.id for item in items if value_of(item, field) in {None, ""}]
     if len(without) == len(items):
         known = sorted({name for item in items for name in item.meta} - {"id"})
-        raise UsageError(f"no item has a field '{field}' (meta holds: {listed(known) or 'nothing but ids'})")
+        raise UsageError(f"no item has a field '{field}' (fields of meta: {listed(known) or 'only ids'})")
     if without:
         raise DataError(
-            f"{len(without)} items have no '{field}' (ids {listed([str(name) for name in without], 5)}): the sample cannot "
-            "be balanced over it"
+            f"{len(without)} items have no '{field}' (ids {listed([str(name) for name in without], 5)}), so the sample cannot "
+            "be balanced by it"
         )
 
 
 def _spread(
     n: int, own: Mapping[tuple[str, ...], int], depth: int, random: Random
 ) -> dict[tuple[str, ...], int]:
-    """Share `n` among the values at one depth of the keys, and each share within its value."""
+    """Divide `n` among the values at one depth of the keys, then each value's share among its own values."""
     if len(own) == 1:
         ((key, capacity),) = own.items()
         return {key: min(n, capacity)}

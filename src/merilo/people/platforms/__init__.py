@@ -35,7 +35,7 @@ __all__ = [
 Platform: TypeAlias = Literal["toloka", "abc", "label-studio", "mturk", "csv"]
 PLATFORMS: Final[tuple[str, ...]] = get_args(Platform)
 
-#: What the platforms are called.
+#: The platforms' display names.
 NAMES: Final[Mapping[Platform, str]] = {
     "toloka": "Toloka",
     "abc": "ABC Elementary",
@@ -46,7 +46,7 @@ NAMES: Final[Mapping[Platform, str]] = {
 
 
 def recognise(path: Path, encoding: str | None = None) -> Platform:
-    """Recognise the platform of a file by its header; a table of no known platform is `csv`.
+    """Recognise the platform of a file by its header; a table of an unknown platform is `csv`.
 
     Raises:
         InputError: the file cannot be read as a table.
@@ -59,7 +59,7 @@ def recognise(path: Path, encoding: str | None = None) -> Platform:
     return next((platform for platform, recognises in _BY_HEADER if recognises(header)), "csv")
 
 
-#: The order matters: ABC Elementary's columns of what was shown and answered are called like Toloka's.
+#: The order matters, because ABC Elementary's input and answer columns have the same prefixes as Toloka's.
 _BY_HEADER: Final[tuple[tuple[Platform, Callable[[list[str]], bool]], ...]] = (
     ("toloka", toloka.recognises),
     ("abc", abc_elementary.recognises),
@@ -70,7 +70,7 @@ _BY_HEADER: Final[tuple[tuple[Platform, Callable[[list[str]], bool]], ...]] = (
 
 
 def field_names(path: Path, encoding: str | None = None) -> list[str]:
-    """The names of a file's columns, or of a JSON file's fields, in the file's order.
+    """Return the names of a file's columns, or of a JSON file's fields, in the file's order.
 
     Raises:
         InputError: the file cannot be read.
@@ -98,20 +98,20 @@ def read(
         paths: the files.
         platform: the platform; by default recognised by the header.
         columns: the columns that the user named.
-        labels: the labels that the dataset declares, to which other spellings are brought.
-        encoding: the files' encoding, where it is not UTF-8 and not marked.
+        labels: the labels that the dataset declares; other spellings are rewritten to them.
+        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
         progress: called with the number of bytes read since the last call.
-        as_typed: keep answers as they were typed, white space folded; otherwise `1.0` becomes `1`, and truth values one
-            label. For free texts and lists of numbers, where "1,0" is not "1".
+        as_typed: keep answers as typed, with white space folded, as needed for free texts and lists of numbers, where
+            "1,0" is not "1". Otherwise `1.0` becomes `1`, and equal truth values become one label.
 
     Returns:
         The responses, including control items; dropped rows are counted by reason.
 
     Raises:
         InputError: a file is not a valid export.
-        UsageError: several answer columns and no choice among them, a column that is not there, or a column named that
-            the platform names itself.
-        DataError: the files are of different projects, or hold no answer.
+        UsageError: there are several answer columns and the user chose none, a named column is missing, or a column is named
+            whose name the platform fixes.
+        DataError: the files come from different projects, or have no answers.
     """
     exports = [
         _read_one(path, platform or recognise(path, encoding), columns or Columns(), encoding, progress)
@@ -128,19 +128,19 @@ def read_tables(
     labels: Sequence[str] | None = None,
     as_typed: bool = False,
 ) -> Responses:
-    """Read tables that are in memory as `read` reads the files of one study.
+    """Read tables in memory by the rules of `read`.
 
     Args:
-        tables: text columns, as a file's.
-        platform: where they come from; told by the column names when not given.
-        columns: what the user says of the columns.
-        labels: the labels that the dataset declares, to which other spellings are brought.
-        as_typed: keep answers as they were typed; see `read`.
+        tables: tables of text columns, as read from files.
+        platform: the platform; by default recognised by the column names.
+        columns: the columns that the user named.
+        labels: the labels that the dataset declares; other spellings are rewritten to them.
+        as_typed: keep answers as typed; see `read`.
 
     Raises:
-        InputError: a table cannot be read as what it should be.
+        InputError: a table is not a valid export.
         UsageError: a column is missing or was not chosen.
-        DataError: the tables are of different projects, or hold no answer.
+        DataError: the tables come from different projects, or have no answers.
     """
     exports = []
     for table in tables:
@@ -178,7 +178,7 @@ def _joined(exports: Sequence[Export], labels: Sequence[str] | None, *, as_typed
 
 
 def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
-    """Input fields that are called like a column of the response table get `input_` before their name."""
+    """Add the prefix `input_` to input fields that have the name of a column of the response table."""
     reserved = {*SCHEMA, "dropped"}
     return inputs.rename({name: f"{INPUT_MARK}{name}" for name in inputs.columns if name in reserved})
 
@@ -200,7 +200,7 @@ def _read_one(
     return _with_item(export, columns.item) if columns.item else export
 
 
-#: The columns that only a plain table needs named.
+#: The columns that the user can name only for plain tables.
 _NAMED_IN_PLAIN_TABLES: Final = (
     "annotator",
     "control",
@@ -216,14 +216,14 @@ def _refuse_named_columns(platform: Platform, columns: Columns, path: Path | str
     given = [argument(name) for name in _NAMED_IN_PLAIN_TABLES if getattr(columns, name) is not None]
     if given:
         raise UsageError(
-            f"{' and '.join(given)} cannot be used here: in exports of {NAMES[platform]} the names of these columns are fixed "
-            f"(the options are for plain tables, {argument('platform', 'csv', given='csv')})",
+            f"{' and '.join(given)} cannot be used here: exports of {NAMES[platform]} have fixed column names "
+            f"(columns can be named for plain tables only, {argument('platform', 'csv', given='csv')})",
             file=path,
         )
 
 
 def _with_item(export: Export, chosen: Sequence[str]) -> Export:
-    """An export whose items are made of some of the fields that were shown."""
+    """Restrict the items of an export to some of their input fields."""
     there = export.inputs.columns
     names = []
     for name in dict.fromkeys(chosen):
@@ -252,7 +252,7 @@ def _read_table(
     return reader(read_table(path, keep=wanted, encoding=encoding, progress=progress), columns)
 
 
-#: Platforms that export nothing but tables: which columns are needed, and the reader.
+#: Platforms whose exports are tables: the needed columns, and the reader.
 _TABLES: Final[Mapping[Platform, tuple[Callable[[str], bool], Callable[[Table, Columns], Export]]]] = {
     "toloka": (toloka.wanted, toloka.read),
     "abc": (abc_elementary.wanted, abc_elementary.read),
@@ -325,7 +325,7 @@ def _responses(
 
 
 def _with_labels(responses: Responses, labels: Sequence[str] | None) -> Responses:
-    """Bring answers that mean the same label to one spelling."""
+    """Unify the spelling of answers that mean the same label."""
     table = responses.table
     mapping = unify(
         sorted(set(table["answer"].unique()) | set(table["control"].drop_nulls().unique())), labels
@@ -341,7 +341,7 @@ def _with_labels(responses: Responses, labels: Sequence[str] | None) -> Response
 
 
 def _timed(data: pl.DataFrame) -> pl.DataFrame:
-    """The seconds of each page: as the platform says, else from its times; a time of day may cross midnight."""
+    """Compute the seconds of each page from the platform's durations or else its times, which may cross midnight."""
     seconds = (pl.col("submitted") - pl.col("started")).dt.total_milliseconds() / 1000
     of_day = (pl.col("started").dt.year() == 1970) & (pl.col("submitted").dt.year() == 1970)
     crossing = pl.when(of_day & (seconds < 0)).then(seconds + 24 * 3600).otherwise(seconds)
@@ -351,12 +351,12 @@ def _timed(data: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-#: White space that folding changes: at either end, in a row, or other than a space.
+#: White space that folding changes: at either end, repeated, or other than a space.
 _TO_FOLD: Final = r"^\s|\s$|\s\s|[^\S ]"
 
 
 def _folded(texts: pl.Series) -> pl.Series:
-    """Texts with white space folded, null where there is no other character; most texts of an export stay as they are."""
+    """Fold white space; blank texts become null. Most texts of an export do not change."""
     texts = texts.cast(pl.String)
     rest = texts.filter(texts.str.contains(_TO_FOLD) | (texts == "")).unique()
     if not len(rest):

@@ -1,4 +1,4 @@
-"""The result of every platform's reader, and functions that the readers share."""
+"""The common result type of the platforms' readers, and functions shared by the readers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from merilo.responses import Unread
 from merilo.strict_json import Json
 from merilo.wording import listed
 
-#: Where platforms without control items of their own keep the known answer of one: a field of what was shown.
+#: The input field with the known answer of a control item, for platforms without control items.
 CONTROL_FIELDS: Final = ("golden", "control")
 
 
@@ -24,15 +24,15 @@ class Columns:
     """The columns of a file that the user named.
 
     Attributes:
-        answer: the column of the answer; the platform's only one when not given.
-        item: the columns that make an item; on platforms that name their columns, all that was shown when not given.
+        answer: the column of the answer; by default, the only answer column.
+        item: the columns that identify an item; by default, all input columns of a platform with fixed column names.
         annotator: the column of the annotator's id (plain tables).
         control: the column of control items' known answers (plain tables).
-        page: the column of what was answered and paid together (plain tables).
+        page: the column of the page, that is, of items answered and paid together (plain tables).
         started: the column of the time when the page was opened (plain tables).
-        submitted: the column of the time when the page was sent (plain tables).
-        seconds: the column of the seconds that the page took (plain tables).
-        reward: the column of what the page paid (plain tables).
+        submitted: the column of the time when the page was submitted (plain tables).
+        seconds: the column of the page's duration in seconds (plain tables).
+        reward: the column of the page's reward (plain tables).
     """
 
     answer: str | None = None
@@ -52,16 +52,16 @@ class Export:
 
     Attributes:
         file: the file's name.
-        inputs: the items' input fields, a row a response.
+        inputs: the items' input fields, one row per response.
         rows: `respondent`, `answer`, `control`, `is_control`, `page`, `started`, `submitted`, `page_seconds`,
-            `page_reward`, `dropped` (a reason, or null) and `row`, a row a response.
-        answer_field: the column that the answers stand in.
-        answer_fields: every column that could have been chosen.
-        project: what two exports of one project have in common, in words.
-        currency: the currency of the rewards, where the platform has one.
+            `page_reward`, `dropped` (a reason, or null) and `row`, one row per response.
+        answer_field: the column of the answers.
+        answer_fields: all answer columns that the user could have chosen.
+        project: a property that is equal in all exports of one project, with its description.
+        currency: the currency of the rewards, if the platform has one.
         renamed: answers that the reader rewrote.
         unread: times and rewards that could not be read.
-        absent: what the platform usually exports and this file has no column for; see `Responses`.
+        absent: the data that the platform usually exports and for which this file has no column; see `Responses`.
     """
 
     file: str
@@ -77,7 +77,7 @@ class Export:
 
 
 class SeveralAnswersError(UsageError):
-    """A file has several columns of answers and none was chosen.
+    """A file has several answer columns and the user chose none.
 
     Attributes:
         names: the columns, without the platform's prefix.
@@ -92,33 +92,33 @@ class SeveralAnswersError(UsageError):
 
 
 def require(header: Sequence[str], names: Iterable[str], file: str) -> None:
-    """Refuse a table that lacks a column.
+    """Check that a table has the required columns.
 
     Raises:
-        InputError: names the missing column and what the table has instead.
+        InputError: a column is missing; the message lists the columns of the table.
     """
     for name in names:
         if name not in header:
             raise InputError(
-                f"there is no such column; the file has {listed(list(header))}", file=file, field=name
+                f"there is no such column (columns: {listed(list(header))})", file=file, field=name
             )
 
 
 def choose_answer(data: pl.DataFrame, prefix: str, chosen: str | None, file: str) -> str:
-    """Find the column of the answer.
+    """Find the answer column.
 
     Args:
         data: the file's columns.
-        prefix: what the platform writes before an answer's name.
-        chosen: the user's choice, with the prefix or without it.
+        prefix: the platform's prefix of answer columns.
+        chosen: the user's choice, with or without the prefix.
         file: the file's name.
 
     Returns:
-        The column's full name: the one chosen, or the only one that holds an answer.
+        The column's full name: the chosen column, or the only column with answers.
 
     Raises:
-        InputError: the file has no column of answers.
-        UsageError: there are several and none was chosen, or the one chosen is not there.
+        InputError: the file has no answer column.
+        UsageError: there are several answer columns and the user chose none, or the chosen column is missing.
     """
     names = [name for name in data.columns if name.startswith(prefix)]
     if not names:
@@ -140,11 +140,11 @@ def choose_answer(data: pl.DataFrame, prefix: str, chosen: str | None, file: str
 
 
 def known_answer(data: pl.DataFrame, answer: str) -> tuple[pl.Expr, pl.Expr]:
-    """The known answer of a control item, and whether a row is one: any `GOLDEN:*` makes it so.
+    """Return each row's known answer, and whether the row is a control item: one with a value in any `GOLDEN:*`.
 
     Args:
         data: the file's columns.
-        answer: the full name of the answer's column; the known answer stands in the `GOLDEN:*` of the same name.
+        answer: the full name of the answer column; the known answer is in the `GOLDEN:*` column of the same name.
     """
     golden = [name for name in data.columns if name.startswith("GOLDEN:")]
     is_control = (
@@ -154,12 +154,12 @@ def known_answer(data: pl.DataFrame, answer: str) -> tuple[pl.Expr, pl.Expr]:
 
 
 def column(data: pl.DataFrame, name: str | None) -> pl.Expr:
-    """A column that may be missing; then it is null."""
+    """Return a column, or nulls if it is missing."""
     return pl.col(name) if name in data.columns else pl.lit(None, dtype=pl.String)
 
 
 def json_text(value: Json) -> str | None:
-    """A JSON value as a text: strings as they are, nothing for `null` and the empty string.
+    """Convert a JSON value to text: strings are unchanged; `null` and the empty string become `None`.
 
     Example:
         >>> json_text("A"), json_text(4), json_text(["A"]), json_text(""), json_text(None)
@@ -170,7 +170,7 @@ def json_text(value: Json) -> str | None:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-#: How platforms write a time, the usual ways first.
+#: The platforms' formats of times, most common first.
 _MOMENTS: Final = (
     "%Y-%m-%d %H:%M:%S%.f",
     "%Y-%m-%d %H:%M",
@@ -178,17 +178,17 @@ _MOMENTS: Final = (
     "%d.%m.%Y %H:%M",
     "%Y/%m/%d %H:%M:%S%.f",
 )
-#: Exports whose times are all written in one of these need no further look.
+#: If all times of an export have one of these formats, the other formats are not tried.
 _WITHOUT_ZONE: Final = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f")
 _ZONE: Final = r"(:\d\d(?:[.,]\d+)?)\s*(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$"
 _OFFSET: Final = r":\d\d(?:[.,]\d+)?\s*([+-])(\d\d):?(\d\d)?$"
 
 
 def moment(text: pl.Expr) -> pl.Expr:
-    """A time as platforms write it: `2023-09-29T06:44:05.190`, `2023-11-10 09:25:22`, with a zone or without.
+    """Parse a time in the platforms' formats: `2023-09-29T06:44:05.190`, `2023-11-10 09:25:22`, with or without a zone.
 
-    What is not a time becomes null: a missing time loses a duration, never an answer. A time with a zone becomes UTC; a
-    time of day alone stands on 1970-01-01.
+    Other texts become null, so that an invalid time affects only the duration and not the answer. A time with a zone is
+    converted to UTC; a time of day gets the date 1970-01-01.
     """
     return text.map_batches(_moments, return_dtype=pl.Datetime("ms"), is_elementwise=True)
 
@@ -212,7 +212,7 @@ def _moments(texts: pl.Series) -> pl.Series:
         .select(plain, offset=pl.duration(minutes=sign * (hours * 60 + minutes)))
     )
     found = pl.Series("text", [None], dtype=pl.Datetime("ms")).new_from_index(0, len(texts))
-    # A format is tried only where the ones before it have failed: a million rows are written in one way.
+    # A format is tried only on rows that earlier formats did not parse, because most exports use a single format.
     for form in _MOMENTS:
         if found.null_count() == table["text"].null_count():
             break
@@ -221,24 +221,24 @@ def _moments(texts: pl.Series) -> pl.Series:
 
 
 def number(text: pl.Expr) -> pl.Expr:
-    """A number as platforms write it, with a point or a comma; what is not a finite number from 0 on becomes null."""
+    """Parse a number with a decimal point or comma; other texts, negative and infinite numbers become null."""
     value = text.str.strip_chars().str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
     return pl.when(value.is_finite() & (value >= 0) & (value < _MOST)).then(value)
 
 
-#: No page pays so much or takes so long; the sum of pages must be a number.
+#: Larger rewards and durations are treated as unreadable, so that sums over pages stay finite.
 _MOST: Final = 1e15
 
 
 def unread(
     data: pl.DataFrame, rows: pl.DataFrame, sources: Mapping[str, str | None], file: str
 ) -> tuple[Unread, ...]:
-    """Find what a reader could not read.
+    """Find the values that a reader could not parse.
 
     Args:
-        data: the file's text columns, a row a response.
-        rows: the same as read.
-        sources: a column of `rows` -> the column of `data` that it was read from; those that are missing are passed over.
+        data: the file's text columns, one row per response.
+        rows: the parsed columns of the same rows.
+        sources: mapping from a column of `rows` to its column of `data`; missing columns are skipped.
         file: the file's name.
     """
     found = []

@@ -71,7 +71,7 @@ def read(path: Path, columns: Columns) -> Export:
         "row": pl.UInt32,
     }
     if not fields:
-        raise InputError("no task has data to show", file=path)
+        raise InputError("no task has input data", file=path)
     written = pl.DataFrame(rows, schema=schema)
     rows_read = written.with_columns(
         moment(pl.col("started")), moment(pl.col("submitted")), number(pl.col("page_seconds"))

@@ -111,7 +111,7 @@ def read(table: Table, columns: Columns, answered: Sequence[str] = ()) -> Export
     answer = _answer(columns.answer, answers, others, table.file)
     inputs = [name for name in others if name not in {*answers, answer}]
     if not inputs:
-        raise InputError("no field was shown to the annotators", file=table.file)
+        raise InputError("the export has no input fields", file=table.file)
     written = data.with_columns(pl.col(answer).map_elements(plain_value, return_dtype=pl.String))
     known = pl.coalesce(column(data, name) for name in CONTROL_FIELDS)
     rows = written.select(
@@ -157,7 +157,7 @@ def _answer(chosen: str | None, answers: Sequence[str], others: Sequence[str], f
     if len(answers) > 1:
         raise SeveralAnswersError(answers, file)
     raise UsageError(
-        "the file does not say which column holds the answers (no task has two different annotations); name it with "
+        "the answer column cannot be recognised (no task has two different annotations): name it with "
         f"{argument('answer')} (choose from: {listed(others)})",
         file=file,
     )

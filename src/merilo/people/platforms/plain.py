@@ -58,7 +58,7 @@ def read(table: Table, columns: Columns) -> Export:
 
     Args:
         table: the file's text columns.
-        columns: the columns that the user named; columns with usual names are found by themselves.
+        columns: the columns that the user named; columns with usual names are found automatically.
 
     Raises:
         UsageError: a required column was neither named nor found.
@@ -176,7 +176,7 @@ def _json_lines(path: Path, progress: Progress | None) -> Table:
     return Table(shown(path), data, first_row=1)
 
 
-#: Common parts of column names, for tables whose column names are not the usual ones.
+#: Common parts of column names, for tables with other names than the recognised ones.
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "annotator": (
         "worker", "turker", "annotator", "user", "respondent", "participant", "rater", "assessor", "person", "разметчик",

@@ -1,6 +1,6 @@
 """Read Toloka exports: TSV, one row per answer, with `INPUT:*`, `OUTPUT:*` and, on control items, `GOLDEN:*`.
 
-Older exports are separated by semicolons and have no `ASSIGNMENT:*` column but `ASSIGNMENT:worker_id`: they
+Older exports are separated by semicolons and have `ASSIGNMENT:worker_id` as the only `ASSIGNMENT:*` column: they
 lack times and rewards, and often control items.
 """
 
