@@ -10,7 +10,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Final, NoReturn, TypeAlias, cast
 
-from merilo.errors import InputError
+from merilo.errors import InputError, for_command_line
 from merilo.files import opened
 
 #: A JSON value.
@@ -118,6 +118,11 @@ def _text(path: Path) -> str:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from error
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text (byte {error.start + 1})", file=path) from error
+
+
+def as_text(content: Json) -> str:
+    """Format a result as the text of a JSON file: indented, arguments named as on the command line, one line break at the end."""
+    return for_command_line(indented(content)) + "\n"
 
 
 def indented(content: Json) -> str:

@@ -28,6 +28,11 @@ def shown(path: Path | str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def named(path: Path | str | None) -> str | None:
+    """Return a file's name as the user gave it, for the parameters of a result; `None` if there is no file."""
+    return None if path is None else shown(path)
+
+
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Join names for a message, shortened if there are too many.
 

@@ -80,9 +80,7 @@ def test_a_job_on_a_cluster_ends_as_it_does_on_one_machine(cluster, tmp_path):
     for jails in (JAILS, Jails(JAILS.limits)):
         with open_ledger(None, {}) as ledger:
             run_job(job, ledger, jails.open, steps.append)
-            found.append(
-                {key: (one.result, one.error, one.attempts) for key, one in ledger.standings.items()}
-            )
+            found.append({key: (one.result, one.error, one.attempts) for key, one in ledger.verdicts.items()})
     assert found[0] == found[1]
     assert sum(result is Ending.PASSED for result, _, _ in found[0].values()) == 1
     assert sum(step.generations for step in steps if not step.quiet) == 2 * len(texts)

@@ -50,11 +50,11 @@ class Judged:
         with open_ledger(ledger, {"retries": retries}) as book:
             self.resumed = book.resumed
             self.entries = run_job(job, book, jails.open)
-            self.standings = dict(book.standings)
+            self.verdicts = dict(book.verdicts)
             write_generations(completions.with_name("generations.jsonl"), self.entries, book)
             if all(isinstance(problem.tests, tuple) for problem in self.problems.values()):
                 write_outputs(completions.with_name("outputs.json"), self.problems, self.entries, book)
-        self.tally = tally_job(self.problems, self.entries, self.standings)
+        self.tally = tally_job(self.problems, self.entries, self.verdicts)
         lines = completions.with_name("generations.jsonl").read_text().splitlines()
         self.generations = [json.loads(line) for line in lines]
 
@@ -147,13 +147,13 @@ def test_a_time_out_is_tried_once_more_and_a_failure_as_often_as_asked(tmp_path,
         tmp_path / "c.jsonl", completion(1, "    while True: pass"), completion(1, "    return y")
     )
     ledger = tmp_path / "verdicts.jsonl"
-    assert Counter(standing.attempts for standing in Judged(data, path, ledger).standings.values()) == {
+    assert Counter(stored.attempts for stored in Judged(data, path, ledger).verdicts.values()) == {
         2: 1,
         1: 1,
     }
     ledger.unlink()
     judged = Judged(data, path, ledger, retries=2)
-    assert [standing.attempts for standing in judged.standings.values()] == [3, 3]
+    assert [stored.attempts for stored in judged.verdicts.values()] == [3, 3]
     retries = judged.tally.retries
     assert (retries.timeouts, retries.timeouts_passed, retries.failures, retries.failures_passed) == (
         1,
@@ -171,7 +171,7 @@ def test_a_second_try_has_quiet_around_it(tmp_path, data):
     @contextmanager
     def open_executor(workers, *, quiet):
         with jails.open(workers, quiet=quiet) as pool:
-            opened.append((pool.workers, len(book.standings)))
+            opened.append((pool.workers, len(book.verdicts)))
             yield pool
 
     texts = ["    while True: pass", "    return 2 * x", "    return x"]
@@ -188,7 +188,7 @@ def test_a_second_try_has_quiet_around_it(tmp_path, data):
 
 def test_what_no_second_try_can_change_is_not_tried_again(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", completion(1, "    return ("), completion(1, "    return 2 * x"))
-    assert [standing.attempts for standing in Judged(data, path, retries=3).standings.values()] == [1, 1]
+    assert [stored.attempts for stored in Judged(data, path, retries=3).verdicts.values()] == [1, 1]
 
 
 def test_a_flaky_program_gets_its_point_and_is_counted(tmp_path, data):
@@ -229,8 +229,8 @@ def test_a_job_that_was_cut_before_the_second_try_makes_it_later(tmp_path, data)
     Judged(data, path, ledger)
     header, first, second = ledger.read_bytes().splitlines(keepends=True)
     ledger.write_bytes(header + first + second[:-1])
-    (standing,) = Judged(data, path, ledger).standings.values()
-    assert (standing.attempts, standing.result) == (2, Ending.TIMEOUT)
+    (stored,) = Judged(data, path, ledger).verdicts.values()
+    assert (stored.attempts, stored.result) == (2, Ending.TIMEOUT)
     assert len(ledger.read_bytes().splitlines()) == 3
 
 

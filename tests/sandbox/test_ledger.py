@@ -22,14 +22,14 @@ def keep(path, *verdicts, header=HEADER):
     with open_ledger(path, header) as ledger:
         for key, result in verdicts:
             ledger.append(key, "1", Verdict(result, "ValueError", "no", ("1", None), 0.5))
-        return dict(ledger.standings)
+        return dict(ledger.verdicts)
 
 
 def test_a_verdict_stands_when_the_ledger_is_opened_again(tmp_path):
     path = tmp_path / "verdicts.jsonl"
     before = keep(path, ("a", Ending.PASSED), ("b", Ending.EXCEPTION))
     with open_ledger(path, HEADER) as ledger:
-        assert ledger.standings == before
+        assert ledger.verdicts == before
         assert ledger.resumed == 2
         assert ledger.texts("b") == ["1", None]
         ledger.append("c", "1", Verdict(Ending.TIMEOUT, texts=("5",)))
@@ -41,9 +41,9 @@ def test_a_verdict_stands_when_the_ledger_is_opened_again(tmp_path):
 def test_a_program_tried_again_keeps_its_first_result_and_its_last(tmp_path):
     path = tmp_path / "verdicts.jsonl"
     keep(path, ("a", Ending.TIMEOUT))
-    standing = keep(path, ("a", Ending.PASSED))["a"]
-    assert (standing.first, standing.result, standing.attempts) == (Ending.TIMEOUT, Ending.PASSED, 2)
-    assert keep(path)["a"] == standing
+    stored = keep(path, ("a", Ending.PASSED))["a"]
+    assert (stored.first, stored.result, stored.attempts) == (Ending.TIMEOUT, Ending.PASSED, 2)
+    assert keep(path)["a"] == stored
 
 
 @pytest.mark.parametrize("length", [1, 9, 25, 40])
@@ -107,15 +107,15 @@ def test_cut_anywhere_a_ledger_keeps_every_whole_line(tmp_path_factory, kept, da
     path.write_bytes(whole[:size])
     left = max(0, whole[:size].count(b"\n") - 1)
     with open_ledger(path, HEADER) as ledger:
-        assert sum(standing.attempts for standing in ledger.standings.values()) == left
+        assert sum(stored.attempts for stored in ledger.verdicts.values()) == left
         last = dict(kept[:left])
         for key, verdict in last.items():
             assert ledger.texts(key) == list(verdict.texts)
-            assert ledger.standings[key].error == verdict.error
+            assert ledger.verdicts[key].error == verdict.error
         for key, verdict in kept[left:]:
             ledger.append(key, "1", verdict)
     with open_ledger(path, HEADER) as ledger:
-        assert sum(standing.attempts for standing in ledger.standings.values()) == len(kept)
+        assert sum(stored.attempts for stored in ledger.verdicts.values()) == len(kept)
     assert path.read_bytes() == whole
 
 

@@ -85,7 +85,7 @@ def compare(
         data: the items with ids and gold answers, if the baseline was computed without gold.
         metric: a metric that fits the answers; by default, the baseline's main metric.
         force: if the items differ, compare on the items that both answered.
-        min_answers: annotators with fewer answers are left out of the model's standing among annotators.
+        min_answers: annotators with fewer answers are left out of the model's percentile rank.
         seed: random seed for permutations and bootstrap resamples.
 
     Raises:

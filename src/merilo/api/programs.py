@@ -2,97 +2,243 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Final, TypeAlias
 
+from merilo.api.program_files import GENERATIONS, SCORE, VERDICTS, refuse_places
+from merilo.atomic_write import write_text
+from merilo.baselines.provenance import Provenance, provenance
 from merilo.errors import DataError, UsageError, argument
-from merilo.metrics.score import Score
-from merilo.sandbox.completions import count_completions
+from merilo.files import sha256
+from merilo.reports.program_scores import ProgramScores
+from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_completions
 from merilo.sandbox.executors import Jails
-from merilo.sandbox.job import Job, run_job
-from merilo.sandbox.ledger import SHORTENED, open_ledger
-from merilo.sandbox.problems import read_problems
-from merilo.sandbox.program import Limits
+from merilo.sandbox.job import Entry, Job, Step, run_job
+from merilo.sandbox.ledger import SHORTENED, Ledger, open_ledger
+from merilo.sandbox.output_files import write_generations, write_outputs
+from merilo.sandbox.problems import Problem, read_problems
+from merilo.sandbox.program import Check, Limits, new_judge_seed
 from merilo.sandbox.results import JobTally, tally_job, unanswered
-from merilo.wording import listed
+from merilo.strict_json import Json, as_text
+from merilo.wording import listed, named, shown
+
+#: The value of the ledger's "answers" if all answers are kept in full.
+WHOLE: Final = "whole"
+
+#: A seed that a command line, a JSON file and every Python version read alike.
+_SEED: Final = re.compile(r"[!-~]{1,100}")
+
+#: The default k, each used if there are that many generations.
+USUAL_KS: Final = (1, 5, 10)
+
+#: Called before the programs run with the number of generations and the number of verdicts that an earlier run left;
+#: the returned context receives a function to call with each step.
+Watch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Step], None]]]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ProgramScores:
-    """The scores of programs.
-
-    Attributes:
-        metrics: "pass@1" and others, each with `value`, `n`, `interval` and `per_item`.
-        refused: mapping from k to the reason why pass@k was not computed.
-        tally: outcomes of the programs of each problem, counted.
-    """
-
-    metrics: Mapping[str, Score]
-    refused: Mapping[int, str]
-    tally: JobTally
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{name} {one.value:.4f} on {one.n} problems" for name, one in self.metrics.items())
+@contextmanager
+def _unwatched(generations: int, resumed: int) -> Iterator[Callable[[Step], None]]:
+    yield lambda _: None
 
 
 def score_programs(
     completions: str | Path,
     *,
     data: str | Path,
-    k: Sequence[int] = (1, 5, 10),
+    k: Sequence[int] = (),
     partial: bool = False,
     workers: int | None = None,
     timeout: float = 3.0,
     memory: int = 512,
     retries: int = 0,
+    judge_seed: str | None = None,
     python: str | None = None,
     packages: str | Path | None = None,
     backend: str = "auto",
+    ray: str | None = None,
+    unsafe_no_sandbox: bool = False,
+    out: str | Path | None = None,
+    outputs: str | Path | None = None,
+    watch: Watch = _unwatched,
 ) -> ProgramScores:
-    """Score programs written by a model or by annotators with pass@k.
+    """Score programs written by a model or by annotators with pass@k, as `merilo code score` does.
 
     Args:
         completions: JSON Lines with `task_id` (or `id`) and `completion`, several rows per problem.
         data: the problems.
-        k: the values of k.
+        k: the values of k; by default, those of 1, 5 and 10 for which every problem has enough completions.
         partial: score only the problems that have completions if others have none.
         workers: how many programs run at the same time; by default, one per processor.
         timeout: time limit of one program in seconds, for all its tests together.
         memory: memory limit of one program in MiB.
         retries: how many times a failed program is run again.
+        judge_seed: the seed of an earlier result, to repeat the tests that its checks drew at random.
         python: the Python interpreter that runs the programs; by default, the current one.
         packages: a folder of packages that programs may import.
         backend: the sandbox: "bubblewrap", "docker", or "auto" for the first that is installed.
+        ray: the address of a Ray cluster, "auto" or "local"; by default, only this machine runs programs.
+        unsafe_no_sandbox: run the programs without a sandbox; they can then do anything that the user can.
+        out: a folder for verdicts, generations and the score; an interrupted run resumes from it.
+        outputs: a file for the programs' answers, in the form of a submission.
+        watch: called with the number of completions and of programs already judged; the context manager that it returns
+            receives a function to call with each step.
 
     Raises:
-        UsageError: a k is below 1.
+        UsageError: a k is below 1, or two arguments do not fit each other.
         InputError: a file cannot be read.
+        OutputError: a file cannot be written, or would overwrite another.
         DataError: a problem has no completions and `partial` is not given, or a problem has no expected outputs.
         MissingPartError: no sandbox is installed.
     """
     if any(one < 1 for one in k):
         raise UsageError("takes whole numbers from 1 on", field=argument("k"))
-    problems = read_problems(Path(data))
-    census = count_completions(Path(completions), problems)
-    if (gaps := unanswered(census.counts)) and not partial:
-        raise DataError(f"{gaps}; {argument('partial', given=True)} scores the others", file=completions)
-    if closed := [str(name) for name, problem in problems.items() if problem.is_closed]:
-        raise DataError(
-            f"there are no outputs to compare with for the problems {listed(closed, 5)}", file=data
-        )
+    rows, items = Path(completions), Path(data)
+    folder, submission = (None if path is None else Path(path) for path in (out, outputs))
+    library = None if packages is None else Path(packages)
     jails = Jails(
         limits=Limits(wall_seconds=timeout, memory_bytes=memory << 20),
         backend=backend,
         python=python,
-        packages=None if packages is None else Path(packages),
-        unsafe_no_sandbox=False,
-        ray=None,
+        packages=library,
+        unsafe_no_sandbox=unsafe_no_sandbox,
+        ray=ray,
     )
-    with open_ledger(None, {}, {"answers": SHORTENED}) as ledger:
-        job = Job(problems, Path(completions), census, retries, workers)
-        entries = run_job(job, ledger, jails.open, lambda _: None)
-        tally = tally_job(problems, entries, ledger.standings)
-    refused = {one: sentence for one in k if (sentence := tally.refusal(one))}
-    scores = [tally.score(one) for one in k if one not in refused]
-    return ProgramScores({one.name: one for one in scores}, refused, tally)
+    refuse_places([rows, items], library, folder, submission)
+    problems = read_problems(items)
+    census = count_completions(rows, problems)
+    _refuse_gaps(problems, census, rows, items, partial=partial, outputs=submission)
+    jail = jails.described()
+    header: dict[str, Json] = {
+        "completions": census.sha256,
+        "data": sha256(items),
+        **jail,
+        "retries": retries,
+    }
+    chosen: dict[str, Json] = {}
+    (header if submission else chosen)["answers"] = WHOLE if submission else SHORTENED
+    if any(isinstance(problem.tests, Check) for problem in problems.values()):
+        if judge_seed is not None and not _SEED.fullmatch(judge_seed):
+            raise UsageError(
+                "must be 1 to 100 letters, digits or signs without spaces", field=argument("judge_seed")
+            )
+        (chosen if judge_seed is None else header)["judge_seed"] = judge_seed or new_judge_seed()
+    elif judge_seed is not None:
+        raise UsageError(
+            "no problem has a check(candidate) that could draw tests", field=argument("judge_seed")
+        )
+    begun = time.monotonic()
+    with open_ledger(folder / VERDICTS if folder else None, header, chosen) as ledger:
+        job = Job(problems, rows, census, retries, workers)
+        if seed := ledger.header.get("judge_seed"):
+            job = replace(job, judge_seed=str(seed))
+        with watch(census.generations, ledger.resumed) as tell:
+            entries = run_job(job, ledger, jails.open, tell)
+        seconds = time.monotonic() - begun
+        tally = tally_job(problems, entries, ledger.verdicts)
+        options: dict[str, Json] = {
+            "data": shown(items), "k": ",".join(map(str, k)) or None, "partial": partial, "workers": workers, "timeout": timeout, "memory": memory,
+            "retries": retries, "judge_seed": seed, "python": named(python), "packages": named(library), "backend": backend,
+            "ray": ray, "unsafe_no_sandbox": unsafe_no_sandbox, "out": named(folder), "outputs": named(submission),
+        }  # fmt: skip
+        made = provenance(_command(rows, options), [rows, items], options | {"jail": jail})
+        result = _scores(
+            tally,
+            census,
+            ledger,
+            entries,
+            asked=tuple(k),
+            seconds=seconds,
+            made=made,
+            jailed=not unsafe_no_sandbox,
+        )
+        if submission:
+            write_outputs(submission, problems, entries, ledger)
+        if folder:
+            write_generations(folder / GENERATIONS, entries, ledger)
+            write_text(folder / SCORE, as_text(result.to_dict()))
+    return result
+
+
+def _refuse_gaps(
+    problems: dict[str, Problem],
+    census: Census,
+    completions: Path,
+    data: Path,
+    *,
+    partial: bool,
+    outputs: Path | None,
+) -> None:
+    """Refuse, before any program runs, input that could not be scored."""
+    gaps = unanswered(census.counts)
+    if gaps and not partial:
+        raise DataError(f"{gaps}; {argument('partial', given=True)} scores the others", file=completions)
+    closed = [name for name, problem in problems.items() if problem.is_closed]
+    if closed and not outputs:
+        raise DataError(
+            f"there are no outputs to compare with for {len(closed)} of {len(problems)} problems ({listed(closed, 5)}); "
+            f"{argument('outputs', 'FILE')} runs the programs and writes what they answer",
+            file=data,
+        )
+    checked = [name for name, problem in problems.items() if isinstance(problem.tests, Check)]
+    if checked and outputs:
+        raise UsageError(
+            "the problems are tested by check(candidate), which has no outputs", field=argument("outputs")
+        )
+
+
+def _scores(
+    tally: JobTally,
+    census: Census,
+    ledger: Ledger,
+    entries: list[Entry],
+    *,
+    asked: tuple[int, ...],
+    seconds: float,
+    made: Provenance,
+    jailed: bool,
+) -> ProgramScores:
+    people = None
+    if entries[0].annotator is not None:
+        from merilo.baselines.program_authors import authors  # noqa: PLC0415 - imports NumPy, not needed for a model's programs
+
+        people = authors(entries, ledger.verdicts)
+    fewest = tally.fewest().generations
+    warnings = [] if jailed else ["the programs ran without a jail, and could do anything that you can"]
+    if census.too_long:
+        rows = listed([str(row) for row in census.too_long], 5)
+        warnings.append(
+            f"completions longer than {LONGEST_COMPLETION} characters count as failed: {len(census.too_long)} (row {rows})"
+        )
+    if gaps := unanswered(census.counts):
+        warnings.append(f"{gaps}; they are left out")
+    warnings += [
+        f"the check of problem {one.problem.id} raised {one.suspect} at every answer; it may be broken itself"
+        for one in tally.problems
+        if one.suspect
+    ]
+    closed = any(one.problem.is_closed for one in tally.problems)
+    if closed:
+        warnings.append("some problems have no outputs to compare with, so that there is no pass@k")
+    ks = () if closed else asked or tuple(k for k in USUAL_KS if k <= fewest)
+    refused = {k: sentence for k in ks if (sentence := tally.refusal(k))}
+    scores = [tally.score(k) for k in ks if k not in refused]
+    return ProgramScores(
+        tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed, made, people
+    )
+
+
+def _command(completions: Path, options: dict[str, Json]) -> str:
+    words = ["merilo", "code", "score", shown(completions)]
+    for name, value in options.items():
+        flag = "-k" if name == "k" else f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        elif value not in (None, False):
+            words += [flag, str(value)]
+    return shlex.join(words)

@@ -26,7 +26,7 @@ from merilo.people.uncertainty.annotator_accuracy import (
     components,
     drawn_answer,
     mean_variance,
-    standings,
+    paired_percentile_rank,
 )
 from merilo.people.uncertainty.two_way import influences, two_way
 from merilo.people.votes import Votes
@@ -74,7 +74,7 @@ class ModelComparison:
         samples: the smallest and the largest number of answers of the model to an item.
         matches: the comparisons that could be made.
         missing: mapping from kind to the reason why this comparison could not be made.
-        standing: the share of annotators whom the model outperforms on the items that they answered, with its interval;
+        percentile_rank: the share of annotators whom the model outperforms on the items that they answered, with its interval;
             ties count as half. `None` if no annotator answered enough items.
         people: how many annotators this share is computed over.
     """
@@ -87,7 +87,7 @@ class ModelComparison:
     samples: tuple[int, int]
     matches: tuple[Match, ...]
     missing: dict[Kind, str]
-    standing: tuple[float, Interval] | None
+    percentile_rank: tuple[float, Interval] | None
     people: int
 
 
@@ -108,7 +108,7 @@ def compare(
         metric: a metric that fits the dataset's answers; by default, the baseline's main metric.
         force: if the items differ, compare on the items that both answered.
         seed: random seed for all random draws.
-        min_answers: annotators with fewer answers are left out of the model's standing.
+        min_answers: annotators with fewer answers are left out of the model's percentile rank.
 
     Returns:
         One comparison per model, in the order of `models`.
@@ -177,7 +177,7 @@ def _comparison(
             missing["majority"] = committee
     else:
         missing = dict.fromkeys(("single", "majority"), f"{metric} is not a mean over items")
-    standing, people = _standing(everybody.votes, scores, min_answers)
+    percentile_rank, people = _percentile_rank(everybody.votes, scores, min_answers)
     return ModelComparison(
         model.model,
         len(decided),
@@ -187,7 +187,7 @@ def _comparison(
         (min(map(len, given)), max(map(len, given))),
         tuple(matches),
         missing,
-        standing,
+        percentile_rank,
         people,
     )
 
@@ -370,7 +370,9 @@ def committee_score(
     return float(((leading * each).sum(axis=1) / leading.sum(axis=1)).mean())
 
 
-def _standing(votes: Votes, scores: _Scores, min_answers: int) -> tuple[tuple[float, Interval] | None, int]:
+def _percentile_rank(
+    votes: Votes, scores: _Scores, min_answers: int
+) -> tuple[tuple[float, Interval] | None, int]:
     """Compute the share of annotators whom the model outperforms, each on the items that they answered."""
     answered = np.bincount(votes.annotator, minlength=votes.annotators)
     own = np.bincount(votes.annotator, weights=scores.people, minlength=votes.annotators)
@@ -379,4 +381,4 @@ def _standing(votes: Votes, scores: _Scores, min_answers: int) -> tuple[tuple[fl
     if not enough.any():
         return None, 0
     n = answered[enough]
-    return standings((own[enough] / n).tolist(), (rival[enough] / n).tolist()), int(enough.sum())
+    return paired_percentile_rank((own[enough] / n).tolist(), (rival[enough] / n).tolist()), int(enough.sum())

@@ -41,8 +41,7 @@ from merilo.people.platforms import Columns
 from merilo.people.recoding import read_recoding, recoding_files
 from merilo.people.recoding import recode as recode_answers
 from merilo.reports.audit import audit_summary, contested_table, findings_table
-from merilo.reports.summary import as_text
-from merilo.strict_json import Json
+from merilo.strict_json import Json, as_text
 
 app = typer.Typer(add_completion=False)
 

@@ -1,91 +1,27 @@
-"""Print a score of programs on the terminal, and convert it to JSON."""
+"""Print the scores of programs on the terminal."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from merilo.cli import tame
 from merilo.metrics.score import Score
+from merilo.reports.program_scores import ProgramScores
 from merilo.sandbox.extraction import NOTHING
 from merilo.sandbox.job import Step
-from merilo.sandbox.results import JobTally, ProblemTally
 from merilo.sandbox.verdicts import Ending
-from merilo.strict_json import Json
 
 if TYPE_CHECKING:
-    from merilo.cli.code_people import Authors
+    from merilo.baselines.program_authors import Authors
+
+#: How many authors the terminal shows; the JSON holds all.
+MOST_AUTHORS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class CodeReport:
-    """The result of `merilo code score`.
-
-    Attributes:
-        tally: how the generations ended.
-        scores: pass@k, each with its interval.
-        refused: the k that could not be computed, each with the reason as a sentence.
-        warnings: warnings for the user.
-        seconds: how long the programs ran, in seconds.
-        resumed: how many verdicts were taken from an earlier run.
-        authors: the people who wrote the programs; `None` if a model wrote them.
-    """
-
-    tally: JobTally
-    scores: Sequence[Score]
-    refused: Mapping[int, str]
-    warnings: Sequence[str]
-    seconds: float
-    resumed: int
-    authors: Authors | None = None
-
-    @property
-    def rate(self) -> float:
-        """Programs judged per second in this run."""
-        judged = max(0, self.tally.programs - self.resumed)
-        return judged / self.seconds if self.seconds > 0 else 0.0
-
-    def content(self) -> dict[str, Json]:
-        """Return the report as JSON."""
-        tally = self.tally
-        return {
-            "problems": len(tally.problems),
-            "generations": tally.generations,
-            "programs": tally.programs,
-            "repeated": tally.repeated,
-            "metrics": {score.name: _figure(score) for score in self.scores},
-            "refused": {f"pass@{k}": sentence for k, sentence in self.refused.items()},
-            "outcomes": _outcomes(tally.results),
-            "exceptions": _counted(tally.exceptions),
-            "rules": _counted(tally.rules),
-            "retries": {
-                "timeouts": tally.retries.timeouts,
-                "timeouts_passed": tally.retries.timeouts_passed,
-                "failures": tally.retries.failures,
-                "failures_passed": tally.retries.failures_passed,
-            },
-            **({"annotators": self.authors.content()} if self.authors else {}),
-            "warnings": list(self.warnings),
-            "resumed": self.resumed,
-            "seconds": round(self.seconds, 3),
-            "per_problem": [self._problem(one) for one in tally.problems],
-        }
-
-    def _problem(self, tally: ProblemTally) -> dict[str, Json]:
-        return {
-            "id": tally.problem.id,
-            "generations": tally.generations,
-            "passed": tally.passed,
-            "outcomes": _outcomes(tally.results),
-            "exceptions": _counted(tally.exceptions),
-            **{score.name: score.per_item[tally.problem.id] for score in self.scores},
-        }
-
-
-def show(report: CodeReport, *, per_problem: bool) -> None:
+def show(report: ProgramScores, *, per_problem: bool) -> None:
     """Print the report on standard output."""
     from rich.console import Console  # noqa: PLC0415 - a third of this command's start
     from rich.table import Table  # noqa: PLC0415
@@ -98,7 +34,7 @@ def show(report: CodeReport, *, per_problem: bool) -> None:
     for score in report.scores:
         table.add_row(score.name, _shown(score))
     tally = report.tally
-    for name, value in report.authors.rows() if report.authors else ():
+    for name, value in _author_rows(report.authors) if report.authors else ():
         table.add_row(Text(name), Text(value))
     table.add_row("generations", f"{tally.generations}  of {len(tally.problems)} problems")
     if tally.repeated:
@@ -125,7 +61,23 @@ def show(report: CodeReport, *, per_problem: bool) -> None:
         console.print(_problems(report))
 
 
-def _judged(report: CodeReport) -> str:
+def _author_rows(authors: Authors) -> list[tuple[str, str]]:
+    """Return the people who wrote the programs as (name, text) rows."""
+    interval = authors.single.interval
+    people = [
+        (f"  {tame(one.annotator)}", f"{one.share:.3f}  solved {one.solved} of {one.problems}")
+        for one in authors.people[:MOST_AUTHORS]
+    ]
+    if len(authors.people) > MOST_AUTHORS:
+        people.append(("  …", f"{len(authors.people) - MOST_AUTHORS} more in the JSON"))
+    return [
+        ("single person", f"{authors.single.mean:.4f} [{interval.low:.3f}, {interval.high:.3f}]"),
+        ("people", str(len(authors.people))),
+        *people,
+    ]
+
+
+def _judged(report: ProgramScores) -> str:
     if not report.resumed:
         return f"{report.rate:.0f} judged a second"
     if report.resumed >= report.tally.programs:
@@ -133,7 +85,7 @@ def _judged(report: CodeReport) -> str:
     return f"{report.resumed} judged before, the others {report.rate:.0f} a second"
 
 
-def _problems(report: CodeReport) -> object:
+def _problems(report: ProgramScores) -> object:
     from rich.table import Table  # noqa: PLC0415 - see show
     from rich.text import Text  # noqa: PLC0415
 
@@ -168,24 +120,6 @@ def _with_exceptions(count: int, result: Ending, exceptions: Counter[str]) -> st
 def _shown(score: Score) -> str:
     sure = f" \\[{score.interval.low:.3f}, {score.interval.high:.3f}]" if score.interval else ""
     return f"{score.value:.4f}{sure}  on {score.n} problems"
-
-
-def _figure(score: Score) -> dict[str, Json]:
-    interval = score.interval
-    return {
-        "value": score.value,
-        "ci95": [interval.low, interval.high] if interval else None,
-        "n": score.n,
-        "interval": interval.method if interval else None,
-    }
-
-
-def _outcomes(results: Counter[Ending]) -> dict[str, Json]:
-    return {result.value: count for result, count in results.most_common()}
-
-
-def _counted(counter: Counter[str]) -> dict[str, Json]:
-    return dict(counter.most_common())
 
 
 @contextmanager

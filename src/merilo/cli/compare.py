@@ -24,7 +24,7 @@ def people_against_models(
     data: Annotated[Path | None, typer.Option(help="The items with ids and right answers, where the baseline was made without.")] = None,
     metric: Annotated[str | None, typer.Option(help="A metric that fits the answers (acc, em, f1, f1_macro, mcc, grade_norm); the baseline's own when not given.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Where the items differ, compare on those that both answered.")] = False,
-    min_answers: Annotated[int, typer.Option(min=1, help="With fewer answers a person is left out of the model's standing among people.")] = 10,
+    min_answers: Annotated[int, typer.Option(min=1, help="With fewer answers a person is left out of the model's percentile rank among people.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Of the permutations and resamples.")] = 0,
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip

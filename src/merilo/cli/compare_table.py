@@ -70,8 +70,8 @@ def _lines(comparison: ModelComparison) -> list[str]:
         f"{counted(match.difference.better, 'item')}, worse on {match.difference.worse}"
         for match in comparison.matches
     ]
-    if comparison.standing:
-        share, interval = comparison.standing
+    if comparison.percentile_rank:
+        share, interval = comparison.percentile_rank
         lines.append(
             f"the model is above {share:.0%} [{interval.low:.0%}, {interval.high:.0%}] of "
             f"{counted(comparison.people, 'annotator')}, each on the items they answered"

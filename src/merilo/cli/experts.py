@@ -39,9 +39,8 @@ from merilo.people.platforms import Columns, Platform
 from merilo.people.recoding import occurring, read_recoding, recoding_files
 from merilo.people.recoding import recode as recode_answers
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
-from merilo.reports.summary import as_text
 from merilo.responses import Responses
-from merilo.strict_json import Json
+from merilo.strict_json import Json, as_text
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -13,10 +13,9 @@ from typing import Final
 
 from merilo.atomic_write import new_folder, refuse_existing, write_text
 from merilo.cli import say
-from merilo.errors import for_command_line
 from merilo.files import Progress
-from merilo.strict_json import Json, indented
-from merilo.wording import shown
+from merilo.strict_json import Json, as_text
+from merilo.wording import named
 
 __all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked", "working"]
 
@@ -30,7 +29,7 @@ def emit_json(content: dict[str, Json], where: str) -> None:
     Raises:
         OutputError: the file cannot be written.
     """
-    text = for_command_line(indented(content)) + "\n"
+    text = as_text(content)
     if where == "-":
         if isinstance(sys.stdout, io.TextIOWrapper):
             # JSON is UTF-8 in every locale.
@@ -39,11 +38,6 @@ def emit_json(content: dict[str, Json], where: str) -> None:
         sys.stdout.flush()
     else:
         write_text(Path(where), text)
-
-
-def named(path: Path | str | None) -> str | None:
-    """Return a file's name as the user gave it, for the parameters of a result; `None` if there is no file."""
-    return None if path is None else shown(path)
 
 
 def refuse_json(where: str | None, needed: Iterable[Path]) -> None:

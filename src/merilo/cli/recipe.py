@@ -18,8 +18,7 @@ from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.errors import UsageError
 from merilo.people.duplicates import Repeats
 from merilo.reports.recipes import recipe_summary
-from merilo.reports.summary import as_text
-from merilo.strict_json import Json
+from merilo.strict_json import Json, as_text
 
 app = typer.Typer(
     no_args_is_help=True,

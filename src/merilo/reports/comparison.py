@@ -81,7 +81,7 @@ def sentences(comparison: ModelComparison) -> list[str]:
 
 
 def _comparison(comparison: ModelComparison) -> dict[str, Json]:
-    share, interval = comparison.standing or (None, None)
+    share, interval = comparison.percentile_rank or (None, None)
     return {
         "model": comparison.model,
         "n": comparison.n,

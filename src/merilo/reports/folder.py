@@ -19,8 +19,7 @@ from merilo.reports.comparison import comparison_summary
 from merilo.reports.item_browser import ModelAnswers, item_browser, model_answers
 from merilo.reports.page import page
 from merilo.reports.quality import quality_table
-from merilo.reports.summary import as_text
-from merilo.strict_json import Json
+from merilo.strict_json import Json, as_text
 
 
 def write_folder(

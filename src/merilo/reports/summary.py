@@ -8,7 +8,6 @@ from merilo.baselines.groups import Group
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
-from merilo.errors import for_command_line
 from merilo.metrics.plain_dataset import declaration_json
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
@@ -19,7 +18,7 @@ from merilo.reports.estimates import metrics_json, single_person_json
 from merilo.reports.quality import quality_summary, sensitivity_summary
 from merilo.reports.unresolved import unresolved
 from merilo.statistics.intervals import Interval
-from merilo.strict_json import Json, indented
+from merilo.strict_json import Json
 
 
 def summary(
@@ -78,11 +77,6 @@ def summary(
         **looked_at,
         "provenance": provenance.to_json(),
     }
-
-
-def as_text(content: dict[str, Json]) -> str:
-    """Format JSON for output: indented, without escapes of non-ASCII text, the same bytes for the same content."""
-    return for_command_line(indented(content)) + "\n"
 
 
 def resolved_by(ways: dict[Resolution, int]) -> dict[str, Json]:

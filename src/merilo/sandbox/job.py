@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from merilo.errors import InputError
 from merilo.files import sha256 as hash_of
 from merilo.sandbox.completions import Census, Generation, read_completions
-from merilo.sandbox.ledger import Ledger, Standing
+from merilo.sandbox.ledger import Ledger, StoredVerdict
 from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import Execution, Program, new_judge_seed
 from merilo.sandbox.verdicts import Ending, judge_execution
@@ -65,12 +65,12 @@ class Job:
     workers: int | None = None
     judge_seed: str = field(default_factory=new_judge_seed)
 
-    def is_due(self, standing: Standing) -> bool:
+    def is_due(self, stored: StoredVerdict) -> bool:
         """Return whether a program is to be tried again."""
-        if standing.result in SETTLED:
+        if stored.result in SETTLED:
             return False
-        tries = max(1, self.retries) if standing.result is Ending.TIMEOUT else self.retries
-        return standing.attempts <= tries
+        tries = max(1, self.retries) if stored.result is Ending.TIMEOUT else self.retries
+        return stored.attempts <= tries
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class _Run:
         for generation in read_completions(self.job.completions, self.job.problems):
             entry, source = self._entry(generation)
             self.entries.append(entry)
-            if entry.key is None or entry.key in self.ledger.standings or entry.key in self.pending:
+            if entry.key is None or entry.key in self.ledger.verdicts or entry.key in self.pending:
                 self.tell(Step(1, total))
             else:
                 self.pending[entry.key] = entry.problem
@@ -137,7 +137,7 @@ class _Run:
                 entry, source = self._entry(generation)
                 key = due[generation.row]
                 self.pending[key] = entry.problem
-                seed = self.ledger.standings[key].attempts
+                seed = self.ledger.verdicts[key].attempts
                 yield generation.problem.program(key, source, seed, self.job.judge_seed)
 
     def take(self, executions: Iterable[Execution], total: int, *, quiet: bool) -> None:
@@ -154,7 +154,7 @@ class _Run:
         for entry in self.entries:
             if entry.key is not None and entry.key not in seen:
                 seen.add(entry.key)
-                if self.job.is_due(self.ledger.standings[entry.key]):
+                if self.job.is_due(self.ledger.verdicts[entry.key]):
                     found[entry.row] = entry.key
         return found
 

@@ -45,7 +45,7 @@ SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoredVerdict:
     """The part of a program's verdicts that is kept in memory.
 
     Attributes:
@@ -68,12 +68,12 @@ class Ledger:
 
     Args:
         stream: the file, open for reading and appending, positioned after its last complete line.
-        standings: the verdicts already in the file, by program key.
+        verdicts: the verdicts already in the file, by program key.
         header: the file's first line.
         path: the file's path, for messages; `None` for a temporary file.
 
     Attributes:
-        standings: the verdicts so far, by program key.
+        verdicts: the verdicts so far, by program key.
         header: the file's first line.
         resumed: how many programs already had a verdict when the ledger was opened.
     """
@@ -81,7 +81,7 @@ class Ledger:
     def __init__(
         self,
         stream: IO[bytes],
-        standings: dict[str, Standing],
+        verdicts: dict[str, StoredVerdict],
         header: Mapping[str, Json],
         path: Path | None = None,
     ) -> None:
@@ -90,9 +90,9 @@ class Ledger:
         self._unsynced = 0
         self._synced = time.monotonic()
         self._interned: dict[str, str] = {}
-        self.standings = standings
+        self.verdicts = verdicts
         self.header = header
-        self.resumed = len(standings)
+        self.resumed = len(verdicts)
 
     def append(self, key: str, problem: str, verdict: Verdict) -> None:
         """Append a verdict on the program with the key `key`.
@@ -152,14 +152,14 @@ class Ledger:
         if self._shortens:
             raise UsageError("holds long answers shortened, and they are needed whole", file=self._path)
         self._stream.flush()
-        self._stream.seek(self.standings[key].position)
+        self._stream.seek(self.verdicts[key].position)
         line = json.loads(self._stream.readline())
         return list(line["texts"])
 
     def _stand(self, key: str, result: Ending, error: str, position: int) -> None:
-        before = self.standings.get(key)
+        before = self.verdicts.get(key)
         error = self._interned.setdefault(error, error)
-        self.standings[key] = Standing(
+        self.verdicts[key] = StoredVerdict(
             result,
             error,
             1 if before is None else before.attempts + 1,
@@ -178,7 +178,7 @@ class Ledger:
                 self._stand(str(line["program"]), Ending(line["result"]), str(line["error"]), position)
             except (KeyError, ValueError):
                 raise InputError("is no verdict that this version wrote", file=path, row=number) from None
-        self.resumed = len(self.standings)
+        self.resumed = len(self.verdicts)
 
 
 @contextmanager

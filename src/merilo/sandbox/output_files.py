@@ -26,15 +26,15 @@ def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> N
     """
     with _written(path) as stream:
         for entry in entries:
-            standing = None if entry.key is None else ledger.standings[entry.key]
-            result = Ending.TOO_LONG if standing is None else standing.result
+            stored = None if entry.key is None else ledger.verdicts[entry.key]
+            result = Ending.TOO_LONG if stored is None else stored.result
             line = {
                 "row": entry.row,
                 "id": entry.problem,
                 "passed": result is Ending.PASSED,
                 "result": result.value,
-                "error": "" if standing is None else standing.error,
-                "attempts": 0 if standing is None else standing.attempts,
+                "error": "" if stored is None else stored.error,
+                "attempts": 0 if stored is None else stored.attempts,
                 "rule": entry.rule,
                 "program": entry.key,
             }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from merilo.metrics.pass_at_k import pass_score
 from merilo.metrics.score import Score
 from merilo.sandbox.job import Entry
-from merilo.sandbox.ledger import Standing
+from merilo.sandbox.ledger import StoredVerdict
 from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import Check
 from merilo.sandbox.verdicts import Ending
@@ -130,14 +130,14 @@ class JobTally:
 
 
 def tally_job(
-    problems: Mapping[str, Problem], entries: Sequence[Entry], standings: Mapping[str, Standing]
+    problems: Mapping[str, Problem], entries: Sequence[Entry], verdicts: Mapping[str, StoredVerdict]
 ) -> JobTally:
     """Count a job's verdicts.
 
     Args:
         problems: the problems by their id as text.
         entries: the generations.
-        standings: the verdicts by program key.
+        verdicts: the verdicts by program key.
     """
     tallies = {name: ProblemTally(problem) for name, problem in problems.items()}
     rules: Counter[str] = Counter()
@@ -147,28 +147,28 @@ def tally_job(
         if entry.key is None:
             tally.results[Ending.TOO_LONG] += 1
             continue
-        standing = standings[entry.key]
-        tally.results[standing.result] += 1
-        if standing.result is Ending.EXCEPTION:
-            tally.exceptions[standing.error or "unknown"] += 1
-        elif standing.result is Ending.WRONG_ANSWER and isinstance(tally.problem.tests, Check):
-            tally.complaints[standing.error] += 1
+        stored = verdicts[entry.key]
+        tally.results[stored.result] += 1
+        if stored.result is Ending.EXCEPTION:
+            tally.exceptions[stored.error or "unknown"] += 1
+        elif stored.result is Ending.WRONG_ANSWER and isinstance(tally.problem.tests, Check):
+            tally.complaints[stored.error] += 1
     keys = {entry.key for entry in entries if entry.key is not None}
     answered = tuple(tally for tally in tallies.values() if tally.generations)
     repeated = sum(entry.key is not None for entry in entries) - len(keys)
-    return JobTally(answered, rules, len(keys), repeated, _retries([standings[key] for key in keys]))
+    return JobTally(answered, rules, len(keys), repeated, _retries([verdicts[key] for key in keys]))
 
 
-def _retries(standings: Iterable[Standing]) -> Retries:
-    again = [standing for standing in standings if standing.attempts > 1]
-    timeouts = [standing for standing in again if standing.first is Ending.TIMEOUT]
-    failures = [standing for standing in again if standing.first is not Ending.TIMEOUT]
+def _retries(verdicts: Iterable[StoredVerdict]) -> Retries:
+    again = [stored for stored in verdicts if stored.attempts > 1]
+    timeouts = [stored for stored in again if stored.first is Ending.TIMEOUT]
+    failures = [stored for stored in again if stored.first is not Ending.TIMEOUT]
     passed = Ending.PASSED
     return Retries(
         len(timeouts),
-        sum(standing.result is passed for standing in timeouts),
+        sum(stored.result is passed for stored in timeouts),
         len(failures),
-        sum(standing.result is passed for standing in failures),
+        sum(stored.result is passed for stored in failures),
     )
 
 

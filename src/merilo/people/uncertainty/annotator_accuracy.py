@@ -249,24 +249,24 @@ def components(votes: Votes, score: FloatArray) -> Components:
     return Components(person, item, max(squares / n - apart - person - item, 0.0))
 
 
-def standing(values: Sequence[float], of: float) -> tuple[float, Interval]:
+def percentile_rank(values: Sequence[float], of: float) -> tuple[float, Interval]:
     """Compute the percentile rank of an estimate among annotators: the share below it, with ties counted as half.
 
     Args:
         values: shape (people,), the accuracy of each annotator on the items they answered.
-        of: the estimate to rank; if annotators answered different items, use `standings`.
+        of: the estimate to rank; if annotators answered different items, use `paired_percentile_rank`.
 
     Returns:
         The share, and its interval of Wilson's form over annotators.
 
     Example:
-        >>> standing([0.6, 0.7, 0.8, 0.9], 0.8)[0]
+        >>> percentile_rank([0.6, 0.7, 0.8, 0.9], 0.8)[0]
         0.625
     """
-    return standings(values, [of] * len(values))
+    return paired_percentile_rank(values, [of] * len(values))
 
 
-def standings(values: Sequence[float], rivals: Sequence[float]) -> tuple[float, Interval]:
+def paired_percentile_rank(values: Sequence[float], rivals: Sequence[float]) -> tuple[float, Interval]:
     """Compute the share of annotators who score lower than the rival on the same items, with ties counted as half.
 
     Args:

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from merilo.cli import tame
 from merilo.people.uncertainty.annotator_accuracy import Individuals, individuals
 from merilo.people.votes import Votes
 from merilo.sandbox.job import Entry
-from merilo.sandbox.ledger import Standing
+from merilo.sandbox.ledger import StoredVerdict
 from merilo.sandbox.verdicts import Ending
 from merilo.statistics.intervals import exact_interval
 from merilo.strict_json import Json
-
-#: How many people the terminal shows; the JSON holds all.
-SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +74,13 @@ class Authors:
             "people": [author.content() for author in self.people],
         }
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Return the people as (name, text) rows of a terminal table."""
-        interval = self.single.interval
-        people = [
-            (f"  {tame(one.annotator)}", f"{one.share:.3f}  solved {one.solved} of {one.problems}")
-            for one in self.people[:SHOWN]
-        ]
-        if len(self.people) > SHOWN:
-            people.append(("  …", f"{len(self.people) - SHOWN} more in the JSON"))
-        return [
-            ("single person", f"{self.single.mean:.4f} [{interval.low:.3f}, {interval.high:.3f}]"),
-            ("people", str(len(self.people))),
-            *people,
-        ]
 
-
-def authors(entries: Sequence[Entry], standings: Mapping[str, Standing]) -> Authors | None:
+def authors(entries: Sequence[Entry], verdicts: Mapping[str, StoredVerdict]) -> Authors | None:
     """Group a job's programs by the people who wrote them.
 
     Args:
         entries: the generations.
-        standings: the verdicts by the programs' keys.
+        verdicts: the verdicts by the programs' keys.
 
     Returns:
         The people; `None` if the completions name no annotators.
@@ -111,7 +92,7 @@ def authors(entries: Sequence[Entry], standings: Mapping[str, Standing]) -> Auth
     names: dict[str, int] = {}
     item = np.array([items.setdefault(entry.problem, len(items)) for _, entry in named], np.int32)
     annotator = np.array([names.setdefault(name, len(names)) for name, _ in named], np.int32)
-    passed = np.array([_passed(entry, standings) for _, entry in named], np.int32)
+    passed = np.array([_passed(entry, verdicts) for _, entry in named], np.int32)
     votes = Votes(item, annotator, passed, len(items), len(names), 2)
     problems = np.bincount(annotator, minlength=len(names)).tolist()
     solved = np.bincount(annotator, weights=passed, minlength=len(names)).astype(int).tolist()
@@ -120,5 +101,5 @@ def authors(entries: Sequence[Entry], standings: Mapping[str, Standing]) -> Auth
     return Authors(tuple(people), individuals(votes, passed.astype(np.float64)))
 
 
-def _passed(entry: Entry, standings: Mapping[str, Standing]) -> bool:
-    return entry.key is not None and standings[entry.key].result is Ending.PASSED
+def _passed(entry: Entry, verdicts: Mapping[str, StoredVerdict]) -> bool:
+    return entry.key is not None and verdicts[entry.key].result is Ending.PASSED
