@@ -13,7 +13,7 @@ from html import escape
 from typing import Final
 
 from merilo.studies.instruction_html import STYLE, instruction_body, training_page
-from merilo.studies.outgoing import PATTERNS, MediaKind, Outgoing
+from merilo.studies.outgoing import PATTERNS, STUDY, MediaKind, Outgoing
 from merilo.studies.study_tasks import StudyTask, pages
 
 #: Amazon's form element, which sends the answers; the only script of the layout.
@@ -42,8 +42,8 @@ def _table(outgoing: Outgoing, rows: Sequence[Sequence[StudyTask]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     places = range(1, len(rows[0]) + 1)
-    names = [name for name in outgoing.shown(rows[0][0]) if name != "study"]
-    writer.writerow(["study", *(f"{name}_{place}" for place in places for name in names)])
+    names = [name for name in outgoing.shown(rows[0][0]) if name != STUDY]
+    writer.writerow([STUDY, *(f"{name}_{place}" for place in places for name in names)])
     for page in rows:
         shown = (outgoing.shown(task) for task in page)
         cells = [as_cell(fields[name]) for fields in shown for name in names]

@@ -12,6 +12,13 @@ from merilo.studies.study_tasks import AnswerForm, StudyTask, common_form, inter
 SheetLanguage: TypeAlias = Literal["ru", "en"]
 MediaKind: TypeAlias = Literal["image", "audio", "video"]
 
+#: The fields of a task that hold the study's id and the task's id. Not `id`: Label Studio writes its own number there.
+STUDY: Final = "study"
+TASK: Final = "task"
+#: The fields of an answer on every platform: the answer, and the mark "I may have written this question" beside it.
+ANSWER: Final = "answer"
+MINE: Final = "mine"
+
 #: The pattern of the answers of a form, as JavaScript and Python read it.
 PATTERNS: Final[Mapping[AnswerForm, str]] = {
     "number": r"\s*-?\d+([.,]\d+)?\s*",
@@ -118,8 +125,8 @@ class Outgoing:
         """The fields of a task that annotators see, by name: the ids, the prompt, the addresses of media."""
         there = {one.field: self.address(one) for one in task.media}
         return {
-            "study": self.study,
-            "id": task.id,
+            STUDY: self.study,
+            TASK: task.id,
             "prompt": task.prompt,
             **{f"media_{field}": there.get(field, "") for field in self.media},
         }

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from merilo.strict_json import Json, indented
 from merilo.studies.instruction_html import feedback, instruction_body
-from merilo.studies.outgoing import PATTERNS, Outgoing
+from merilo.studies.outgoing import PATTERNS, STUDY, TASK, Outgoing
 from merilo.studies.study_tasks import StudyTask
 
 
@@ -56,8 +56,8 @@ def tab_separated(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _project(outgoing: Outgoing) -> dict[str, Json]:
     beside = bool(outgoing.mine) and outgoing.form != "labels"
     inputs: dict[str, Json] = {
-        "study": {"type": "string", "required": True, "hidden": True},
-        "id": {"type": "string", "required": True, "hidden": True},
+        STUDY: {"type": "string", "required": True, "hidden": True},
+        TASK: {"type": "string", "required": True, "hidden": True},
         "prompt": {"type": "string", "required": True},
         **{f"media_{name}": {"type": "string", "required": False} for name in outgoing.media},
     }

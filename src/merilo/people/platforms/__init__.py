@@ -26,8 +26,10 @@ __all__ = [
     "Columns",
     "Platform",
     "SeveralAnswersError",
+    "export_of",
     "field_names",
     "read",
+    "read_export",
     "read_tables",
     "recognise",
 ]
@@ -114,7 +116,7 @@ def read(
         DataError: the files come from different projects, or have no answers.
     """
     exports = [
-        _read_one(path, platform or recognise(path, encoding), columns or Columns(), encoding, progress)
+        read_export(path, platform or recognise(path, encoding), columns or Columns(), encoding, progress)
         for path in paths
     ]
     return _joined(exports, labels, as_typed=as_typed)
@@ -146,11 +148,17 @@ def read_tables(
     for table in tables:
         header = list(table.data.columns)
         known: Platform = next((name for name, recognises in _BY_HEADER if recognises(header)), "csv")
-        exports.append(_export_of(table, platform or known, columns or Columns()))
+        exports.append(export_of(table, platform or known, columns or Columns()))
     return _joined(exports, labels, as_typed=as_typed)
 
 
-def _export_of(table: Table, platform: Platform, columns: Columns) -> Export:
+def export_of(table: Table, platform: Platform, columns: Columns) -> Export:
+    """Convert the text columns of one export, as the reader of its platform does.
+
+    Raises:
+        InputError: the table is not a valid export.
+        UsageError: several answer columns and no choice among them, or a column that is missing.
+    """
     if platform == "csv":
         return plain.read(table, columns)
     _refuse_named_columns(platform, columns, table.file)
@@ -183,9 +191,19 @@ def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
     return inputs.rename({name: f"{INPUT_MARK}{name}" for name in inputs.columns if name in reserved})
 
 
-def _read_one(
-    path: Path, platform: Platform, columns: Columns, encoding: str | None, progress: Progress | None
+def read_export(
+    path: Path,
+    platform: Platform,
+    columns: Columns,
+    encoding: str | None = None,
+    progress: Progress | None = None,
 ) -> Export:
+    """Read one file of a platform with every row that it has; `read` makes responses of such exports.
+
+    Raises:
+        InputError: the file is not a valid export.
+        UsageError: several answer columns and no choice among them, or a column that is missing.
+    """
     if platform == "csv":
         return plain.read(plain.load(path, encoding=encoding, progress=progress), columns)
     _refuse_named_columns(platform, columns, path)

@@ -87,7 +87,7 @@ def read(table: Table, columns: Columns) -> Export:
     inputs = [name for name in table.data.columns if name.startswith("Input.") and name not in controls]
     if not inputs:
         require(table.data.columns, ("Input.*",), table.file)
-    data = _one_column_a_question(_laid_open(table))
+    data = questions_of(table)
     answer = choose_answer(data, "Answer.", columns.answer, table.file)
     known = pl.coalesce(column(data, name) for name in controls)
     refused = (column(data, "AssignmentStatus").str.to_lowercase() == "rejected").fill_null(
@@ -115,6 +115,15 @@ def read(table: Table, columns: Columns) -> Export:
         currency="USD",
         unread=unread(data, rows, _SOURCES, table.file),
     )
+
+
+def questions_of(table: Table) -> pl.DataFrame:
+    """Return a batch with one column `Answer.NAME` for each question, whatever form the answers are in.
+
+    Raises:
+        InputError: `Answer.taskAnswers` is not valid JSON.
+    """
+    return _one_column_a_question(_laid_open(table))
 
 
 def _iso(text: pl.Expr) -> pl.Expr:

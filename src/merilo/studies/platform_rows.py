@@ -1,0 +1,288 @@
+"""Read a platform's file as answers to a study's tasks, by the ids that travelled with the tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final, cast
+
+import polars as pl
+
+from merilo.errors import DataError, InputError
+from merilo.files import Table, opened, read_table
+from merilo.people import platforms
+from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError
+from merilo.people.platforms import mturk as batch
+from merilo.people.platforms.export import Export
+from merilo.studies.outgoing import ANSWER, MINE, STUDY, TASK
+from merilo.studies.study_tasks import MAY_BE_MINE, StudyTask, StudyTasks
+from merilo.wording import listed, shortened, shown
+
+#: Values of the mark "may be mine" that mean "not marked".
+_UNSET: Final = frozenset({"", "0", "0.0", "false", "no", "нет", "-"})
+
+#: Formats that their reader finds incomplete by itself.
+_WITH_AN_END: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet", ".pq"})
+
+#: The columns of a plain table, as `Columns` names them.
+_PLAIN: Final = ("page", "started", "submitted", "seconds", "reward")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A person's answer to a task.
+
+    Attributes:
+        task: the task's id.
+        respondent: the person's id on the platform.
+        answer: the answer as given; `None` if the page was sent without one.
+        page: the page, as the platform numbers it.
+        started: when the page was opened.
+        submitted: when the page was sent.
+        seconds: how long the page took.
+        reward: what the page paid, as the platform says.
+    """
+
+    task: str
+    respondent: str
+    answer: str | None
+    page: str | None
+    started: datetime | None
+    submitted: datetime | None
+    seconds: float | None
+    reward: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileReplies:
+    """What one file holds.
+
+    Attributes:
+        arm: the group of annotators whose tasks it answers.
+        replies: the answers to test and control items, in the file's order.
+        rows: rows of the file with a task.
+        left_out: reason -> rows that are no answers: rejected, not submitted, training.
+    """
+
+    arm: str
+    replies: tuple[Reply, ...]
+    rows: int
+    left_out: Mapping[str, int]
+
+
+def file_replies(
+    path: Path, tasks: StudyTasks, arms: Mapping[str, str], platform: Platform, encoding: str | None = None
+) -> FileReplies:
+    """Read the answers of a file.
+
+    Args:
+        path: the platform's file.
+        tasks: the study's tasks.
+        arms: the study's id on platforms -> the group of annotators.
+        platform: the platform.
+        encoding: the file's encoding, if it is not UTF-8 and not marked.
+
+    Raises:
+        InputError: the file is incomplete, is not an export of the platform, or holds no tasks of a study.
+        DataError: a row is of another study, or a task is not in the study.
+    """
+    _refuse_cut(path, platform)
+    rows = _rows(path, platform, encoding)
+    arm = _arm(rows, arms, path)
+    known = {task.id: task for task in (*tasks.tests, *tasks.controls, *tasks.training)}
+    replies, left_out = [], Counter[str]()
+    for row in rows.iter_rows(named=True):
+        task = _known_task(row, known, path)
+        if row["dropped"] is not None:
+            left_out[row["dropped"]] += 1
+        elif task.kind == "training":
+            left_out["training"] += 1
+        elif row["respondent"] is None:
+            raise InputError("the answer has no annotator", file=shown(path), row=row["row"])
+        else:
+            replies.append(_reply(row))
+    return FileReplies(arm, tuple(replies), rows.height, dict(sorted(left_out.items())))
+
+
+def _refuse_cut(path: Path, platform: Platform) -> None:
+    """Refuse a table that does not end with a line break: its last value may be cut."""
+    if platform == "csv" or path.suffix.lower() in _WITH_AN_END:
+        return
+    with opened(path) as stream:
+        stream.seek(0, 2)
+        size = stream.tell()
+        stream.seek(max(0, size - 4))
+        end = stream.read().rstrip(b"\0")
+    if size and not end.endswith((b"\n", b"\r")):
+        raise InputError(
+            f"ends in the middle of a row: the last line has no line break, as exports of {NAMES[platform]} have; "
+            "export it again",
+            file=shown(path),
+        )
+
+
+def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
+    """The rows of a file: `study`, `task`, and the columns of `Export.rows`."""
+    if platform == "mturk":
+        table = (
+            platforms.plain.load(path)
+            if platforms.plain.is_other_format(path)
+            else read_table(path, encoding=encoding)
+        )
+        return pl.concat([_labelled(one, path) for one in _pages_laid_open(table)])
+    asked = Columns(answer=ANSWER)
+    if platform == "csv":
+        names = platforms.field_names(path, encoding)
+        _require_fields(names, path)
+        there = {name: name for name in _PLAIN if name in names}
+        asked = Columns(answer=ANSWER, item=(STUDY, TASK), annotator="respondent", **there)
+        fields: tuple[str, ...] = tuple(names)
+    elif platform == "abc":
+        return _rows_of_abc(path, encoding)
+    export = platforms.read_export(path, platform, asked, encoding)
+    if platform != "csv":
+        fields = (*export.answer_fields, *export.inputs.columns)
+    rows = _labelled(export, path)
+    if not any(name.rpartition(":")[2] == MINE for name in fields):
+        return rows
+    marks = _labelled(platforms.read_export(path, platform, replace(asked, answer=MINE), encoding), path)
+    return _with_marks(rows, marks)
+
+
+def _rows_of_abc(path: Path, encoding: str | None) -> pl.DataFrame:
+    """ABC Elementary: the output field has the name that the requester gave it, unless there are several."""
+    try:
+        return _labelled(platforms.read_export(path, "abc", Columns(), encoding), path)
+    except SeveralAnswersError as error:
+        rows = _labelled(platforms.read_export(path, "abc", Columns(answer=ANSWER), encoding), path)
+        if MINE not in error.names:
+            return rows
+        return _with_marks(
+            rows, _labelled(platforms.read_export(path, "abc", Columns(answer=MINE), encoding), path)
+        )
+
+
+def _labelled(export: Export, path: Path) -> pl.DataFrame:
+    """The rows of an export with the ids of the study and the task; rows without any input, a fault of platforms, go."""
+    _require_fields(export.inputs.columns, path)
+    ids = export.inputs.select(pl.col(STUDY, TASK).str.strip_chars().replace("", None))
+    empty = pl.all_horizontal(pl.col(name).is_null() for name in export.inputs.columns)
+    rows = pl.concat([ids, export.rows.with_columns(pl.col("row").cast(pl.Int64))], how="horizontal")
+    return rows.filter(~export.inputs.select(empty.alias("empty"))["empty"])
+
+
+def _require_fields(names: list[str], path: Path) -> None:
+    missing = [name for name in (STUDY, TASK) if name not in names]
+    if missing:
+        raise InputError(
+            f"holds no tasks of a study: the field '{missing[0]}' of the files of 'merilo study export' is missing "
+            f"(there are: {listed(names)})",
+            file=shown(path),
+        )
+
+
+def _with_marks(rows: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+    """Answers, with the guide's option in place of the answers that are marked "may be mine"."""
+    key = ["row", "page", TASK]
+    set_ = ~pl.col("answer").str.strip_chars().str.to_lowercase().is_in(list(_UNSET))
+    marked = marks.filter(pl.col("answer").is_not_null() & set_).with_columns(
+        pl.lit(MAY_BE_MINE).alias("answer")
+    )
+    rest = rows.join(marked, on=key, how="anti", nulls_equal=True, maintain_order="left")
+    return pl.concat([rest, marked.select(rows.columns)]).sort("row", maintain_order=True)
+
+
+def _pages_laid_open(table: Table) -> list[Export]:
+    """The tasks of a batch whose pages (HITs) show several: an export for each place of the page."""
+    data = batch.questions_of(table)
+    places = sorted(
+        (name.removeprefix(f"Input.{TASK}_") for name in data.columns if name.startswith(f"Input.{TASK}_")),
+        key=lambda place: (len(place), place),
+    )
+    if not places:
+        raise InputError(
+            f"holds no tasks of a study: the column 'Input.{TASK}_1' of the files of 'merilo study export' is missing",
+            file=table.file,
+        )
+    page = [name for name in data.columns if not name.startswith(("Input.", "Answer."))]
+    exports = []
+    for place in places:
+        names = {
+            f"Input.{STUDY}": f"Input.{STUDY}",
+            f"Input.{TASK}_{place}": f"Input.{TASK}",
+            f"Answer.{ANSWER}_{place}": f"Answer.{ANSWER}",
+        }
+        absent = [name for name in names if name not in data.columns]
+        if absent:
+            raise InputError("there is no such column", file=table.file, field=absent[0])
+        own = data.select(*page, *(pl.col(old).alias(new) for old, new in names.items()))
+        mine = f"Answer.{MINE}_{place}"
+        if mine in data.columns:
+            marked = ~pl.col("mark").fill_null("").str.to_lowercase().is_in(list(_UNSET))
+            answer = pl.when(marked).then(pl.lit(MAY_BE_MINE)).otherwise(pl.col(f"Answer.{ANSWER}"))
+            own = (
+                own.with_columns(data[mine].alias("mark"))
+                .with_columns(answer.alias(f"Answer.{ANSWER}"))
+                .drop("mark")
+            )
+        exports.append(batch.read(replace(table, data=own), Columns(answer=ANSWER)))
+    return exports
+
+
+def _arm(rows: pl.DataFrame, arms: Mapping[str, str], path: Path) -> str:
+    """The group of annotators that a file's rows belong to; every row must be of the same one."""
+    if not rows.height:
+        raise DataError("has no answers", file=shown(path))
+    first: str | None = None
+    for study, row in rows.select(STUDY, "row").unique(STUDY, keep="first", maintain_order=True).iter_rows():
+        if study not in arms:
+            what = "has no id of a study" if study is None else f"belongs to {shortened(study)}"
+            raise DataError(
+                f"{what}, not to this study ({listed(list(arms))}), or the study's items were changed after the export",
+                file=shown(path),
+                row=row,
+                field=STUDY,
+            )
+        if first is not None:
+            raise DataError(
+                f"answers a task of the arm '{arms[study]}', and the rows before it tasks of '{arms[first]}'",
+                file=shown(path),
+                row=row,
+            )
+        first = study
+    return arms[cast("str", first)]
+
+
+def _known_task(row: Mapping[str, object], known: Mapping[str, StudyTask], path: Path) -> StudyTask:
+    task = known.get(str(row[TASK]))
+    if task is None:
+        raise DataError(
+            f"there is no task '{shortened(str(row[TASK]))}' in this study: was the item changed after the export?",
+            file=shown(path),
+            row=cast("int", row["row"]),
+            field=TASK,
+        )
+    return task
+
+
+def _reply(row: Mapping[str, object]) -> Reply:
+    started, submitted = cast("datetime | None", row["started"]), cast("datetime | None", row["submitted"])
+    seconds = cast("float | None", row["page_seconds"])
+    if seconds is None and started and submitted and submitted >= started:
+        seconds = (submitted - started).total_seconds()
+    if started is None and submitted and seconds is not None:
+        started = submitted - timedelta(seconds=seconds)
+    answer = cast("str | None", row["answer"])
+    return Reply(
+        task=cast("str", row[TASK]),
+        respondent=cast("str", row["respondent"]).strip(),
+        answer=answer if answer and answer.strip() else None,
+        page=cast("str | None", row["page"]),
+        started=started,
+        submitted=submitted,
+        seconds=None if seconds is None else round(seconds, 3),
+        reward=cast("float | None", row["page_reward"]),
+    )
