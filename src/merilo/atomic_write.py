@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -46,6 +46,19 @@ def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
         raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, with the subfolders that their names contain.
+
+    Args:
+        folder: the folder; it is made if it does not exist.
+        files: the contents by name below the folder, with `/` between a subfolder and a name.
+    """
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def _replace(new: Path, path: Path) -> None:
@@ -154,8 +167,9 @@ def write_text(path: Path, text: str) -> None:
             hidden.unlink()
 
 
-#: A spreadsheet would run a text that begins like this as a formula; numbers are not affected.
-_FORMULA: Final = r"([=@\t\r]|[+-][^0-9.,])"
+#: A spreadsheet would run a text that begins like this as a formula; numbers are not affected. Apostrophes before it
+#: count as its beginning, so that `unguarded` restores every text exactly.
+_FORMULA: Final = r"('*(?:[=@\t\r]|[+-][^0-9.,]))"
 
 
 def guarded(table: pl.DataFrame) -> pl.DataFrame:

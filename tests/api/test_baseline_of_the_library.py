@@ -23,7 +23,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def test_a_baseline_of_files_is_saved_as_the_command_saves_it_to_the_byte(

@@ -158,7 +158,7 @@ def test_the_folder_holds_what_other_tools_open(tmp_path: Path) -> None:
     )
     assert outcome.status == 0
     assert {path.name for path in out.iterdir()} == {
-        "report.html", "baseline.json",
+        "report.html", "baseline.json", "raw",
         *(f"{name}.{kind}" for name in ("responses", "annotators", "consensus", "quality", "posterior") for kind in ("csv", "parquet")),
     }  # fmt: skip
     assert (out / "baseline.json").read_bytes() == (tmp_path / "r.json").read_bytes()
@@ -173,8 +173,9 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         command = [sys.executable, "-m", "merilo", "baseline", str(pool), "--out", str(tmp_path / name)]
         subprocess.run(command, check=True, capture_output=True)
-    for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+    for path in (one for one in (tmp_path / "one").rglob("*") if one.is_file()):
+        own = path.relative_to(tmp_path / "one")
+        assert path.read_bytes() == (tmp_path / "two" / own).read_bytes(), own
 
 
 def test_the_command_in_the_provenance_makes_it_again(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import polars as pl
 
@@ -28,6 +28,9 @@ from merilo.people.recoding import recoding_files
 from merilo.responses import Responses
 from merilo.strict_json import Json
 from merilo.wording import shown
+
+if TYPE_CHECKING:
+    from merilo.reports.hb.raw_study import RawStudy
 
 #: Options that a recorded command leaves out, because they have the default of the settings.
 DEFAULTS: Final[dict[str, Json]] = {
@@ -195,9 +198,26 @@ def baseline(
     ]
     in_memory = not (origin and origin.files) or IN_MEMORY in {options["gold"], options["skills"]}
     record = _provenance(origin, inputs, options, in_memory=in_memory)
+
+    def raw() -> RawStudy:
+        from merilo.reports.hb.raw_study import RawStudy, without_folders  # noqa: PLC0415 - needed only to write files
+
+        study = RawStudy(
+            read,
+            settings,
+            without_folders(record),
+            found,
+            skilled,
+            declared,
+            tuple(map(Path, models)),
+            common_items,
+        )
+        return study if anonymise else study.pseudonymised(origin.key if origin else None)
+
     return BaselineResult(
         made,
         record.without_folders() if anonymise and not in_memory else record,
+        raw=raw,
         models=tuple(map(Path, models)),
         common_items=common_items,
         inputs=tuple(inputs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from merilo.atomic_write import new_folder, refuse_existing
+from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines.estimates import Bounds, Estimate
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline, Settings, test_items
@@ -26,6 +26,7 @@ from merilo.strict_json import Json
 if TYPE_CHECKING:
     from merilo.baselines.provenance import Provenance
     from merilo.baselines.quality import StudyQuality
+    from merilo.reports.hb.raw_study import RawStudy
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,13 @@ class BaselineResult:
         models: tuple[Path, ...] = (),
         common_items: bool = False,
         inputs: tuple[Path, ...] = (),
+        raw: Callable[[], RawStudy] | None = None,
     ) -> None:
         self.details = details
         self.provenance = provenance
         self.comparisons: list[ModelComparison] = []
         self._models, self._common_items, self._inputs = models, common_items, inputs
+        self._raw = raw
 
     @property
     def status(self) -> Literal["accepted", "rejected"]:
@@ -168,10 +171,15 @@ class BaselineResult:
         Raises:
             OutputError: the folder exists and `force` is not given, or it contains an input file of the baseline.
         """
+        from merilo.reports.hb.raw_study import RAW  # noqa: PLC0415 - needed only to write files
+
         path = Path(folder)
         refuse_existing(path, force=force, needed=self._inputs)
         with new_folder(path, force=force) as place:
-            return self._write(place)
+            content = self._write(place)
+            if self._raw:
+                write_files(place / RAW, self._raw().to_files())
+            return content
 
     def _write(self, folder: Path) -> dict[str, Json]:
         from merilo.reports.folder import write_folder  # noqa: PLC0415 - slow to load; needed only to write files

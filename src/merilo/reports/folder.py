@@ -70,19 +70,32 @@ def write_folder(
         guarded(table).write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
     _write_items(folder, baseline)
-    comparisons: list[ModelComparison] = []
-    answered: list[ModelAnswers] = []
-    if models:
-        crowd = crowd_of(baseline)
-        samples = [read_samples(path, crowd) for path in models]
-        comparisons = compare(crowd, samples, force=common_items)
-        answered = model_answers(crowd, samples)
-        found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
-        content = {**content, "models": {name: value for name, value in found.items() if name != "baseline"}}
+    content, comparisons, answered = with_models(baseline, content, models, common_items=common_items)
     _write_summary(folder, content)
     (folder / "report.html").write_text(page(baseline, content, quality, comparisons), encoding="utf-8")
     (folder / "items.html").write_text(item_browser(baseline, answered), encoding="utf-8")
     return content, comparisons
+
+
+def with_models(
+    baseline: Baseline, content: dict[str, Json], models: Sequence[Path], *, common_items: bool
+) -> tuple[dict[str, Json], list[ModelComparison], list[ModelAnswers]]:
+    """Compare models with the annotators, score their answers item by item, and add the comparisons to the summary.
+
+    Args:
+        baseline: the baseline.
+        content: the summary of the baseline.
+        models: files of models' answers; without any, the summary is returned unchanged.
+        common_items: if the items differ, compare on the items that both answered.
+    """
+    if not models:
+        return content, [], []
+    crowd = crowd_of(baseline)
+    samples = [read_samples(path, crowd) for path in models]
+    comparisons = compare(crowd, samples, force=common_items)
+    found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
+    said: Json = {name: value for name, value in found.items() if name != "baseline"}
+    return {**content, "models": said}, comparisons, model_answers(crowd, samples)
 
 
 def _write_items(folder: Path, baseline: Baseline) -> None:

@@ -1,0 +1,216 @@
+"""The raw state of a study: all that its baseline is computed from, as files that can be read back without loss.
+
+`merilo baseline --out` writes them to the subfolder `raw/`, with pseudonyms for annotators, and `hb/raw/` has the same
+files.
+
+    responses.csv    every answer as read, columns as in `responses.SCHEMA`; annotators and pages have pseudonyms
+    items.csv        every item as people saw it: its number and a column for each field
+    gold.jsonl       the gold answers, one item a line; missing if gold is closed
+    skills.csv       the platform's skills of annotators; missing if none were given
+    dataset.yaml     the declaration of a dataset of one's own; missing for datasets of the catalogue
+    models/          the answers of models, one numbered folder each
+    reading.json     what else reading found (dropped rows, lost pages), and the settings of the baseline
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from hashlib import blake2b
+from pathlib import Path, PurePath
+from typing import Final
+
+import polars as pl
+import yaml
+
+from merilo.atomic_write import guarded
+from merilo.baselines.provenance import Provenance
+from merilo.baselines.settings import Settings
+from merilo.datasets import CATALOGUE, Dataset
+from merilo.items import Item
+from merilo.people import pseudonyms
+from merilo.people.gold import Gold
+from merilo.responses import Responses
+from merilo.strict_json import Json, indented
+
+#: The subfolder of a baseline's folder, and of `hb/`, that holds these files.
+RAW: Final = "raw"
+
+#: The number of the files' format; a reader refuses others.
+FORMAT: Final = 1
+
+#: Settings that follow from the dataset's declaration.
+DERIVED: Final = ("dataset", "labels", "open_answers")
+
+
+@dataclass(frozen=True, slots=True)
+class RawStudy:
+    """Everything that a baseline is computed from.
+
+    Attributes:
+        responses: the responses as read.
+        settings: the settings of the baseline.
+        provenance: how the baseline was first computed; `None` if it is not recorded.
+        gold: the gold answers; `None` if they are not known.
+        skills: the platform's skills, columns `annotator` and `skill`; `None` if none were given.
+        dataset: the dataset's declaration; `None` if the study names none.
+        models: the files of models' answers.
+        common_items: whether models are compared on the items that both sides answered.
+    """
+
+    responses: Responses
+    settings: Settings
+    provenance: Provenance | None = None
+    gold: Gold | None = None
+    skills: pl.DataFrame | None = None
+    dataset: Dataset | None = None
+    models: tuple[Path, ...] = ()
+    common_items: bool = False
+
+    @property
+    def keywords(self) -> dict[str, Json]:
+        """Return the settings as keyword arguments of `merilo.baseline`."""
+        return settings_json(self.settings)
+
+    def pseudonymised(self, key: bytes | None = None) -> RawStudy:
+        """Replace annotators' ids, pages and folders of files; see `pseudonyms.anonymise`.
+
+        Args:
+            key: the study's secret; by default, a digest of the responses themselves.
+        """
+        secret = key or blake2b(self.responses.table.write_csv().encode(), person=b"merilo key").digest()
+        responses, skills = pseudonyms.anonymise(self.responses, self.skills, secret)
+        return replace(
+            self,
+            responses=responses,
+            skills=skills,
+            gold=pseudonyms.gold_without_folders(self.gold) if self.gold else None,
+        )
+
+    def to_files(self) -> dict[str, bytes]:
+        """Return the files by their names below the folder `raw`."""
+        responses = self.responses
+        files = {
+            "responses.csv": _csv(responses.table),
+            "items.csv": _csv(responses.items),
+            "reading.json": f"{indented(self._reading())}\n".encode(),
+        }
+        if self.gold:
+            files["gold.jsonl"] = _gold_lines(self.gold)
+        if self.skills is not None:
+            files["skills.csv"] = _csv(self.skills)
+        if self.dataset and not _is_bundled(self.dataset):
+            files["dataset.yaml"] = _declaration(self.dataset)
+        for number, path in enumerate(self.models, start=1):
+            files[f"models/{number}/{path.name}"] = path.read_bytes()
+        return files
+
+    def _reading(self) -> dict[str, Json]:
+        responses, gold, dataset = self.responses, self.gold, self.dataset
+        lost = responses.lost_pages
+        return {
+            "format": FORMAT,
+            "rows_read": responses.rows_read,
+            "dropped": {**responses.dropped},
+            "currency": responses.currency,
+            "answer_field": responses.answer_field,
+            "renamed": None if responses.renamed is None else {**responses.renamed},
+            "absent": [*responses.absent],
+            "unread": [asdict(one) for one in responses.unread],
+            "recoded": [asdict(one) for one in responses.recoded],
+            "lost_pages": None if lost is None else [list(row) for row in lost.iter_rows()],
+            "gold": None
+            if gold is None
+            else {
+                "source": gold.source,
+                "column": gold.column,
+                "without_gold": [*gold.without_gold],
+                "unused": [*gold.unused],
+                "unsolved": [*gold.unsolved],
+                "warnings": [*gold.warnings],
+                "fields": None
+                if gold.fields is None
+                else [name for name in gold.fields.columns if name != "item"],
+            },
+            "dataset": None if dataset is None else dataset.name if _is_bundled(dataset) else "dataset.yaml",
+            "common_items": self.common_items,
+            "settings": {**self.keywords},
+            "provenance": self.provenance.to_json() if self.provenance else None,
+        }
+
+
+def settings_json(settings: Settings) -> dict[str, Json]:
+    """Return the settings of a baseline as keyword arguments of `merilo.baseline`.
+
+    Example:
+        >>> settings_json(Settings(resolve="none"))["resolve"]
+        'none'
+    """
+    found: dict[str, Json] = {}
+    for one in fields(Settings):
+        if one.name not in DERIVED:
+            value = getattr(settings, one.name)
+            found[one.name] = [*value] if isinstance(value, tuple) else value
+    return found
+
+
+def without_folders(provenance: Provenance) -> Provenance:
+    """Return the provenance with every path named without its folder: those of inputs, and of a dataset's declaration."""
+    named = provenance.without_folders()
+    declared = named.parameters.get("dataset")
+    if not isinstance(declared, str) or PurePath(declared).name == declared:
+        return named
+    name = PurePath(declared).name
+    return replace(
+        named,
+        command=named.command.replace(declared, name),
+        parameters={**named.parameters, "dataset": name},
+    )
+
+
+def _is_bundled(dataset: Dataset) -> bool:
+    return CATALOGUE.get(dataset.name) == dataset
+
+
+def _csv(table: pl.DataFrame) -> bytes:
+    """Write a table so that it can be read back exactly: an empty field is null, and `""` is an empty text."""
+    times = [name for name, kind in table.schema.items() if isinstance(kind, pl.Datetime)]
+    plain = table.with_columns(pl.col(times).dt.strftime("%Y-%m-%dT%H:%M:%S%.3f"))
+    return guarded(plain).write_csv().encode()
+
+
+def _gold_lines(gold: Gold) -> bytes:
+    """Write the gold answers as JSON Lines: the pool's number, the answer, the id, the other fields, the whole item."""
+    others: dict[int, dict[str, Json]] = {}
+    if gold.fields is not None:
+        others = {row.pop("item"): row for row in gold.fields.to_dicts()}
+    lines = []
+    for number, text, identity in gold.answers.select("item", "gold", "id").iter_rows():
+        item = gold.items.get(number)
+        line: dict[str, Json] = {
+            "item": number,
+            "gold": text,
+            "id": identity,
+            "fields": others.get(number),
+            "asked": None if item is None else _asked(item),
+        }
+        lines.append(json.dumps(line, ensure_ascii=False))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _asked(item: Item) -> dict[str, Json]:
+    """Return an item's fields as they are; `entry_of` would add the id to `meta`."""
+    return {
+        "id": item.id,
+        "instruction": item.instruction,
+        "inputs": item.inputs if isinstance(item.inputs, str) else {**item.inputs},
+        "outputs": item.outputs,
+        "meta": {**item.meta},
+    }
+
+
+def _declaration(dataset: Dataset) -> bytes:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - needed only for datasets of one's own
+
+    content = TypeAdapter(Dataset).dump_python(dataset, mode="json")
+    return yaml.safe_dump(content, allow_unicode=True, sort_keys=False).encode()

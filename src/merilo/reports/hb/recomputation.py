@@ -1,0 +1,78 @@
+"""Computing a baseline again from the raw state of its study."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import cast
+
+import polars as pl
+
+from merilo.atomic_write import guarded
+from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.pipeline import Baseline, baseline
+from merilo.baselines.provenance import Provenance, provenance
+from merilo.baselines.quality import StudyQuality, study_quality
+from merilo.reports.folder import with_models
+from merilo.reports.hb.raw_study import RawStudy
+from merilo.reports.page import page
+from merilo.reports.summary import as_text, summary
+from merilo.strict_json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """A baseline computed from the raw state of its study.
+
+    Attributes:
+        raw: the raw state.
+        baseline: the baseline.
+        quality: the quality of its annotators.
+        content: the baseline as JSON, exactly as it is written to files.
+        comparisons: the comparisons with models.
+    """
+
+    raw: RawStudy
+    baseline: Baseline
+    quality: StudyQuality
+    content: dict[str, Json]
+    comparisons: list[ModelComparison]
+
+    @property
+    def made_by(self) -> Provenance:
+        """Return how the baseline was first computed."""
+        return self.raw.provenance or provenance("merilo baseline", [], self.raw.keywords)
+
+    def page(self) -> str:
+        """Return the report page."""
+        return page(self.baseline, self.content, self.quality, self.comparisons)
+
+    def tables(self) -> dict[str, bytes]:
+        """Return the annotators and the consensus as CSV files, by name."""
+        found = {"annotators.csv": self.baseline.annotators, "consensus.csv": self.baseline.consensus}
+        return {name: csv_of(table) for name, table in found.items()}
+
+
+def recompute(raw: RawStudy) -> Recomputed:
+    """Compute the baseline of a study from its raw state.
+
+    Raises:
+        DataError: no baseline can be computed from these answers.
+    """
+    made = baseline(raw.responses, raw.settings, dataset=raw.dataset, gold=raw.gold, skills=raw.skills)
+    quality = study_quality(made)
+    record = raw.provenance or provenance("merilo baseline", [], raw.keywords)
+    content, comparisons, _ = with_models(
+        made, summary(made, record, quality), raw.models, common_items=raw.common_items
+    )
+    return Recomputed(raw, made, quality, as_written(content), comparisons)
+
+
+def as_written(content: dict[str, Json]) -> dict[str, Json]:
+    """Return JSON as a reader of its file gets it: mappings with text keys, arguments named as on the command line."""
+    return cast("dict[str, Json]", json.loads(as_text(content)))
+
+
+def csv_of(table: pl.DataFrame) -> bytes:
+    """Return a table as CSV, guarded against formulas."""
+    return guarded(table).write_csv().encode()

@@ -1,0 +1,117 @@
+"""The raw files of a study hold all that its baseline is computed from, without loss."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import merilo
+from merilo.atomic_write import guarded, unguarded, write_files
+from merilo.baselines.settings import Settings
+from merilo.errors import InputError
+from merilo.reports.hb.raw_reader import read_raw
+from merilo.reports.hb.raw_study import RawStudy
+from merilo.responses import Responses
+
+ANSWERS = pl.DataFrame(
+    {
+        "task": ["one", "one", "one", '=2+"2"', '=2+"2"', '=2+"2"', "'=3", "'=3", "'=3"],
+        "worker": [*"abcabcabc"],
+        "label": ["y", "n", "y", "n", "n", "n", "-x", "-x", "'-x"],
+        "seconds": ["1.5", "2", "3", "4", "5", "6", "7", "8", "0.1"],
+    }
+)
+GOLD = {"one": "y", '=2+"2"': "n", "'=3": "-x"}
+
+
+def saved(tmp_path: Path) -> Path:
+    merilo.baseline(ANSWERS, gold=GOLD, skills={"a": 90.0, "b": 12.5}).save(tmp_path / "base")
+    return tmp_path / "base" / "raw"
+
+
+@given(st.lists(st.text(alphabet="'=+-@\t\rax0", max_size=5)))
+def test_a_text_that_looks_like_a_formula_is_restored_exactly(texts: list[str]) -> None:
+    table = pl.DataFrame({"a": texts}, schema={"a": pl.String})
+    assert_frame_equal(unguarded(guarded(table)), table)
+
+
+def test_the_raw_answers_are_restored_exactly(tmp_path: Path) -> None:
+    found = read_raw(saved(tmp_path))
+    given = merilo.read_responses(ANSWERS)
+    for name in ("item", "answer", "control", "is_control", "started", "page_seconds", "row"):
+        assert found.responses.table[name].to_list() == given.table[name].to_list()
+    assert_frame_equal(found.responses.items, given.items)
+    assert found.gold is not None
+    assert found.gold.answers["gold"].to_list() == ["y", "n", "-x"]
+
+
+def test_annotators_have_pseudonyms_that_are_those_of_anonymise(tmp_path: Path) -> None:
+    found = read_raw(saved(tmp_path))
+    hidden = merilo.baseline(ANSWERS, gold=GOLD, anonymise=True)
+    assert found.responses.table["respondent"].unique().sort().to_list() == sorted(
+        hidden.annotators["annotator"]
+    )
+    assert found.skills is not None
+    assert sorted(found.skills["skill"]) == [12.5, 90.0]
+
+
+def test_no_file_names_an_annotator_of_the_platform(tmp_path: Path) -> None:
+    table = ANSWERS.with_columns(worker="platform-id-" + pl.col("worker"))
+    merilo.baseline(table, gold=GOLD).save(tmp_path / "base")
+    texts = [path.read_text() for path in (tmp_path / "base" / "raw").iterdir()]
+    assert len(texts) == 4
+    assert not [text for text in texts if "platform-id" in text]
+
+
+def test_all_that_reading_found_is_kept(tmp_path: Path) -> None:
+    given = Responses(
+        merilo.read_responses(ANSWERS).table,
+        merilo.read_responses(ANSWERS).items,
+        rows_read=12,
+        dropped={"empty_answer": 3},
+        currency="USD",
+        renamed={"Y": "y"},
+        lost_pages=pl.DataFrame({"page_reward": [0.5, None], "page_seconds": [10.0, 2.5]}),
+        absent=("reward",),
+    )
+    write_files(
+        tmp_path, RawStudy(given, Settings(min_votes=2, normalise=("words",), by=("domain",))).to_files()
+    )
+    found = read_raw(tmp_path)
+    assert found.settings == Settings(min_votes=2, normalise=("words",), by=("domain",))
+    for one in fields(Responses):
+        ours, theirs = getattr(found.responses, one.name), getattr(given, one.name)
+        if isinstance(theirs, pl.DataFrame):
+            assert_frame_equal(ours, theirs)
+        else:
+            assert ours == theirs, one.name
+
+
+def test_a_damaged_file_is_named_with_its_row_and_field(tmp_path: Path) -> None:
+    raw = saved(tmp_path)
+    path = raw / "responses.csv"
+    text = path.read_text()
+    path.write_text(text.replace(",7.0,", ",seven,"))
+    with pytest.raises(InputError, match=r"responses\.csv, row 8, page_seconds: 'seven' is not a value"):
+        read_raw(raw)
+    path.write_text(text.replace("\n3,", "\n9,", 1))
+    with pytest.raises(InputError, match=r"row 8, item: there is no item 9 in items\.csv"):
+        read_raw(raw)
+    path.unlink()
+    with pytest.raises(InputError, match=r"responses\.csv: there is no such file"):
+        read_raw(raw)
+
+
+def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
+    raw = saved(tmp_path)
+    path = raw / "reading.json"
+    path.write_text(path.read_text().replace('"cascade"', '"guess"'))
+    with pytest.raises(InputError, match=r"reading\.json, settings: is not as Merilo writes it"):
+        read_raw(raw)
+    path.unlink()
+    with pytest.raises(InputError, match=r"has no raw answers of a baseline: reading\.json is missing"):
+        read_raw(raw)
