@@ -1,0 +1,340 @@
+"""What the prose of a card or paper tells about a baseline, taken from its JSON and from the plan of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from merilo.datasets.catalogue import CATALOGUE
+from merilo.reports.json_record import (
+    count_at,
+    counts_at,
+    interval_at,
+    list_at,
+    mapping_at,
+    number_at,
+    text_at,
+    value_at,
+)
+from merilo.strict_json import Json
+
+Span: TypeAlias = tuple[float, float]
+
+#: Who answered: people without training, or experts.
+Role: TypeAlias = Literal["people", "experts"]
+
+_PLATFORMS: Final = {
+    "toloka": "Toloka",
+    "abc": "ABC Elementary",
+    "label-studio": "Label Studio",
+    "mturk": "Amazon Mechanical Turk",
+}
+
+#: How items were decided, in the order of telling; the number of plain majorities is what the other ways leave of `majority`.
+WAYS: Final = (
+    "unanimous",
+    "majority",
+    "plurality",
+    "skill",
+    "top_skill",
+    "glad",
+    "dawid_skene",
+    "one_coin",
+    "medoid",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricFacts:
+    """A metric of the consensus.
+
+    Attributes:
+        name: our name of the metric.
+        value: its value.
+        n: on how many items.
+        over_items: the 95 % interval over items.
+        over_both: the 95 % interval over items and annotators.
+        by_majority: the value, the number of items and the interval by majorities alone, if these are not all items.
+        single: the mean of one annotator's answers, its interval, the number of annotators and of answers.
+        dropped: items left out of the metric, and the value if they counted as wrong.
+    """
+
+    name: str
+    value: float
+    n: int
+    over_items: Span | None
+    over_both: Span | None
+    by_majority: tuple[float, int, Span | None] | None
+    single: tuple[float, Span | None, int, int] | None
+    dropped: tuple[int, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionFacts:
+    """Under which conditions people answered, by the plan; empty without a plan.
+
+    Attributes:
+        planned: whether there is a plan.
+        trained: whether people answered training items first, and with which share of right answers they were admitted.
+        restrictions: the rules, in the language of the text.
+        time_limit: seconds for an item.
+        skip_own: whether people skipped items that they may have written.
+        overlap: the planned number of answers an item.
+        items_per_page: tasks on a page.
+        subset: the number of drawn items, of how many, and the fields whose distribution was kept; `None` if all were asked.
+        control_share: the planned share of control items.
+        untrained: whether the plan asks people without special training.
+    """
+
+    planned: bool = False
+    trained: float | None = None
+    restrictions: tuple[str, ...] = ()
+    time_limit: float | None = None
+    skip_own: bool = False
+    overlap: int | None = None
+    items_per_page: int | None = None
+    subset: tuple[int, int, tuple[str, ...]] | None = None
+    control_share: float | None = None
+    untrained: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostFacts:
+    """Time and money.
+
+    Attributes:
+        total: what was paid.
+        currency: the currency's code, if it is known.
+        pages: paid pages.
+        hours: the time on the pages.
+        hourly: the pay for an hour.
+        seconds: the median time of an answer.
+    """
+
+    total: float | None
+    currency: str | None
+    pages: int | None
+    hours: float | None
+    hourly: float | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineFacts:
+    """A baseline of one group. What is not known is `None` or empty.
+
+    Attributes:
+        role: who answered.
+        title: the dataset's name as it is published.
+        simulated: whether the annotators are simulated.
+        rejected: whether the baseline is rejected.
+        platform: the name of the platform.
+        people: the number of annotators.
+        excluded: how many of them were excluded.
+        unchecked: how many had no or too few control answers and were kept.
+        threshold: the accuracy on control items below which annotators were excluded.
+        controls: the number of control items.
+        control_answers: answers to them.
+        items: items that people answered.
+        consensus: items with a consensus.
+        answers: answers that count.
+        overlap: answers an item -> items, after exclusion.
+        overlap_before: the same before exclusion.
+        ways: how many items each step decided.
+        unresolved: items without a consensus.
+        votes_needed: equal votes that make a majority -> items.
+        aggregator: the aggregation method, from the settings.
+        resolve: what happened to items without a majority, from the settings.
+        low: items without a majority, and the share of these that was allowed.
+        agreement: coefficient -> its value and interval.
+        agreement_answers: answers that the coefficients are computed from.
+        metrics: the metrics, main ones first.
+        has_gold: whether there are gold answers.
+        cost: time and money.
+        conditions: the conditions, by the plan.
+    """
+
+    role: Role
+    title: str | None
+    simulated: bool
+    rejected: bool
+    platform: str | None
+    people: int | None
+    excluded: int | None
+    unchecked: int
+    threshold: float | None
+    controls: int | None
+    control_answers: int | None
+    items: int | None
+    consensus: int | None
+    answers: int | None
+    overlap: Mapping[int, int]
+    overlap_before: Mapping[int, int]
+    ways: Mapping[str, int]
+    unresolved: int
+    votes_needed: Mapping[int, int]
+    aggregator: str
+    resolve: str
+    low: tuple[int, float] | None
+    agreement: Mapping[str, tuple[float, Span | None]]
+    agreement_answers: int | None
+    metrics: tuple[MetricFacts, ...]
+    has_gold: bool
+    cost: CostFacts
+    conditions: ConditionFacts
+
+
+def baseline_facts(
+    content: Mapping[str, Json],
+    plan: Mapping[str, Json] | None = None,
+    *,
+    language: str = "en",
+    role: Role = "people",
+    platform: str | None = None,
+) -> BaselineFacts:
+    """Take the facts from the JSON of a baseline, complete or as `merilo experts baseline` gives it.
+
+    Args:
+        content: the JSON.
+        plan: the content of `study.yaml`.
+        language: of the restrictions: `ru` or `en`.
+        role: who answered; also the name of their arm in the plan.
+        platform: the platform's code, such as `toloka`; by default the one that the baseline's command named.
+    """
+    code = platform or text_at(content, "provenance", "parameters", "platform")
+    share = number_at(content, "agreement", "max_low_agreement")
+    low = count_at(content, "agreement", "low_agreement")
+    annotators = content.get("annotators")
+    return BaselineFacts(
+        role=role,
+        title=dataset_title(content, plan),
+        simulated=content.get("simulated") is True,
+        rejected=content.get("status") == "rejected",
+        platform=_PLATFORMS.get(code) if code else None,
+        people=annotators if isinstance(annotators, int) else count_at(content, "annotators", "total"),
+        excluded=count_at(content, "excluded")
+        if isinstance(annotators, int)
+        else count_at(content, "annotators", "excluded"),
+        unchecked=(count_at(content, "annotators", "kept_without_controls") or 0)
+        + (count_at(content, "annotators", "unjudged") or 0),
+        threshold=number_at(content, "annotators", "min_control_accuracy"),
+        controls=count_at(content, "control_health", "controls"),
+        control_answers=count_at(content, "responses", "control"),
+        items=count_at(content, "items", "total"),
+        consensus=count_at(content, "items", "consensus"),
+        answers=count_at(content, "responses", "used"),
+        overlap=counts_at(content, "items", "overlap"),
+        overlap_before=counts_at(content, "items", "overlap_before_exclusion"),
+        ways=_ways(content),
+        unresolved=count_at(content, "resolved_by", "unresolved") or 0,
+        votes_needed=counts_at(content, "agreement", "votes_needed"),
+        aggregator=text_at(content, "provenance", "parameters", "aggregator") or "majority",
+        resolve=text_at(content, "provenance", "parameters", "resolve") or "cascade",
+        low=(low, share) if low is not None and share is not None else None,
+        agreement={
+            name: (value, interval_at(content, "agreement", f"{name}_ci95"))
+            for name in ("krippendorff_alpha", "gwet_ac1")
+            if (value := number_at(content, "agreement", name)) is not None
+        },
+        agreement_answers=count_at(content, "agreement", "n"),
+        metrics=metric_facts(content),
+        has_gold=content.get("gold") is not None or bool(mapping_at(content, "metrics")),
+        cost=CostFacts(
+            total=number_at(content, "cost", "total"),
+            currency=text_at(content, "cost", "currency"),
+            pages=count_at(content, "cost", "pages"),
+            hours=number_at(content, "cost", "hours"),
+            hourly=number_at(content, "cost", "hourly"),
+            seconds=number_at(content, "cost", "median_seconds_per_answer"),
+        ),
+        conditions=_conditions(plan, role, language),
+    )
+
+
+def metric_facts(content: Mapping[str, Json]) -> tuple[MetricFacts, ...]:
+    """Take every metric that has a value, main ones first."""
+    metrics = mapping_at(content, "metrics")
+    found = []
+    for name in metrics:
+        value, n = number_at(metrics, name, "value"), count_at(metrics, name, "n")
+        if value is None or n is None:
+            continue
+        alone, alone_n = (
+            number_at(metrics, name, "by_majority_alone", "value"),
+            count_at(metrics, name, "by_majority_alone", "n"),
+        )
+        dropped, wrong = (
+            count_at(metrics, name, "with_dropped_items", "dropped"),
+            number_at(metrics, name, "with_dropped_items", "dropped_counted_as_wrong"),
+        )
+        found.append(
+            MetricFacts(
+                name=name,
+                value=value,
+                n=n,
+                over_items=interval_at(metrics, name, "ci95"),
+                over_both=interval_at(metrics, name, "ci95_items_and_annotators"),
+                by_majority=(alone, alone_n, interval_at(metrics, name, "by_majority_alone", "ci95"))
+                if alone is not None and alone_n and alone_n != n
+                else None,
+                single=_single(mapping_at(metrics, name, "single_person")),
+                dropped=(dropped, wrong) if dropped and wrong is not None else None,
+            )
+        )
+    return tuple(found)
+
+
+def dataset_title(content: Mapping[str, Json], plan: Mapping[str, Json] | None) -> str | None:
+    """Return the dataset's name as it is published."""
+    name = text_at(content, "dataset") or text_at(content, "declaration", "name") or text_at(plan, "dataset")
+    known = CATALOGUE.get(name.lower()) if name else None
+    return known.title if known else name
+
+
+def _single(single: Mapping[str, Json]) -> tuple[float, Span | None, int, int] | None:
+    mean, people, answers = (
+        number_at(single, "mean"),
+        count_at(single, "annotators"),
+        count_at(single, "answers"),
+    )
+    if mean is None or not people or not answers:
+        return None
+    return mean, interval_at(single, "ci95"), people, answers
+
+
+def _ways(content: Mapping[str, Json]) -> dict[str, int]:
+    counts = {name: count_at(content, "resolved_by", name) or 0 for name in WAYS}
+    counts["majority"] -= counts["unanimous"] + counts["plurality"]
+    return {name: n for name, n in counts.items() if n > 0}
+
+
+def _conditions(plan: Mapping[str, Json] | None, role: Role, language: str) -> ConditionFacts:
+    if plan is None:
+        return ConditionFacts()
+    size, of = count_at(plan, "subset", "size"), count_at(plan, "subset", "of")
+    drawn = size is not None and of is not None and size < of
+    fields = tuple(str(field) for field in list_at(plan, "subset", "fields"))
+    return ConditionFacts(
+        planned=True,
+        trained=number_at(plan, "training", "threshold"),
+        restrictions=tuple(
+            text for one in list_at(plan, "restrictions") if (text := _restriction(one, language))
+        ),
+        time_limit=number_at(plan, "arms", role, "time_limit"),
+        skip_own=value_at(plan, "arms", role, "skip_own") is True,
+        overlap=count_at(plan, "arms", role, "overlap"),
+        items_per_page=count_at(plan, "arms", role, "items_per_page"),
+        subset=(size, of, fields) if drawn and size is not None and of is not None else None,
+        control_share=number_at(plan, "controls", "share"),
+        untrained=text_at(plan, "arms", role, "kind") in {"basic", "untrained"},
+    )
+
+
+def _restriction(one: Json, language: str) -> str | None:
+    if isinstance(one, str):
+        return one.strip() or None
+    if not isinstance(one, dict):
+        return None
+    other = "en" if language == "ru" else "ru"
+    return text_at(one, language) or text_at(one, other)

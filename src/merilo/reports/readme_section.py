@@ -1,0 +1,100 @@
+"""The section "Human baseline" of `raw_readme_ru.json` and `raw_readme_en.json`, and nothing else in the file changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Final, Literal, TypeAlias
+
+from merilo.reports import baseline_prose_en, baseline_prose_ru
+from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
+from merilo.reports.expert_prose import comparison_paragraph, experts_paragraph
+from merilo.reports.json_editing import decoded_object, encoded_like, with_members
+from merilo.reports.json_record import mapping_at, text_at
+from merilo.strict_json import Json
+
+Language: TypeAlias = Literal["ru", "en"]
+
+SECTION: Final = "Human baseline"
+
+_PROSE: Final[Mapping[str, ModuleType]] = {"ru": baseline_prose_ru, "en": baseline_prose_en}
+
+_HEADS: Final = {
+    "ru": ("Люди без специальной подготовки.", "Эксперты."),
+    "en": ("People without training.", "Experts."),
+}
+
+
+def human_baseline_section(
+    content: Mapping[str, Json],
+    plan: Mapping[str, Json] | None,
+    language: Language,
+    *,
+    experts: Mapping[str, Json] | None = None,
+    platform: str | None = None,
+) -> str:
+    """Write the section that the guide asks for: whom, overlap, controls, restrictions, exclusion, aggregation, threshold, agreement,
+    results with intervals and counts, time and pay.
+
+    A sentence whose values are missing is left out; missing gold, controls and pay are said to be missing.
+
+    Args:
+        content: the JSON of the baseline of people without training.
+        plan: the content of `study.yaml`.
+        language: `ru` or `en`.
+        experts: for an expert dataset, the JSON of `merilo experts baseline`, or of the experts' own baseline.
+        platform: the code of the platform, such as `toloka`, if the baseline's command does not name it.
+
+    Returns:
+        Paragraphs, divided by a blank line.
+    """  # noqa: D205 - the first sentence lists what the guide asks for
+    facts = baseline_facts(content, plan, language=language, platform=platform)
+    people = paragraphs(facts, language)
+    if experts is None:
+        return "\n\n".join(people)
+    heads = _HEADS[language]
+    told = [f"{heads[0]} {people[0]}" if people else heads[0], *people[1:]]
+    other = _expert_paragraphs(experts, plan, language)
+    told += [f"{heads[1]} {other[0]}", *other[1:]] if other else []
+    told += filter(None, [comparison_paragraph(experts, language)])
+    return "\n\n".join(told)
+
+
+def paragraphs(facts: BaselineFacts, language: Language) -> list[str]:
+    """Write the paragraphs about one group of people; empty ones are left out."""
+    prose = _PROSE[language]
+    parts = ("conditions", "controls", "aggregation", "agreement", "results")
+    told = [str(getattr(prose, name)(facts)) for name in parts]
+    told.append(str(prose.pay(facts.cost)))
+    return [text for text in told if text]
+
+
+def _expert_paragraphs(
+    study: Mapping[str, Json], plan: Mapping[str, Json] | None, language: Language
+) -> list[str]:
+    own = mapping_at(study, "experts")
+    if not own:
+        return paragraphs(baseline_facts(study, plan, language=language, role="experts"), language)
+    if text_at(own, "protocol") == "out-of-bag":
+        return [experts_paragraph(own, language)]
+    facts = baseline_facts({**own, "dataset": study.get("dataset")}, plan, language=language, role="experts")
+    prose = _PROSE[language]
+    asked = " ".join(filter(None, [prose.conditions(facts), prose.exclusion(facts)]))
+    return [asked, str(prose.results(facts))]
+
+
+def readme_with_section(raw: bytes, section: str, file: str) -> bytes:
+    """Set the section "Human baseline" of a card and keep every other byte.
+
+    Args:
+        raw: the file `raw_readme_ru.json` or `raw_readme_en.json`: section -> text.
+        section: the new text.
+        file: the file's name, for messages.
+
+    Raises:
+        InputError: the file is not JSON.
+        DataError: the file is not an object.
+    """
+    text, card = decoded_object(raw, file)
+    key = next((name for name in card if name.strip().casefold() == SECTION.casefold()), SECTION)
+    return encoded_like(raw, with_members(text, {key: section}))

@@ -1,0 +1,285 @@
+"""The section "Human baseline": whole sentences with every detail that the guide asks for, and no number without its count."""
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from every import every
+
+from merilo.reports.readme_section import human_baseline_section, readme_with_section
+
+CONTENT: dict[str, Any] = {
+    "dataset": "lcs",
+    "simulated": False,
+    "status": "accepted",
+    "responses": {"total": 750, "control": 250, "used": 492},
+    "annotators": {
+        "total": 29, "with_controls": 28, "excluded": 3, "kept_without_controls": 1, "unjudged": 0, "min_control_accuracy": 0.5,
+    },
+    "control_health": {"controls": 19},
+    "items": {"total": 100, "consensus": 99, "overlap": {"5": 91, "4": 8, "3": 1}, "overlap_before_exclusion": {"5": 100}},
+    "resolved_by": {
+        "majority": 80, "unanimous": 21, "plurality": 26, "skill": 15, "top_skill": 0, "glad": 4, "unresolved": 1,
+    },
+    "metrics": {
+        "acc": {
+            "value": 0.56, "n": 99, "ci95": [0.462281, 0.65328], "ci95_items_and_annotators": [0.408397, 0.701179],
+            "by_majority_alone": {"value": 0.703704, "n": 54, "ci95": [0.571724, 0.808626]},
+            "with_dropped_items": {"n": 100, "dropped": 1, "dropped_counted_as_wrong": 0.554},
+            "single_person": {"mean": 0.46, "ci95": [0.330729, 0.594887], "annotators": 26, "answers": 492},
+        }
+    },
+    "agreement": {
+        "krippendorff_alpha": 0.300137, "krippendorff_alpha_ci95": [0.225784, 0.37303], "gwet_ac1": 0.360119,
+        "gwet_ac1_ci95": [0.287541, 0.433143], "low_agreement": 20, "max_low_agreement": 0.3, "votes_needed": {"3": 100}, "n": 492,
+    },
+    "cost": {
+        "total": 7.25, "pages": 250, "hours": 8.439354, "hourly": 0.859071, "currency": "USD", "median_seconds_per_answer": 26.748,
+    },
+    "gold": {"source": "the solver of lcs"},
+    "provenance": {"parameters": {"platform": "toloka", "aggregator": "majority", "resolve": "cascade"}},
+}  # fmt: skip
+
+PLAN: dict[str, Any] = {
+    "study": "lcs-2026",
+    "dataset": "lcs",
+    "arms": {"people": {"kind": "basic", "overlap": 5, "time_limit": 61, "skip_own": False}},
+    "restrictions": [{"ru": "Не ищите ответ в интернете.", "en": "Do not search the internet."}],
+    "subset": {"size": 100, "of": 5001, "fields": ["domain", "length"], "method": "balanced"},
+    "controls": {"share": 0.05, "every": 20, "min_accuracy": 0.5},
+    "training": {"threshold": 0.8},
+}
+
+
+def changed(**places: Any) -> dict[str, Any]:
+    """The content with other values; `a__b=1` sets `a.b`."""
+    content = copy.deepcopy(CONTENT)
+    for path, value in places.items():
+        *steps, last = path.split("__")
+        target = content
+        for step in steps:
+            target = target[step]
+        target[last] = value
+    return content
+
+
+def russian(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
+    return human_baseline_section(content, plan, "ru", **options).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def english(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
+    return human_baseline_section(content, plan, "en", **options)
+
+
+#: Detail of the guide -> how the Russian and the English section tell it.
+DETAILS = {
+    "whom": ("29 разметчиков краудсорсинговой платформы Toloka без специальной подготовки", "29 annotators of the crowdsourcing platform Toloka without special training"),
+    "overlap": ("Перекрытие — 5 ответов на вопрос, всего 500 ответов", "Each item received 5 answers, 500 answers in all"),
+    "same form": ("в том же виде, в каком его получает модель", "in the form in which models receive it"),
+    "restrictions": ("Инструкция устанавливала ограничение: «Не ищите ответ в интернете».", "set this rule: “Do not search the internet”."),
+    "time limit": ("не более 61 секунды", "61 seconds per item"),
+    "training": ("кто верно решил не менее 80 %", "at least 80% correct answers"),
+    "subset": ("Из 5001 вопроса датасета LCS отобрано 100 вопросов с сохранением распределения по полям «domain», «length»", "Of the 5001 items of the dataset LCS, 100 were drawn so that the distribution of the fields 'domain', 'length' is kept"),
+    "controls": ("добавлено 19 контрольных заданий с известным ответом; на них получено 250 ответов", "19 control items with a known answer, which received 250 answers"),
+    "exclusion": ("ниже 50 % исключались вместе со всеми своими ответами: исключены 3 из 29 разметчиков", "below 50% on the control items were excluded with all their answers; this applied to 3 of 29 annotators"),
+    "unchecked": ("Ещё учтён 1 разметчик, у которого", "Another 1 annotator had no or too few control answers and was kept"),
+    "answers left": ("учтены 492 ответа: по 5 на 91 вопрос, по 4 на 8 вопросов, по 3 на 1 вопрос", "492 answers remain: 5 on 91 items, 4 on 8 items, 3 on 1 item"),
+    "aggregation": ("за который подано не менее 3 голосов", "A majority is at least 3 equal answers"),
+    "ways": ("Единогласно решён 21 вопрос; большинством голосов — 33", "21 were decided unanimously, 33 by a majority"),
+    "unresolved": ("Без согласованного ответа остался 1 вопрос; в метрику он не вошёл", "There is no consensus on 1 item, which was left out"),
+    "threshold": ("не набралось на 20 вопросах из 100 (20 %) при допустимой доле 30 %", "lacking on 20 of 100 items (20%); up to 30% were allowed"),
+    "agreement": ("по 492 ответам: альфа Криппендорфа — 0,300 (95%-й доверительный интервал от 0,226 до 0,373)", "On 492 answers, Krippendorff's alpha is 0.300 (95% confidence interval 0.226 to 0.373)"),
+    "estimate": ("на 99 вопросах составляет 0,560 (95%-й доверительный интервал с учётом выбора вопросов и разметчиков — от 0,408 до 0,701", "is 0.560 on 99 items (95% confidence interval over items and annotators 0.408 to 0.701"),
+    "majority alone": ("получается 0,704 (на 54 вопросах", "it is 0.704 (54 items"),
+    "dropped": ("Если считать ошибками 1 вопрос без согласованного ответа, получается 0,554", "If the 1 item without a consensus counted as wrong, it would be 0.554"),
+    "single": ("в среднем составляет 0,460 (95%-й доверительный интервал от 0,331 до 0,595; 26 разметчиков, 492 ответа)", "0.460 on average (95% confidence interval 0.331 to 0.595; 26 annotators, 492 answers)"),
+    "time": ("Медианное время ответа — 27 секунд", "median time of an answer is 27 seconds"),
+    "pay": ("выплачено 7,25 доллара США за 250 страниц заданий, то есть 0,86 доллара США за час", "cost $7.25 for 250 pages of tasks, which is $0.86 per hour"),
+}  # fmt: skip
+
+
+@every("detail", list(DETAILS))
+def test_every_detail_of_the_guide_is_told_in_both_languages(detail: str) -> None:
+    ru, en = DETAILS[detail]
+    assert ru in russian(plan=PLAN)
+    assert en in english(plan=PLAN)
+
+
+def test_both_languages_tell_the_same_numbers() -> None:
+    def numbers(text: str) -> list[str]:
+        found = re.findall(r"\d+(?:[.,]\d+)?", text.replace("AC1", ""))
+        return sorted(number.replace(",", ".") for number in found)
+
+    ru, en = numbers(russian(plan=PLAN)), numbers(english(plan=PLAN))
+    en.remove("99")  # "Of the 99 items with a consensus": the Russian sentence does without
+    assert ru == en
+
+
+@pytest.mark.parametrize(
+    ("excluded", "people", "told"),
+    [
+        (1, 24, "исключён 1 из 24 разметчиков"),
+        (2, 21, "исключены 2 из 21 разметчика"),
+        (5, 31, "исключено 5 из 31 разметчика"),
+        (11, 111, "исключено 11 из 111 разметчиков"),
+        (41, 191, "исключён 41 из 191 разметчика"),
+        (0, 3, "Ни один разметчик не исключён"),
+    ],
+)
+def test_numbers_agree_with_their_nouns(excluded: int, people: int, told: str) -> None:
+    assert told in russian(changed(annotators__excluded=excluded, annotators__total=people))
+
+
+@pytest.mark.parametrize(
+    ("items", "told"),
+    [(1, "на 1 вопросе"), (2, "на 2 вопросах"), (11, "на 11 вопросах"), (21, "на 21 вопросе"), (100, "на 100 вопросах")],
+)  # fmt: skip
+def test_items_agree_in_the_prepositional_case(items: int, told: str) -> None:
+    assert f"Уровень человека измерен {told} датасета LCS." in russian(changed(items__total=items))
+
+
+def test_a_rejected_baseline_says_that_it_must_not_be_used() -> None:
+    content = changed(status="rejected", agreement__low_agreement=46)
+    assert "оценка признана некорректной и использовать её нельзя" in russian(content)
+    assert "the estimate is not valid and must not be used" in english(content)
+    assert "некорректной" not in russian()
+
+
+def test_what_is_missing_is_said_or_left_out() -> None:
+    content = changed(
+        gold=None,
+        metrics={},
+        responses__control=0,
+        control_health=None,
+        annotators__excluded=0,
+        cost={"total": None, "pages": 250, "hours": None, "hourly": None, "currency": None},
+        agreement__krippendorff_alpha=None,
+        agreement__gwet_ac1=None,
+    )
+    ru, en = russian(content), english(content)
+    assert "эталонных ответов в исследовании нет" in ru
+    assert "the study has no gold answers" in en
+    assert "Контрольных заданий не было" in ru
+    assert "There were no control items" in en
+    assert "Сведений об оплате в выгрузке нет" in ru
+    assert "The export has no data on pay" in en
+    for word in ("Согласие", "Медианное", "None"):
+        assert word not in ru
+    for word in ("alpha", "median", "None"):
+        assert word not in en
+
+
+def test_an_unknown_currency_is_said_to_be_unknown() -> None:
+    assert "выплачено 7,25 (валюта в выгрузке не указана)" in russian(changed(cost__currency=None))
+    assert "cost 7.25 (the export does not name the currency)" in english(changed(cost__currency=None))
+
+
+def test_without_a_plan_nothing_is_told_of_conditions() -> None:
+    for word in ("Инструкция", "модель,", "тренировочные", "отводилось", "отобран", "подготовки"):
+        assert word in russian(plan=PLAN)
+        assert word not in russian()
+
+
+def test_an_empty_baseline_gives_sentences_and_no_error() -> None:
+    for language in ("ru", "en"):
+        text = human_baseline_section({}, None, language)  # type: ignore[arg-type]
+        assert text
+        assert "None" not in text
+
+
+STUDY: dict[str, Any] = {
+    "dataset": "ruworldtree",
+    "experts": {
+        "protocol": "out-of-bag",
+        "experts": {"physics": 5, "law": 4},
+        "items": {"total": 40, "decided": 39},
+        "answers": {"counted": 171, "may_be_mine": 21, "late": 2, "missing": 0},
+        "design": {"time_limit_seconds": 60.0, "late": "drop", "min_answers": 3, "decision": "majority"},
+        "metrics": {"acc": {"value": 0.9487, "ci95": [0.83, 0.99], "n": 39}},
+        "undecided_counted_as_wrong": 0.925,
+        "by_domain": {"physics": {"value": 0.95, "ci95": [0.76, 0.99], "n": 20}, "law": {"value": 0.9474, "ci95": None, "n": 19}},
+    },
+    "people": {"protocol": "basic"},
+    "comparison": {
+        "n": 38, "experts": 0.947368, "people": 0.605263, "difference": 0.342105, "ci95": [0.17, 0.5], "p": 0.0004,
+        "test": "McNemar's exact test",
+    },
+}  # fmt: skip
+
+
+def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
+    ru, en = russian(experts=STUDY), english(experts=STUDY)
+    for told in (
+        "Люди без специальной подготовки. Уровень человека измерен",
+        "Эксперты. На вопросы отвечали эксперты по доменам: physics — 5, law — 4.",
+        "«пропустить вопрос, так как он, возможно, был придуман мной»",
+        "не более 60 секунд",
+        "Учтён 171 ответ; 21 раз эксперты пропустили вопрос, который мог быть придуман ими; ответы после истечения времени (2) не учтены.",
+        "Так решено 39 из 40 вопросов",
+        "экспертов на 39 вопросах составляет 0,949 (95%-й доверительный интервал от 0,830 до 0,990)",
+        "На 38 вопросах, на которые есть согласованные ответы обеих групп",
+        "Разность равна 0,342 (95%-й доверительный интервал от 0,170 до 0,500; p < 0,001, точный критерий Мак-Немара).",
+    ):
+        assert told in ru
+    for told in (
+        "People without training. Human performance was measured",
+        "The consensus is based on 171 answers; experts skipped an item as possibly their own 21 times",
+        "The accuracy of the experts is 0.949 on 39 items (95% confidence interval 0.830 to 0.990).",
+        "On the 38 items that both groups decided",
+        "The difference is 0.342 (95% confidence interval 0.170 to 0.500; p < 0.001, McNemar's exact test).",
+        "By domain: physics 0.950 (20 items), law 0.947 (19 items).",
+    ):
+        assert told in en
+
+
+def test_experts_who_had_not_seen_the_questions_are_told_as_a_baseline_of_experts() -> None:
+    own = {
+        "protocol": "basic",
+        "annotators": 7,
+        "excluded": 1,
+        "items": {"total": 40},
+        "metrics": STUDY["experts"]["metrics"],
+    }
+    text = russian(experts={**STUDY, "experts": own})
+    assert "На вопросы отвечали 7 экспертов. По контрольным заданиям исключён 1 из 7 экспертов." in text
+    assert "By the control items, 1 of 7 experts was excluded." in english(experts={**STUDY, "experts": own})
+    assert "Уровень экспертов измерен на 100 вопросах датасета LCS." in russian(experts=CONTENT)
+
+
+def test_only_the_section_changes_in_the_card() -> None:
+    raw = '{\r\n    "Мотивация": "Про\\u044bбел  ",\r\n    "Human baseline": "TODO",\r\n    "Авторы": "А. Б."\r\n}'.encode()
+    made = readme_with_section(raw, 'Точность — 0,560.\n\n«Ок» "да"', "raw_readme_ru.json")
+    assert made == raw.replace(
+        b'"TODO"', json.dumps('Точность — 0,560.\n\n«Ок» "да"', ensure_ascii=False).encode()
+    )
+    assert readme_with_section(made, "TODO", "raw_readme_ru.json") == raw
+
+
+def test_a_card_without_the_section_gets_it_at_the_end() -> None:
+    made = readme_with_section(b'{\n    "Motivation": "M"\n}\n', "H", "raw_readme_en.json")
+    assert made == b'{\n    "Motivation": "M",\n    "Human baseline": "H"\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("pool", "told"),
+    [
+        ("lcs", ("исключены 3 из 29 разметчиков", "получается 0,704 (на 54 вопросах", "составляет 0,560")),
+        ("bps", ("исключены 3 из 24 разметчиков", "по 5 на 91 вопрос, по 4 на 8 вопросов, по 3 на 1 вопрос", "составляет 1,000")),
+        ("rwsd", ("исключено 5 из 155 разметчиков", "на 1 вопросе из 260", "13,52 доллара США")),
+        ("ruworldtree", ("исключён 41 из 191 разметчика", "на 26 вопросах из 525", "1,63 доллара США")),
+    ],
+)  # fmt: skip
+def test_published_pools_give_sections_with_their_published_figures(
+    pools: Path, pool: str, told: tuple[str, ...]
+) -> None:
+    files = sorted(map(str, (pools / pool).glob("assignments*.tsv")))
+    arguments = [*files, "--dataset", pool, "--skills", str(pools / pool / "workerSkills.csv"), "--json", "-"]
+    made = subprocess.run([sys.executable, "-m", "merilo", "baseline", *arguments], capture_output=True, check=False)  # fmt: skip
+    text = russian(json.loads(made.stdout), platform="toloka")
+    for sentence in told:
+        assert sentence in text
