@@ -77,7 +77,7 @@ def test_the_careful_reader_goes_on_where_rows_are_no_longer_ordinary(
     path.write_text(
         "a,b\n" + "".join(f"{row},x\n" for row in range(100)) + 'he said "no",y\n1,2,3\n', encoding="utf-8"
     )
-    with pytest.raises(InputError, match="row 103: has 3 fields where the header has 2"):
+    with pytest.raises(InputError, match="row 103: has 3 fields, but the header has 2"):
         files.read_table(path)
     path.write_text(
         "a,b\n" + "".join(f"{row},x\n" for row in range(100)) + 'he said "no",y\n', encoding="utf-8"

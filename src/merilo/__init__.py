@@ -1,7 +1,7 @@
 """Merilo: human baselines for benchmarks.
 
-Ask people and models the same questions, score both with the same code, publish an estimate that survives review. The
-public functions and classes are imported when they are first used: `import merilo` costs almost nothing.
+Ask people and models the same questions, score both with the same code, and publish the estimate with its uncertainty.
+The public functions and classes are imported on first use, so `import merilo` itself is fast.
 """
 
 from merilo.version import __version__
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
 
-#: Module -> the public names that it holds.
+#: Module -> its public names.
 _HOMES = {
     "merilo.api.agreement": ("agreement",),
     "merilo.api.aggregation": ("Cascade", "DawidSkene", "GLAD", "MajorityVote", "OneCoin", "aggregate"),
@@ -54,14 +54,14 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *_HOME_OF]  # noqa: PLE0604 - the names are texts
+__all__ = ["__version__", *_HOME_OF]  # noqa: PLE0604 - the names are strings
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used."""
     if name not in _HOME_OF:
         raise AttributeError(f"module 'merilo' has no attribute '{name}'")
-    from importlib import import_module  # noqa: PLC0415 - only who uses the library pays for it
+    from importlib import import_module  # noqa: PLC0415 - loaded only if the library is used
 
     value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value

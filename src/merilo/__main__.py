@@ -1,4 +1,4 @@
-"""`python -m merilo` is `merilo`."""
+"""Run the command `merilo` by `python -m merilo`."""
 
 import sys
 

@@ -1,16 +1,16 @@
-"""Files of answers by item id: what `merilo score`, `merilo submission` and `merilo compare` read.
+"""Read files of answers by item id, for `merilo score`, `merilo submission` and `merilo compare`.
 
-Read are
+The accepted files are:
 
 - a submission's file of one dataset (`{"data": {"test": [{"outputs": ..., "meta": {"id": ...}}]}}`), also
   without `data`,
 - JSON: a list of `{"id": ..., "answer": ...}`, or a dictionary from ids to answers,
 - JSONL and Parquet: the same records,
 - CSV and TSV with columns `id` and `answer`,
-- the `consensus.csv` of a baseline's folder, where an empty `label` is an item without a consensus.
+- the `consensus.csv` of a baseline's folder, in which an empty `label` means that the item has no consensus.
 
 The id may also be called `item_id`, `meta.id` or `item`, and the answer `outputs`, `output` or `response`, in any letter
-case. A record may have a `sample`: which of several answers to the item it is.
+case. A record may have a `sample`: the name of this answer among several answers to the item.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SAMPLE: Final = "sample"
 #: The prefixes of a platform's columns.
 _PREFIXES: Final = ("input:", "output:")
 
-#: The columns that tell a baseline's table of the consensus, and the answers in it.
+#: The columns that identify a baseline's consensus table, and its column of answers.
 _CONSENSUS: Final = frozenset({"item", "id", "label", "resolved_by"})
 _CONSENSUS_ANSWER: Final = "label"
 
@@ -46,8 +46,8 @@ class AnswerRecord:
     Attributes:
         row: the row of a table, the line of JSONL, or the position from 1 in another file.
         id: the item's id as text.
-        answer: the answer as the file gives it; an empty cell of a table is an empty text.
-        sample: which of several answers to the item it is; `None` where the file does not say.
+        answer: the answer as written in the file; an empty cell of a table is an empty text.
+        sample: the name of this answer among several answers to the item; `None` if the file has no samples.
     """
 
     row: int
@@ -60,7 +60,7 @@ def read_answer_records(path: Path) -> Iterator[AnswerRecord]:
     """Read a file of answers in the order of the file.
 
     Args:
-        path: the file; its suffix says its form. What is neither JSON, JSONL nor Parquet is read as CSV or TSV.
+        path: the file. Its suffix determines the format; files other than JSON, JSONL and Parquet are read as CSV or TSV.
 
     Raises:
         InputError: the file cannot be read, or a record has no id or no answer.
@@ -93,7 +93,7 @@ def _of_json(content: Json, path: Path) -> Iterator[AnswerRecord]:
             "has no answers: expected a list of {'id', 'answer'}, a dictionary from ids to answers, or a submission's file",
             file=path,
         )
-    # The turns of a dialogue are a list of their own in a submission's file.
+    # In a submission's file, the turns of a dialogue are a nested list.
     nested = isinstance(content, dict)
     flat = [turn for entry in entries for turn in (entry if nested and isinstance(entry, list) else [entry])]
     for row, entry in enumerate(flat, start=1):
@@ -122,7 +122,7 @@ def _record(entry: Json, path: Path, row: int) -> AnswerRecord:
 def _of_table(path: Path) -> Iterator[AnswerRecord]:
     table = read_table(path).data
     if set(table.columns) >= _CONSENSUS:
-        # Undecided items have no answer here, which is not an empty one; items without an id have no gold either.
+        # Undecided items have no answer, which differs from an empty answer; items without an id have no gold answer either.
         decided = unguarded(table.select("id", _CONSENSUS_ANSWER)).with_row_index("row", offset=2)
         for row, item, answer in decided.drop_nulls().iter_rows():
             yield AnswerRecord(row, item, answer)
@@ -140,12 +140,12 @@ def _of_table(path: Path) -> Iterator[AnswerRecord]:
             continue
         if item is None:
             raise InputError("has an answer but no id", file=path, row=row, field=id_name)
-        # An empty cell is an empty answer: the question was seen and left blank.
+        # An empty cell is an empty answer: the question was shown and left blank.
         yield AnswerRecord(row, item, answer or "", sample)
 
 
 def _bare(name: str) -> str:
-    """A column's name in lower case without the prefix of a platform."""
+    """Return a column's name in lower case without a platform's prefix."""
     name = name.lower()
     return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
 

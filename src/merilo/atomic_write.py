@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from merilo.errors import OutputError, argument
 
 if TYPE_CHECKING:
-    # Importing Polars takes half a second: it is loaded only where tables are made.
+    # Importing Polars takes half a second: it is loaded only when tables are made.
     import polars as pl
 
 
@@ -80,7 +80,7 @@ def _replace(new: Path, path: Path) -> None:
 
 
 def _beside(path: Path) -> Path:
-    """A new hidden name in the same folder."""
+    """Return a new hidden name in the same folder."""
     return path.parent / f".{path.name[:60]}-{secrets.token_hex(4)}"
 
 

@@ -2,10 +2,10 @@
 
     MeriloError                     the base; caught once, by the command line
     ├── UsageError                  options that do not go together, a name that does not exist     (exit 2)
-    ├── InputError                  a file that cannot be read as what it should be                 (exit 2)
+    ├── InputError                  a file that cannot be read or has the wrong format              (exit 2)
     ├── OutputError                 a place that cannot be written                                  (exit 2)
     ├── MissingPartError            a missing extra or system package                             (exit 2)
-    └── DataError                   readable input whose content is invalid or answers "no"         (exit 1)
+    └── DataError                   readable input whose content is invalid, or a check that fails  (exit 1)
 
 Every message is one sentence that says what to do. If a file is at fault, the location comes first:
 ``pool.tsv, row 12, OUTPUT:answer: ...``. Rows are counted as a spreadsheet counts them: the header is row 1.
@@ -34,7 +34,7 @@ def argument(name: str, value: str = "", *, given: object = None) -> str:
         given: the value in Python; without it, only the name is shown.
 
     Returns:
-        A piece of text for a message. `for_library` and `for_command_line` make it readable.
+        Text for a message; `for_library` and `for_command_line` replace it by a readable name.
 
     Example:
         >>> text = f"name the column with {argument('gold_column', 'NAME')}"
@@ -48,12 +48,12 @@ def argument(name: str, value: str = "", *, given: object = None) -> str:
 
 
 def for_library(text: str) -> str:
-    """The text with the arguments in it named as in Python: ``min_votes``."""
+    """Return the text with arguments named as in Python: ``min_votes``."""
     return _ARGUMENT.sub(r"\2", text)
 
 
 def for_command_line(text: str) -> str:
-    """The text with the arguments in it named as on the command line: ``--min-votes``."""
+    """Return the text with arguments named as on the command line: ``--min-votes``."""
     return _ARGUMENT.sub(r"\1", text)
 
 
@@ -80,7 +80,7 @@ class MeriloError(Exception):
     """The base of every error that Merilo raises on purpose.
 
     The text of the error names arguments as in Python. `on_command_line` is the same text with flags, and `marked` is
-    the message for an error made of this one.
+    the message with markers, for building another error from this one.
 
     Args:
         message: one sentence: what is wrong and what is expected. It may name arguments by `argument`.
@@ -91,9 +91,9 @@ class MeriloError(Exception):
     Example:
         >>> str(InputError("is not a number", file="gold.csv", row=3, field="score"))
         'gold.csv, row 3, score: is not a number'
-        >>> error = UsageError("takes a number from 1 on", field=argument("min_votes"))
+        >>> error = UsageError("takes a number of at least 1", field=argument("min_votes"))
         >>> str(error), error.on_command_line
-        ('min_votes: takes a number from 1 on', '--min-votes: takes a number from 1 on')
+        ('min_votes: takes a number of at least 1', '--min-votes: takes a number of at least 1')
     """
 
     exit_status: ClassVar[int] = 2
@@ -117,7 +117,7 @@ class UsageError(MeriloError):
 
 
 class InputError(MeriloError):
-    """A file that cannot be read as what it should be."""
+    """A file that cannot be read or has the wrong format."""
 
 
 class OutputError(MeriloError):

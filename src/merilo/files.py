@@ -25,7 +25,7 @@ from merilo.errors import InputError, argument
 from merilo.wording import shown
 
 if TYPE_CHECKING:
-    # Importing polars takes half a second, so it is loaded only where tables are read.
+    # Importing polars takes half a second, so it is loaded only when tables are read.
     import polars as pl
 
 #: Called with the number of bytes read since the last call.
@@ -34,10 +34,10 @@ Progress = Callable[[int], None]
 #: Rows that are parsed, checked and turned into columns together.
 BLOCK: Final = 50_000
 
-#: The longest field that is read, in characters: whole dialogues stand in one field.
+#: The longest field that is read, in characters; a field may hold a whole dialogue.
 LONGEST_FIELD: Final = 1 << 28
 
-#: More columns than any table of annotation has.
+#: Tables with more columns are rejected; annotation tables have far fewer.
 MOST_COLUMNS: Final = 10_000
 
 _BYTE_ORDER_MARKS: Final = (
@@ -64,9 +64,9 @@ class Table:
 
     Attributes:
         file: the file's name as the user gave it.
-        data: one text column a field; an empty field is null; a blank line is a row of nulls, so that row `i` of the
+        data: one text column per field; an empty field is null; a blank line is a row of nulls, so that row `i` of the
             table is row `i + first_row` of the file.
-        first_row: the number of its first row: 2 where a header stands before it, as a spreadsheet counts.
+        first_row: the number of the first row as spreadsheets count: 2 if the file has a header.
     """
 
     file: str
@@ -75,7 +75,7 @@ class Table:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
+    """Compute the SHA-256 of a file's bytes, in hexadecimal."""
     with opened(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -88,10 +88,10 @@ def sniff(path: Path, encoding: str | None = None) -> tuple[str, str]:
         encoding: the encoding, if the user gave it.
 
     Returns:
-        The encoding's name and the delimiter: tab, semicolon, comma or vertical bar, whichever parts the header most.
+        The encoding's name and the delimiter: tab, semicolon, comma or vertical bar, whichever splits the header into most fields.
 
     Raises:
-        InputError: the file is missing, empty or plainly no text.
+        InputError: the file is missing, empty or not a text file.
     """
     head = _head(path)
     if not head.strip():
@@ -106,7 +106,7 @@ def sniff(path: Path, encoding: str | None = None) -> tuple[str, str]:
     try:
         text = head.decode(encoding, errors="replace")
     except (LookupError, UnicodeError):
-        raise InputError(f"there is no encoding of text called '{encoding}'", file=path) from None
+        raise InputError(f"there is no text encoding '{encoding}'", file=path) from None
     header = _QUOTED.sub("", text.lstrip("\ufeff").splitlines()[0])
     return encoding, max("\t;,|", key=header.count)
 
@@ -121,7 +121,7 @@ def opened(path: Path) -> Iterator[BufferedReader]:
     """Open a user's file; a read error, also within the block, becomes an `InputError` of one sentence.
 
     Raises:
-        InputError: the file is missing, a folder, a pipe or a device (which cannot be read twice), or may not be read.
+        InputError: the file is missing, a folder, a pipe or a device (which cannot be read twice), or not readable.
     """
     try:
         mode = path.stat().st_mode
@@ -140,7 +140,7 @@ def opened(path: Path) -> Iterator[BufferedReader]:
 
 
 def read_header(path: Path, encoding: str | None = None) -> list[str]:
-    """The column names of a delimited file.
+    """Read the column names of a delimited file.
 
     Raises:
         InputError: the file cannot be read, or two columns share a name.
@@ -166,15 +166,15 @@ def read_table(
 
     Args:
         path: the file.
-        keep: says of a column's name whether the column is wanted; the others are not held in memory.
-        encoding: the encoding; UTF-8 (with or without a byte-order mark) or marked UTF-16 when not given.
+        keep: returns whether a column with this name is wanted; other columns are not held in memory.
+        encoding: the encoding; by default, UTF-8 (with or without a byte order mark) or UTF-16 with a byte order mark.
         progress: called with the number of bytes read since the last call.
 
     Returns:
         The table; white space around a field is kept, empty fields are null, blank lines are left out.
 
     Raises:
-        InputError: the file is no table, its encoding is another, a row has too few or too many fields, or the file
+        InputError: the file is not a table, it has another encoding, a row has too few or too many fields, or the file
             ends in the middle of a row.
     """
     import polars as pl  # noqa: PLC0415 - heavy
@@ -185,7 +185,7 @@ def read_table(
         try:
             with _rows(binary, encoding, delimiter) as reader:
                 header = _header(reader, path)
-            # Several columns without a name, which spreadsheets can leave, cannot be selected, so they are skipped.
+            # Unnamed columns, which spreadsheets may export, cannot be selected and are skipped.
             several = header.count("") > 1
             wanted = [
                 position for position, name in enumerate(header) if keep(name) and not (several and not name)
@@ -203,7 +203,7 @@ def read_table(
 
 @contextmanager
 def _rows(binary: BufferedReader, encoding: str, delimiter: str) -> Iterator[Iterator[list[str]]]:
-    """The rows of a file from where it stands, and `_END` after them."""
+    """Yield the rows of a file from its current position, then `_END`."""
     stream = TextIOWrapper(binary, encoding=encoding, newline="")
     try:
         yield csv.reader(chain(stream, [_END]), delimiter=delimiter)
@@ -231,7 +231,7 @@ def _all_blocks(  # noqa: PLR0917 - one file
             row += rows.data.height
             if progress is not None:
                 progress(rows.end - read)
-            # A mark of byte order stands only at the start.
+            # A byte order mark occurs only at the start.
             read, encoding = rows.end, "utf-8"
     binary.seek(read)
     with _rows(binary, encoding, delimiter) as reader:
@@ -254,7 +254,7 @@ _CUT_IN_QUOTES: Final = "the file ends in the middle of a quoted field; export i
 def _blocks(
     reader: Iterator[list[str]], header: list[str], path: Path, start: int
 ) -> Iterator[list[list[str]]]:
-    """Whole, checked rows, a block at a time; `start` is the number of the first."""
+    """Yield complete, checked rows in blocks; `start` is the number of the first row."""
     width, ended = len(header), False
     last: list[str] | None = None
     while not ended:
@@ -278,9 +278,9 @@ def _blocks(
 def _checked(
     rows: list[list[str]], start: int, header: list[str], path: Path, *, ended: bool
 ) -> list[list[str]]:
-    """The rows without blank lines; a row of another length is refused.
+    """Check that every row has as many fields as the header.
 
-    A blank line is kept as a row of nulls so that the rows after it keep their numbers.
+    A blank line becomes a row of nulls, so that later rows keep their numbers.
     """
     width = len(header)
     for number, fields in enumerate(rows, start=start):
@@ -309,7 +309,7 @@ def _refuse_row(fields: list[str], header: list[str], row: int, path: Path, *, a
             row=row,
             field=header[len(fields) - 1] if fields else None,
         )
-    raise InputError(f"has {len(fields)} fields where the header has {len(header)}", file=path, row=row)
+    raise InputError(f"has {len(fields)} fields, but the header has {len(header)}", file=path, row=row)
 
 
 def _header(reader: Iterator[list[str]], path: Path) -> list[str]:
@@ -326,7 +326,7 @@ def _header(reader: Iterator[list[str]], path: Path) -> list[str]:
 
 
 def refuse_too_wide(header: Sequence[str], path: Path) -> None:
-    """Raise an error for a table with too many columns, which cost more than rows do.
+    """Raise an error for a table with too many columns, which take more memory than rows.
 
     Raises:
         InputError: there are more than `MOST_COLUMNS`.

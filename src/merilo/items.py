@@ -76,7 +76,7 @@ class Split:
         return iter(self.items)
 
     def dialogues(self) -> list[tuple[Item, ...]]:
-        """Return the items grouped by dialogue; without dialogues, each item is a group of its own."""
+        """Return the items grouped by dialogue; without dialogues, each item forms a separate group."""
         turns = iter(self.items)
         return [tuple(islice(turns, length)) for length in self.lengths or (1,) * len(self.items)]
 
@@ -86,7 +86,7 @@ def read_split(path: Path, name: str | None = None) -> Split:
 
     Args:
         path: a `.json`, `.jsonl` or `.parquet` file.
-        name: which of several splits; "test" when not given, or the only one.
+        name: the name of the split; by default "test", or the only split.
 
     Raises:
         InputError: the file cannot be read as a split; the message names the place.
@@ -117,9 +117,9 @@ class RawSplit:
 
     Attributes:
         name: the split's name.
-        entries: what should be a list of items or of dialogues.
+        entries: the unchecked list of items or of dialogues.
         where: the JSON path of the list.
-        access: whether the gold answers are published, where the file says it.
+        access: whether the gold answers are published, if the file says so.
     """
 
     name: str
@@ -149,7 +149,7 @@ def split_file(folder: Path, name: str, split: str = "test") -> Path | None:
     """Find a dataset's split in a folder of several datasets.
 
     Args:
-        folder: where to look: for `<name>.json` or `<name>/<split>.json`, in any letter case; JSONL and Parquet too.
+        folder: the folder, which is searched for `<name>.json` or `<name>/<split>.json`, in any letter case; JSONL and Parquet too.
         name: the dataset's name.
         split: the split's name.
 
@@ -230,7 +230,7 @@ def item_of(entry: Json, *, file: object, where: str) -> Item:
     """Make an item from an entry of a file.
 
     Empty outputs (`""`, `[]`, `{}`, or a missing key) mean a closed test. A turn of a dialogue may be identified by
-    `meta.dialog_id` and `meta.question_id` instead of `meta.id`; its id is then both joined by a slash.
+    `meta.dialog_id` and `meta.question_id` instead of `meta.id`; its id then consists of both, joined by a slash.
 
     Args:
         entry: the parsed JSON.

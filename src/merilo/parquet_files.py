@@ -12,7 +12,7 @@ from merilo.files import opened
 from merilo.wording import shortened
 
 if TYPE_CHECKING:
-    # Importing polars takes half a second, so it is loaded only where tables are read.
+    # Importing polars takes half a second, so it is loaded only when tables are read.
     import polars as pl
 
 #: Reads the Parquet file on its standard input.
@@ -20,21 +20,21 @@ _PROBE: Final = "import sys, polars; polars.read_parquet(sys.stdin.buffer)"
 
 
 def read_parquet(path: Path, *, own: bool = False) -> pl.DataFrame:
-    """Read a Parquet file that may be damaged: then the library raises, panics, or ends the process that reads.
+    """Read a Parquet file that may be damaged; Polars then raises an error, panics or ends the process.
 
     Args:
         path: the file.
-        own: whether we have written it ourselves. Anyone else's is first read by a process of its own.
+        own: whether Merilo wrote the file. Other files are first read in a separate process.
 
     Raises:
-        InputError: it is missing, or no readable Parquet file.
+        InputError: the file is missing or not a readable Parquet file.
     """
     import polars as pl  # noqa: PLC0415 - heavy
 
     with opened(path) as stream:
         if not own:
             command = [sys.executable, "-P", "-c", _PROBE]
-            probe = subprocess.run(command, stdin=stream, capture_output=True, check=False)  # noqa: S603 - our own words
+            probe = subprocess.run(command, stdin=stream, capture_output=True, check=False)  # noqa: S603 - fixed arguments
             if probe.returncode:
                 said = probe.stderr.decode(errors="replace").strip().splitlines()
                 raise _unreadable_parquet(path, next(filter(_names_an_error, reversed(said)), ""))
@@ -44,7 +44,7 @@ def read_parquet(path: Path, *, own: bool = False) -> pl.DataFrame:
         except pl.exceptions.PolarsError as error:
             raise _unreadable_parquet(path, str(error)) from error
         except BaseException as error:
-            if type(error).__name__ != "PanicException":  # which is no Exception, lest anybody catch it
+            if type(error).__name__ != "PanicException":  # which is a BaseException
                 raise
             raise _unreadable_parquet(path, "") from None
 

@@ -1,8 +1,8 @@
-"""The ordinary rows of a delimited file, read by columns.
+"""Read the ordinary rows of a delimited file column by column.
 
-A row is ordinary if it has as many fields as the header and its quotes stand where a writer of tables puts them: around
-whole fields, doubled inside. There every reader finds the same fields, so the fast one may read them. At the first block with
-anything else this reader stops, and the careful one of `merilo.files` goes on from there.
+A row is ordinary if it has as many fields as the header, and quotes occur only around whole fields and doubled inside
+them. Every CSV reader splits such rows into the same fields, so the fast reader of Polars can be used. This reader stops
+at the first block with any other row, and the slower reader of `merilo.files` continues from there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-#: Bytes that are looked at together.
+#: The number of bytes in a block.
 CHUNK: Final = 16 << 20
 
 _NEWLINE: Final = ord("\n")
@@ -31,11 +31,11 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Ordinary rows that stand together.
+    """A block of consecutive ordinary rows.
 
     Attributes:
-        data: the wanted columns as text, named by their places; an empty field is null.
-        end: where in the file the row after them begins, in bytes.
+        data: the wanted columns as text, named by their positions; an empty field is null.
+        end: the byte offset in the file at which the next row begins.
     """
 
     data: pl.DataFrame
@@ -49,12 +49,13 @@ def ordinary_rows(
 
     Args:
         stream: the file, at its start.
-        delimiter: what stands between fields: one ASCII character.
-        width: how many fields the header has; a table of one column has no ordinary rows, for a blank line may be a field.
-        wanted: the places of the columns that are kept, ascending.
+        delimiter: the character between fields, in ASCII.
+        width: the number of fields in the header. A table of one column has no ordinary rows, because a blank line may be
+            a field.
+        wanted: the positions of the columns to keep, ascending.
 
     Yields:
-        The rows block by block, the header left out.
+        The rows block by block, without the header.
     """
     if width < 2 or not wanted:
         return
@@ -64,7 +65,7 @@ def ordinary_rows(
     while True:
         read = stream.read(CHUNK)
         chunk = rest + read
-        # The last row may lack the end of its line.
+        # The last row may lack a line end.
         closing = b"" if len(read) == CHUNK or not chunk or chunk.endswith(b"\n") else b"\n"
         end = _end_of_ordinary_rows(chunk + closing, ord(delimiter), width)
         data = _columns((chunk + closing)[:end], delimiter, width, wanted) if end else None
@@ -76,14 +77,14 @@ def ordinary_rows(
 
 
 def _end_of_ordinary_rows(chunk: bytes, delimiter: int, width: int) -> int:
-    """Where the last whole row of a chunk ends; 0 if there is no whole row, or one that is not ordinary."""
+    """Find the end of the last complete row of a chunk; 0 if no row is complete, or if a row is not ordinary."""
     text = np.frombuffer(chunk, dtype=np.uint8)
     ends = np.flatnonzero((text == delimiter) | (text == _NEWLINE))
     quotes = np.flatnonzero(text == _QUOTE) if b'"' in chunk else np.zeros(0, dtype=np.intp)
     if quotes.size:
         ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
     last = np.flatnonzero(text[ends] == _NEWLINE)
-    # Every row has as many fields as the header: every so many ends, and no others, end a row.
+    # Every row has `width` fields: every `width`-th field end is a line end, and no other field end is.
     if not last.size or not np.array_equal(last, np.arange(width - 1, last.size * width, width)):
         return 0
     end = int(ends[last[-1]]) + 1
@@ -100,7 +101,7 @@ def _end_of_ordinary_rows(chunk: bytes, delimiter: int, width: int) -> int:
 
 
 def _quotes_are_ordinary(text: NDArray[np.uint8], quotes: Places, delimiter: int) -> bool:
-    """Whether quotes, an even number of them, stand around whole fields, and doubled inside."""
+    """Check that quotes are even in number and occur only around whole fields and doubled inside them."""
     opening, closing = quotes[::2], quotes[1::2]
     doubled = opening[1:] == closing[:-1] + 1
     before = text[opening - 1]
@@ -113,7 +114,7 @@ def _quotes_are_ordinary(text: NDArray[np.uint8], quotes: Places, delimiter: int
 
 
 def _columns(rows: bytes, delimiter: str, width: int, wanted: Sequence[int]) -> pl.DataFrame | None:
-    """The wanted columns of ordinary rows; `None` where the reader of columns does not agree that they are such."""
+    """Parse the wanted columns of ordinary rows with Polars; `None` if Polars finds other fields."""
     import polars as pl  # noqa: PLC0415 - heavy
 
     header = delimiter.join(map(str, range(width))) + "\n"

@@ -126,9 +126,9 @@ def as_text(content: Json) -> str:
 
 
 def indented(content: Json) -> str:
-    """JSON as results are printed and written: two spaces of indent, letters as they are.
+    """Serialise JSON as Merilo prints and writes results: indent of two spaces, letters not escaped.
 
-    The same text as `json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)`, which writes indented JSON five times
+    Returns the same text as `json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)`, which writes indented JSON five times
     more slowly.
 
     Raises:
@@ -172,7 +172,7 @@ def _write(value: Json, newline: str, add: Callable[[str], None]) -> None:
     elif isinstance(value, float) and isfinite(value):
         add(float.__repr__(value))
     else:
-        # Words, whole numbers, and the errors that are the library's to raise.
+        # Other constants, whole numbers, and values for which `json` raises an error.
         add(json.dumps(value, allow_nan=False))
 
 

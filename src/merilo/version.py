@@ -1,3 +1,3 @@
-"""The version of Merilo, in the one place where it is written."""
+"""The version of Merilo. It is not written anywhere else."""
 
 __version__ = "0.1.0"

@@ -19,7 +19,7 @@ def shortened(text: str, most: int = 60) -> str:
 
 
 def shown(path: Path | str) -> str:
-    """A path as text that can be printed and written; bytes of its name that are not UTF-8 become escapes.
+    """Convert a path to printable text; bytes that are not UTF-8 become escapes.
 
     Example:
         >>> shown(Path("folder/pool.tsv"))

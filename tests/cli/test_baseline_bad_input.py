@@ -120,7 +120,7 @@ def test_a_row_with_too_many_fields(tmp_path: Path) -> None:
     text = toloka(small_pool()).replace("APPROVED", "APPROVED\tmore", 1)
     complaint = refused(written(tmp_path / "p.tsv", text), status=2)
     assert "row 2" in complaint
-    assert "10 fields where the header has 9" in complaint
+    assert "10 fields, but the header has 9" in complaint
 
 
 def test_no_answers_at_all(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_wrong_usage(pool: Path, options: tuple[str, ...]) -> None:
     ("options", "said"),
     [
         (("--dataset", "chegeka", "--metric", "f1_macro"), "(choose from: f1, em, acc)"),
-        (("--metric", "grade_norm"), "without one, choose from acc, em, f1_macro, mcc, f1"),
+        (("--metric", "grade_norm"), "without a dataset, choose from: acc, em, f1_macro, mcc, f1"),
         (("--dataset", "ruhumaneval"), "merilo code score"),
     ],
 )

@@ -12,7 +12,7 @@ __all__ = ["CATALOGUE", "Answer", "Dataset", "HumanFigure", "Shots", "dataset", 
 
 
 def names() -> tuple[str, ...]:
-    """The names of the built-in datasets, in alphabetical order."""
+    """Return the names of the built-in datasets in alphabetical order."""
     return tuple(CATALOGUE)
 
 
@@ -38,7 +38,7 @@ def dataset(name: str) -> Dataset:
         from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic are needed only for custom datasets
 
         return read_declaration(path / "dataset.yaml" if path.is_dir() else path)
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped name pays for it
+    from difflib import get_close_matches  # noqa: PLC0415 - needed only for a mistyped name
 
     near = get_close_matches(name.lower(), CATALOGUE, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "'merilo datasets list' lists them all"

@@ -11,7 +11,7 @@ from merilo.items import Split, read_splits
 
 
 def examples(declared: Dataset) -> Mapping[str, Split]:
-    """Read the bundled examples of a dataset: a test, and shots where the dataset has them.
+    """Read the bundled examples of a dataset: a test, and shots if the dataset has them.
 
     Raises:
         UsageError: the dataset is not one of the catalogue.

@@ -20,7 +20,7 @@ class PlainLoader(yaml.SafeLoader):
     """The safe loader without aliases: a small file could grow without bound through them."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Refuse an alias where PyYAML would copy the node that it names."""
+        """Raise an error for an alias, for which PyYAML would copy the aliased node."""
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not allowed")
         return super().compose_node(parent, index)

@@ -1,4 +1,4 @@
-"""The declaration of a dataset: everything that is known before its items are read.
+"""The declaration of a dataset: its properties that are known before its items are read.
 
 Built-in datasets are declared in `merilo.datasets.catalogue`, custom datasets in a YAML file with the same field
 names (`merilo.datasets.custom`). Both give a `Dataset`.
@@ -17,13 +17,13 @@ from merilo.items import Item
 AnswerKind: TypeAlias = Literal["choice", "integer", "text", "program", "criteria"]
 Provenance: TypeAlias = Literal["measured", "literature", "official statistics", "by definition"]
 
-#: The knowledge skills that decide which people must be asked.
+#: The knowledge skills, which determine the required annotators.
 BASIC_SKILLS: Final = ("Common everyday knowledge", "Common domain knowledge")
 EXPERT_SKILL: Final = "Expert domain knowledge"
 
-#: The names a dataset's metrics may have; `pass@k` takes any k.
+#: The possible names of a dataset's metrics; `pass@k` takes any k.
 METRICS: Final = ("acc", "em", "f1", "f1_macro", "mcc", "grade_norm", "j", "sta", "sim", "fl")
-#: Read by Pydantic, when a declaration comes from a file: a field that is not known is a mistake.
+#: Used by Pydantic if a declaration is read from a file: unknown fields are errors.
 _STRICT: Final = {"extra": "forbid"}
 
 _PASS_AT: Final = re.compile(r"pass@[1-9][0-9]*")
@@ -31,12 +31,12 @@ _PASS_AT: Final = re.compile(r"pass@[1-9][0-9]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What an answer to an item looks like.
+    """The form of an answer to an item.
 
     Attributes:
         kind: one of few labels; an integer; free text; a program; or one label per criterion.
         labels: the labels of a choice, or of each criterion.
-        criteria: the keys of `outputs`, where it is a dictionary of criteria.
+        criteria: the keys of `outputs`, if it is a dictionary of criteria.
         alternatives: the separator between alternative answers in a gold text.
     """
 
@@ -62,7 +62,7 @@ class Shots:
     """The number of few-shot examples before the question, and how they are chosen.
 
     Attributes:
-        count: how many.
+        count: the number of examples.
         same: the field of `meta` that a shot must share with the item, such as the domain.
         earlier_turns: the context is the dialogue so far, with the respondent's own answers.
     """
@@ -78,10 +78,10 @@ class HumanFigure:
     """A published human result and its source.
 
     Attributes:
-        metric: the metric's name as a score bears it; a group's figure as `correct.virtue`.
+        metric: the metric's name as in scores; `correct.virtue` for the result of a group.
         value: the published value.
-        n: how many items it was measured on; `None` where nothing was measured, or the source does not say.
-        provenance: what kind of figure it is.
+        n: the number of items on which it was measured; `None` if it was not measured or the source does not give the number.
+        provenance: the kind of result: measured, estimated and so on.
         source: who measured it and how, in a phrase.
     """
 
@@ -98,26 +98,26 @@ class Dataset:
     """The declaration of a dataset.
 
     Attributes:
-        name: lower-case: the key in the catalogue, the file's name, the configuration on the hub.
-        title: the name as the benchmark writes it, in submissions and tables.
-        about: what is asked, in a phrase.
-        fields: the keys of `inputs`; empty where `inputs` is a plain text.
-        placeholder: how prompts call a plain text.
+        name: the name in lower case: the key in the catalogue, the file's name, the configuration on the hub.
+        title: the benchmark's spelling of the name, in submissions and tables.
+        about: the task, in a phrase.
+        fields: the keys of `inputs`; empty if `inputs` is a plain text.
+        placeholder: the name of a plain text in prompts.
         media: those of the fields that hold a file below `samples/`.
         hidden: those of the fields that a prompt may leave out, such as the tests of a program.
-        answer: what an answer looks like.
+        answer: the form of an answer.
         metrics: names of metrics, the main one first.
         extra: the name of the metric by group, the group's field or fields in braces: `acc.{domain}`.
-        shots: how models are shown solved items.
+        shots: the number and choice of solved items shown to models.
         stop: what ends a generated answer.
-        prompts_by: the field of `meta` that decides which group of prompts an item takes.
-        prompts: the dataset's own prompts, where they do not come with Merilo; a group's name may be empty.
+        prompts_by: the field of `meta` that determines an item's group of prompts.
+        prompts: the dataset's own prompts, if they are not included in Merilo; a group's name may be empty.
         splits: the splits on the hub.
         sizes: version of the benchmark -> items in the test.
         in_total: whether the dataset counts in the benchmark's total score.
         open_test: whether the gold answers of the test are published.
-        skills: what the dataset tests; the knowledge skills decide which people to ask.
-        human: published human figures.
+        skills: the skills that the dataset tests; the knowledge skills determine the required annotators.
+        human: published human results.
     """
 
     name: str
@@ -157,26 +157,26 @@ class Dataset:
 
     @property
     def expert(self) -> bool:
-        """Whether special training is needed: experts and untrained people are then asked apart."""
+        """Whether the dataset needs special training; if so, experts and untrained annotators are asked separately."""
         return EXPERT_SKILL in self.skills
 
     @property
     def answers_as_typed(self) -> bool:
-        """Whether answers are free texts or lists of numbers, which must be read as they were typed."""
+        """Whether answers are free texts or lists of numbers, which must be read as typed."""
         return self.answer.kind == "text" or "grade_norm" in self.metrics
 
     def results(self, item: Item) -> list[str]:
-        """What `str(result)` must be for each test of a programming problem.
+        """Return the expected `str(result)` for each test of a programming problem.
 
         Raises:
-            DataError: the item's `outputs` are no such list.
+            DataError: the item's `outputs` are not a list of texts.
         """
         return program_golds(item)
 
     def group(self, item: Item) -> str | None:
-        """The name of the metric that an item's own group has, such as `acc.anatomy`; `None` where there are no groups.
+        """Return the name of the metric of an item's group, such as `acc.anatomy`; `None` if there are no groups.
 
-        The criteria of an answer are no field of the item: `{criterion}` stays to be filled.
+        An answer's criteria are not fields of the item, so `{criterion}` stays in the name.
         """
         if self.extra is None:
             return None
@@ -185,7 +185,7 @@ class Dataset:
 
 
 def is_metric(name: str) -> bool:
-    """Whether a metric of this name exists.
+    """Check whether a metric of this name exists.
 
     Example:
         >>> is_metric("acc"), is_metric("pass@10"), is_metric("pass@0")

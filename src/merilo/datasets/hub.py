@@ -13,7 +13,7 @@ from merilo.errors import InputError, MissingPartError
 from merilo.items import Item, Split, dialogue_lengths, item_of
 from merilo.strict_json import Json
 
-#: Where the benchmark's datasets are published, one configuration per dataset.
+#: The repository of the benchmark's datasets on the hub, one configuration per dataset.
 REPOSITORY: Final = "MERA-evaluation/MERA"
 
 

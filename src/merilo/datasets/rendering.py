@@ -31,11 +31,11 @@ CONTEXT: Final = "context"
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A picture, sound or film that stands in a prompt.
+    """A picture, sound or film in a prompt.
 
     Attributes:
         field: the field's name.
-        path: the file, as `inputs` gives it: below `samples/`.
+        path: the file's path from `inputs`, below `samples/`.
     """
 
     field: str
@@ -54,10 +54,10 @@ def render(item: Item, declared: Dataset, *, context: str = "") -> str:
         context: the earlier turns of the dialogue, for templates with a placeholder for them.
 
     Returns:
-        The text; media stand in it by name, in angle brackets.
+        The text; media are shown by name in angle brackets.
 
     Raises:
-        DataError: the template names a field that the item does not have, or there is no prompt of that number.
+        DataError: the template names a field that the item does not have, or there is no prompt with that number.
 
     Example:
         >>> from merilo.datasets import dataset
@@ -77,10 +77,10 @@ def parts(item: Item, declared: Dataset, *, context: str = "") -> tuple[str | Me
 
 
 def template(item: Item, declared: Dataset) -> str:
-    """Return the template of an item: its own, or the dataset's prompt of that number.
+    """Return the template of an item: its own, or the dataset's prompt with that number.
 
     Raises:
-        DataError: there is no prompt of that number.
+        DataError: there is no prompt with that number.
     """
     if isinstance(item.instruction, str):
         return item.instruction
@@ -197,7 +197,7 @@ def _shown(value: Json) -> str:
 @cache
 def _bundled(name: str) -> Mapping[str, tuple[str, ...]]:
     """Return the prompts bundled with Merilo."""
-    import yaml  # noqa: PLC0415 - not needed where an item brings its own template
+    import yaml  # noqa: PLC0415 - not needed if an item has its own template
 
     file = files("merilo.datasets") / "prompts" / f"{name}.yaml"
     if not file.is_file():

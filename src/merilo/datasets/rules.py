@@ -1,4 +1,4 @@
-"""Simple rules that answer generated datasets without solving them: a minimum that real answers should exceed."""
+"""Simple rules that answer generated datasets without solving them: a lower bound that real answers should exceed."""
 
 from __future__ import annotations
 

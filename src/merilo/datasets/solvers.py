@@ -33,7 +33,7 @@ def solve_bps(brackets: str) -> str:
         "1" when every bracket is closed by its own kind in the right order, "0" otherwise.
 
     Raises:
-        DataError: the sequence contains something other than brackets.
+        DataError: the sequence contains other characters than brackets.
 
     Example:
         >>> solve_bps("[ ] ( { } )"), solve_bps("[ ( ] )")
@@ -233,5 +233,5 @@ def solver(name: str) -> Callable[[Sequence[str]], str]:
     """
     solve = SOLVERS.get(name.lower())
     if solve is None:
-        raise UsageError(f"there is no solver for '{name}', only for {', '.join(SOLVERS)}")
+        raise UsageError(f"there is no solver for '{name}' (choose from: {', '.join(SOLVERS)})")
     return lambda values: solve(" ".join(values))

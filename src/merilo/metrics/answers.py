@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias, TypeGuard
 
 from merilo.strict_json import Json
 
-#: The results of each generated program: `str(result)` for every test, `None` where it failed.
+#: The results of each generated program: `str(result)` for every test, `None` for a failed test.
 Generations: TypeAlias = "tuple[tuple[str | None, ...], ...]"
 
 #: An answer to one item: a text; one label per criterion; or the results of generated programs.

@@ -34,7 +34,7 @@ def acc(
     name: str = "acc",
     seed: int = 0,
 ) -> Score:
-    """Accuracy: the share of answers equal to the gold answer, character for character.
+    """Compute accuracy: the share of answers equal to the gold answer, character for character.
 
         acc = |{i: answer_i = gold_i}| / n
 
@@ -43,14 +43,14 @@ def acc(
     Args:
         answers: shape (n,).
         gold: shape (n,).
-        ids: shape (n,), the items' ids; 0 .. n-1 when not given.
-        clusters: shape (n,), equal where items share a text or a dialogue.
-        separator: what stands between several right answers in a gold text; `None` where each is one answer.
-        name: what to call the score: "acc.Physics" for a part of a dataset.
+        ids: shape (n,), the items' ids; by default 0 .. n-1.
+        clusters: shape (n,), equal for items that share a text or a dialogue.
+        separator: the separator of several gold answers in a gold text; `None` if each gold text is one answer.
+        name: the name of the score, such as "acc.Physics" for a part of a dataset.
         seed: random seed for the interval's bootstrap, which is used only for clustered items.
 
     Raises:
-        ValueError: when the sequences differ in length.
+        ValueError: the sequences differ in length.
 
     References:
         scikit-learn, `sklearn.metrics.accuracy_score`.
@@ -73,10 +73,10 @@ def hits(answers: Sequence[str], gold: Sequence[str], separator: str | None = No
     Args:
         answers: shape (n,).
         gold: shape (n,).
-        separator: what stands between several right answers; `None` where each gold is one answer.
+        separator: the separator of several gold answers in a gold text; `None` if each gold text is one answer.
 
     Raises:
-        ValueError: when the sequences differ in length.
+        ValueError: the sequences differ in length.
 
     Example:
         >>> hits(["1", "b"], ["1", "a; b"], ";")
@@ -137,11 +137,11 @@ def f1_macro(
     *,
     seed: int = 0,
 ) -> Score:
-    """Macro F1: the unweighted mean of each label's F1, over all labels that occur in gold or answers.
+    """Compute macro F1: the unweighted mean of F1 over all labels that occur in gold or answers.
 
         F1(label) = 2 TP / (gold count + answer count)
 
-    An answer that is not a label of the dataset counts as a label of its own with F1 = 0, as in scikit-learn, so an
+    An answer that is not a label of the dataset counts as an additional label with F1 = 0, as in scikit-learn, so an
     invalid answer costs more than a wrong label. The interval is a bootstrap over items (or clusters) in Wilson's form. If
     all answers are correct or all are wrong, every resample is the same; Wilson's interval of the accuracy is used
     instead, with fewer items if labels are rare (`items_alike`), and its method says so.
@@ -149,11 +149,11 @@ def f1_macro(
     Args:
         answers: shape (n,).
         gold: shape (n,).
-        clusters: shape (n,), equal where items share a text.
-        seed: of the resampling.
+        clusters: shape (n,), equal for items that share a text.
+        seed: random seed for the bootstrap resamples.
 
     Raises:
-        ValueError: when the sequences differ in length.
+        ValueError: the sequences differ in length.
 
     References:
         scikit-learn, `sklearn.metrics.f1_score(average="macro")`.
@@ -178,9 +178,9 @@ def mcc(
     name: str = "mcc",
     seed: int = 0,
 ) -> Score:
-    """Matthews correlation coefficient, in its form for any number of labels.
+    """Compute the Matthews correlation coefficient, in its form for any number of labels.
 
-    With c right answers of n, t_k items of gold label k and p_k answers k:
+    With c correct answers of n, t_k items of gold label k and p_k answers k:
 
         MCC = (c n - sum t_k p_k) / sqrt((n^2 - sum p_k^2) (n^2 - sum t_k^2))
 
@@ -191,12 +191,12 @@ def mcc(
     Args:
         answers: shape (n,).
         gold: shape (n,).
-        clusters: shape (n,), equal where items share a text.
-        name: what to call the score: "correct.virtue".
-        seed: of the resampling.
+        clusters: shape (n,), equal for items that share a text.
+        name: the name of the score, such as "correct.virtue".
+        seed: random seed for the bootstrap resamples.
 
     Raises:
-        ValueError: when the sequences differ in length.
+        ValueError: the sequences differ in length.
 
     References:
         J. Gorodkin (2004), Comparing two K-category assignments by a K-category correlation coefficient.
@@ -215,14 +215,14 @@ def mcc(
 
 
 def items_alike(metric: str, counts: FloatArray) -> float:
-    """How many right-or-wrong items a score is worth where every answer is right, or every answer wrong.
+    """Compute the effective number of items scored 0 or 1 if all answers are correct or all are wrong.
 
-    Where one answer of n_k with label k is wrong, accuracy loses 1 / n. Macro F1 of K labels loses more where the label is
-    rare, because labels weigh alike; the correlation loses 1 / (n (1 - sum p_k^2)) on a scale from -1 to 1.
+    If one answer of the n_k with label k is wrong, accuracy loses 1 / n. Macro F1 of K labels loses more if the label is
+    rare, because all labels have equal weight; the correlation loses 1 / (n (1 - sum p_k^2)) on a scale from -1 to 1.
 
     Args:
         metric: "f1_macro" or "mcc".
-        counts: shape (labels,), how many items have each gold label; 0 for labels that only answers have.
+        counts: shape (labels,), how many items have each gold label; 0 for labels that occur only in answers.
 
     Returns:
         K^2 / sum(1 / n_k) for macro F1, 2 n (1 - sum (n_k / n)^2) for the correlation, at most n.
@@ -301,7 +301,7 @@ class _Cells:
 
 
 def _by_label(label: IntArray, counts: IntArray, labels: int) -> FloatArray:
-    """Counts of cells added up by label, shape (rows, labels)."""
+    """Sum the counts of cells by label, shape (rows, labels)."""
     added = np.zeros((counts.shape[0], labels))
     order = np.argsort(label, kind="stable")
     present, first = np.unique(label[order], return_index=True)
@@ -310,7 +310,7 @@ def _by_label(label: IntArray, counts: IntArray, labels: int) -> FloatArray:
 
 
 def _macro_f1(table: _Cells, counts: IntArray) -> FloatArray:
-    """Macro F1 of each row of cell counts, shape (rows,)."""
+    """Compute macro F1 of each row of cell counts, shape (rows,)."""
     right = table.gold == table.answer
     both = _by_label(table.gold, counts, table.labels) + _by_label(table.answer, counts, table.labels)
     hits = (
@@ -321,7 +321,7 @@ def _macro_f1(table: _Cells, counts: IntArray) -> FloatArray:
 
 
 def _correlation(table: _Cells, counts: IntArray) -> FloatArray:
-    """Matthews correlation of each row of cell counts, shape (rows,)."""
+    """Compute the Matthews correlation of each row of cell counts, shape (rows,)."""
     true = _by_label(table.gold, counts, table.labels)
     given = _by_label(table.answer, counts, table.labels)
     n = true.sum(axis=1)
@@ -362,7 +362,7 @@ def _resampled(
 
 
 def _all_alike(metric: str, table: _Cells, value: float) -> Interval:
-    """Wilson's interval where every answer is right or every answer wrong."""
+    """Compute Wilson's interval if all answers are correct or all are wrong."""
     gold = np.bincount(table.gold, table.counts, table.labels).astype(np.float64)
     low, width = (-1.0, 2.0) if metric == "mcc" else (0.0, 1.0)
     z = NormalDist().inv_cdf(0.975)
@@ -372,7 +372,7 @@ def _all_alike(metric: str, table: _Cells, value: float) -> Interval:
 
 
 def _drawn_clusters(table: _Cells, codes: IntArray, rng: np.random.Generator, rows: int) -> IntArray:
-    """Cell counts of resamples of whole clusters, shape (rows, cells)."""
+    """Compute the cell counts of resamples of whole clusters, shape (rows, cells)."""
     m = int(codes.max()) + 1
     times = rng.multinomial(m, np.full(m, 1 / m), size=rows)
     order = np.argsort(table.cell, kind="stable")

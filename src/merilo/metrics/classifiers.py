@@ -49,12 +49,12 @@ class Classifier:
     """A sequence classifier that returns the probability of one class.
 
     Args:
-        model: a name on the hub, or a folder where `save_pretrained` put a model and its tokenizer.
+        model: a name on the hub, or a folder with a model and its tokenizer written by `save_pretrained`.
         label: the class: its name or its index. For a model with a single output, the sigmoid of the output is
             returned.
         device: "cpu", "cuda", "cuda:1"; by default a GPU if there is one.
-        batch_size: sentences at once.
-        local: take nothing from the network.
+        batch_size: the number of sentences in a batch.
+        local: whether to use only local files, without network access.
 
     Raises:
         MissingPartError: the extra `hf` is not installed, or the model cannot be loaded.
@@ -122,12 +122,11 @@ class Classifiers:
     """Rates sentences for J: three classifiers, each followed by its calibration curve.
 
     Args:
-        models: a folder with the models in `sta`, `sim` and `fl`; the published ones from the hub (or its local cache)
-            when not given.
-        curves: a file of calibration curves (`merilo.metrics.calibration`); the identity when not given.
+        models: a folder with the models in `sta`, `sim` and `fl`; by default, the published models from the hub (or its local cache).
+        curves: a file of calibration curves (`merilo.metrics.calibration`); by default, the identity.
         device: as in `Classifier`.
-        batch_size: sentences at once.
-        local: take nothing from the network.
+        batch_size: the number of sentences in a batch.
+        local: whether to use only local files, without network access.
 
     Raises:
         MissingPartError: the extra `hf` is not installed, or a model cannot be loaded.
@@ -189,13 +188,13 @@ def quietly() -> Iterator[None]:
     from transformers.utils import logging  # noqa: PLC0415 - heavy, and only J needs it
 
     before = logging.get_verbosity()
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call] # transformers types it not
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # transformers types it not
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call] # transformers has no types for it
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # transformers has no types for it
     try:
         yield
     finally:
         logging.set_verbosity(before)
-        logging.enable_progress_bar()  # type: ignore[no-untyped-call] # transformers types it not
+        logging.enable_progress_bar()  # type: ignore[no-untyped-call] # transformers has no types for it
 
 
 def _has_transformers() -> bool:

@@ -53,7 +53,7 @@ def j_scores(ratings: Ratings, ids: Sequence[ItemId] | None = None, *, seed: int
 
     Args:
         ratings: of n sentences.
-        ids: shape (n,), the items' ids; 0 .. n-1 when not given.
+        ids: shape (n,), the items' ids; by default 0 .. n-1.
         seed: random seed for the intervals (bootstrap over items).
 
     Returns:

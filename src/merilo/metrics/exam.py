@@ -29,13 +29,13 @@ class ExamItem:
     Attributes:
         id: the item's id.
         task: the number of the task in the variant: "1" .. "26", "8_0" .. "8_4".
-        variant: which variant the item belongs to.
+        variant: the variant to which the item belongs.
         most: the points for a correct answer, `meta.score`.
         kind: "text", "matching", or "multiple_choice" with or without its subtype.
         gold: the gold answer: words or numbers separated by commas.
 
     Raises:
-        ValueError: when the kind is none of these.
+        ValueError: the kind is none of these.
     """
 
     id: ItemId
@@ -60,8 +60,8 @@ def points(item: ExamItem, answer: str | None) -> int:
       assumes a gold answer of at least two numbers, as in the exam: with a gold answer of one number, any other
     single number would count as "one wrong". Validation of the dataset rejects such a gold answer.
     - matching (task 26): 1 for each position that agrees with the gold, if there are as many numbers as in the gold;
-      else 0. A shorter or longer answer does not say which place was left out or added, so its positions cannot be
-      compared: "8,1,9" beside "8,1,9,7" earns 0, not 3.
+      else 0. With a shorter or longer answer it is unknown which position is missing or added, so positions cannot be
+      compared: "8,1,9" for the gold answer "8,1,9,7" earns 0, not 3.
 
     A missing answer and an answer of white space earn 0. Numbers are compared as text: " 3" differs from "3".
 

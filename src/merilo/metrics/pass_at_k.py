@@ -69,7 +69,7 @@ def pass_score(
     Args:
         counts: (n, c) of each problem: the number of generations and how many of them are correct.
         k: the number of attempts.
-        ids: the problems' ids; 0 .. when not given.
+        ids: the problems' ids; by default numbers from 0.
         seed: random seed for the interval's bootstrap.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A minimal dataset declaration for scoring, if the dataset is not in the catalogue or is read back from a folder."""
+"""A minimal dataset declaration for scoring, for datasets that are not in the catalogue or are read from a baseline's folder."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def undeclared(metric: str = "acc", alternatives: str | None = None) -> PlainDat
     """
     if metric not in LABEL_METRICS:
         raise UsageError(
-            f"the metric '{metric}' needs a dataset; without one, choose from {', '.join(LABEL_METRICS)}"
+            f"the metric '{metric}' needs a dataset; without a dataset, choose from: {', '.join(LABEL_METRICS)}"
         )
     if alternatives is not None and metric not in _FITTING["text"]:
         raise UsageError(f"{metric} takes one gold answer per item, but alternatives were given")

@@ -91,11 +91,11 @@ def score(
         dataset: the declaration.
         items: the items with their gold answers, in the order of the file.
         answers: item id -> answer (`merilo.metrics.answers.read_answer`).
-        rater: rates rewritten sentences; without it J and its parts are missing.
+        rater: rates rewritten sentences; without a rater, J and its parts are missing.
         seed: random seed for the intervals' bootstrap.
 
     Raises:
-        DataError: an answered item has no gold answer (a closed test), or lacks what its metric needs.
+        DataError: an answered item has no gold answer (a closed test), or lacks data that its metric needs.
 
     Example:
         >>> from merilo.datasets import dataset
@@ -164,7 +164,7 @@ def explain(dataset: Declared, item: Item, answer: Given, *, rater: Rater | None
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """The answered items and their answers, side by side in the order of the items."""
+    """The answered items and their answers, in the order of the items."""
 
     items: Sequence[Item]
     answers: Sequence[Given]
@@ -259,7 +259,7 @@ def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str |
 
 
 def _lacking(dataset: Declared, items: Sequence[Item]) -> str:
-    """The tasks that the first variants lack, as the end of a sentence."""
+    """List the missing tasks of the first variants, as the end of a sentence."""
     lacking = {
         name: tasks for name, tasks in exam.incomplete_variants(exam_items(dataset, items)).items() if tasks
     }
@@ -269,7 +269,7 @@ def _lacking(dataset: Declared, items: Sequence[Item]) -> str:
 
 
 def _passed(generations: Generations, gold: Sequence[str]) -> tuple[int, int]:
-    """How many generations there are, and how many of them pass every test."""
+    """Count the generations, and those that pass every test."""
     return len(generations), sum(pass_at_k.is_right(results, gold) for results in generations)
 
 
@@ -373,7 +373,7 @@ def metric_names(dataset: Declared, items: Sequence[Item]) -> tuple[tuple[str, .
     """Return the names of the main and extra metrics for a complete set of answers to these items.
 
     Raises:
-        DataError: an item lacks what its metric needs.
+        DataError: an item lacks data that its metric needs.
     """
     if dataset.answer.kind == "criteria":
         found = groups(dataset, items)

@@ -70,9 +70,9 @@ def f1(
 
     Args:
         answers: shape (n,).
-        gold: shape (n,), alternatives and all.
-        ids: shape (n,), the items' ids; 0 .. n-1 when not given.
-        clusters: shape (n,), equal where items share a text.
+        gold: shape (n,), the gold answers with their alternatives.
+        ids: shape (n,), the items' ids; by default 0 .. n-1.
+        clusters: shape (n,), equal for items that share a text.
         separator: the separator between alternatives; `None` if each gold is one answer.
         seed: random seed for the interval's bootstrap.
 

@@ -66,7 +66,7 @@ class Worth:
         value: the metric at the weights that were given (`weight` of `worth`).
         answer: shape (n,), the contribution of the item if this answer were its answer; the mean over items at the
             given weights is `value`.
-        unseen: shape (items,), the same for an answer that nobody gave.
+        unseen: shape (items,), the same for an answer that no annotator gave.
         alike: the effective number of correct-or-wrong items behind the score, used if all answers are correct or all
             are wrong.
     """
@@ -188,7 +188,7 @@ def worth(
             most = np.array([exam_item(dataset, item).most for item in items], dtype=np.float64)
             mean = float(most[place] @ weight) / total if total > 0 else 1.0
             # The grade is a ratio: points earned to points that could be earned, of which questions have 1 to 4. As a
-            # mean of points it would vary with what questions are worth even where every answer is right.
+            # mean of points it would vary with the questions' points even if every answer is correct.
             pull = value * (1 - most / mean)
             return Worth(value, earned + pull[place], pull, total)
         return Worth(value, earned, np.zeros(len(items)), total)
@@ -231,7 +231,7 @@ class _Table:
 
 
 def _f1_worth(table: _Table) -> Worth:
-    """Macro F1: an item of gold g answered a adds (2 [g = a] / b_g - F_g / b_g - F_a / b_a) / labels, b = gold + answers."""
+    """Compute the influences for macro F1: an item of gold g answered a adds (2 [g = a] / b_g - F_g / b_g - F_a / b_a) / labels, b = gold + answers."""
     gold = table.of_gold()
     both = gold + table.of_answers()
     right = table.true == table.given
@@ -252,7 +252,7 @@ def _f1_worth(table: _Table) -> Worth:
 
 
 def _mcc_worth(table: _Table) -> Worth:
-    """Matthews correlation (c - s) / sqrt(x y): the derivative with respect to adding an item with gold g and answer a."""
+    """Compute the influences for the Matthews correlation (c - s) / sqrt(x y): the derivative with respect to adding an item with gold g and answer a."""
     t, p = table.of_gold(), table.of_answers()
     c, s = float(table.share @ (table.true == table.given)), float(t @ p)
     x, y = 1 - float(p @ p), 1 - float(t @ t)

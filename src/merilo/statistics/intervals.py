@@ -50,7 +50,7 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     Unlike p ± z * s it stays inside [0, 1] and does not shrink to a point at 0 or 1.
 
     Args:
-        successes: the number of items answered right, 0 .. n.
+        successes: the number of items answered correctly, 0 .. n.
         n: the number of items. With 0 items the interval is [0, 1].
         level: the nominal coverage, in (0, 1).
 
@@ -66,9 +66,9 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
         (0.963, 1.0)
     """
     if not 0 <= successes <= n:
-        raise ValueError(f"{successes} successes of {n} items cannot be")
+        raise ValueError(f"{successes} successes of {n} items are impossible")
     if not 0 < level < 1:
-        raise ValueError(f"the level must lie between 0 and 1, not {level}")
+        raise ValueError(f"the level must be between 0 and 1, not {level}")
     if n == 0:
         return Interval(0.0, 1.0, level, "Wilson score")
     z = NormalDist().inv_cdf((1 + level) / 2)

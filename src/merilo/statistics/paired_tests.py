@@ -89,7 +89,7 @@ def compare_scores(
         (-0.1, 0.002, "McNemar's exact test")
     """
     if first.shape != second.shape or not first.shape[0]:
-        raise ValueError("two equally long arrays of at least one score are compared")
+        raise ValueError("the arrays must have equal length and at least one score")
     n = first.shape[0]
     apart = second - first
     apart = np.where(np.abs(apart) < SAME, 0.0, apart)

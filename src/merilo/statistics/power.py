@@ -43,11 +43,11 @@ class StudyPlan:
                 f"{argument('spread')} takes a standard deviation from 0 to 0.5, not {self.spread:g}"
             )
         if self.overlap < 1:
-            raise UsageError(f"{argument('overlap')} takes a number from 1 on")
+            raise UsageError(f"{argument('overlap')} takes a number of at least 1")
         if self.people is not None and self.people < max(self.overlap, 2):
             raise UsageError(
-                f"{self.people} people cannot give {self.overlap} answers an item with any notion of how they differ: "
-                f"{argument('people')} takes a number from {max(self.overlap, 2)} on"
+                f"{self.people} annotators are too few for {self.overlap} answers per item and an estimate of their spread: "
+                f"{argument('people')} takes a number of at least {max(self.overlap, 2)}"
             )
 
     @property
@@ -82,9 +82,9 @@ class ControlPlan:
 
     Attributes:
         controls: the smallest number of control items that meets both requirements.
-        always_from: the smallest number from which every number meets both requirements. The required number of right
+        always_from: the smallest number from which every number meets both requirements. The required number of correct
             answers is rounded up to a whole number, so slightly more control items can be worse than slightly fewer.
-        pass_mark: the number of right answers out of `controls` that an annotator needs to be kept.
+        pass_mark: the number of correct answers out of `controls` that an annotator needs to be kept.
         excluded: the probability that a guessing annotator is excluded, with `controls` control items.
         kept: the probability that a skilled annotator is kept, with `controls` control items.
     """
@@ -185,10 +185,10 @@ def items_for_half_width(crowd: StudyPlan, half_width: float, *, level: float = 
     if items is None:
         most = precision(crowd, MOST_ITEMS, level=level).half_width
         raise DataError(
-            f"a half-width of {half_width:g} takes more than {MOST_ITEMS} items"
+            f"a half-width of {half_width:g} needs more than {MOST_ITEMS} items"
             if crowd.people is None
-            else f"{crowd.people} people who differ by {crowd.spread:g} leave a half-width of {most:.3g} on any number of items: "
-            f"{half_width:g} takes more people"
+            else f"{crowd.people} annotators with a spread of {crowd.spread:g} give a half-width of at least {most:.3g} with any number of "
+            f"items: {half_width:g} needs more annotators"
         )
     return precision(crowd, items, level=level)
 
@@ -224,7 +224,7 @@ def items_for_difference(
         raise UsageError(f"{argument('difference')} takes a number between 0 and 1, not {difference:g}")
     if not difference <= discordant <= 1:
         raise UsageError(
-            f"{argument('discordant')}, the share of items that only one side has right, is at least the difference {difference:g}"
+            f"{argument('discordant')}, the share of items that only one side answers correctly, must be at least the difference {difference:g}"
         )
 
     def enough(items: int) -> bool:
@@ -233,7 +233,7 @@ def items_for_difference(
 
     items = _fewest(enough, MOST_ITEMS)
     if items is None:
-        raise DataError(f"a difference of {difference:g} takes more than {MOST_ITEMS} items")
+        raise DataError(f"a difference of {difference:g} needs more than {MOST_ITEMS} items")
     return items
 
 
@@ -300,8 +300,8 @@ def controls(
     good = [n for n in range(1, MOST_CONTROLS + 1) if tells(n)]
     if not good:
         raise DataError(
-            f"no number of control items up to {MOST_CONTROLS} excludes people at {chance:g} and keeps people at "
-            f"{skilled:g} with the threshold {threshold:g}: it should lie well between the two"
+            f"no number of control items up to {MOST_CONTROLS} excludes annotators with accuracy {chance:g} and keeps "
+            f"annotators with accuracy {skilled:g} at the threshold {threshold:g}: choose a threshold well between the two"
         )
     fewest = good[0]
     last_bad = max(set(range(1, MOST_CONTROLS + 1)) - set(good), default=0)

@@ -25,7 +25,7 @@ MAX_TOTAL_BYTES: Final = 256 << 20
 #: Repetitive answers compress about 50 times; above `RATIO_MATTERS_FROM` bytes no valid file compresses 200 times.
 MAX_RATIO: Final = 200
 RATIO_MATTERS_FROM: Final = 8 << 20
-#: An archive made of a folder has it before every name, and that of a Mac one more before its own notes.
+#: An archive of a folder has the folder's name before every name; macOS adds a second folder with metadata.
 MAX_DEPTH: Final = 3
 
 _END: Final = struct.Struct("<4s4H2LH")
@@ -106,7 +106,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
     """Open a submission archive.
 
     The following are refused before unpacking: files that are not ZIP, or truncated; more than `MAX_ENTRIES` files; names
-    that are absolute, climb out of their folder, nest deeper than `MAX_DEPTH`, or occur twice (in any letter case);
+    that are absolute, lead out of their folder, nest deeper than `MAX_DEPTH`, or occur twice (in any letter case);
     links and devices; encryption; rare compression methods, whose memory use the archive sets; sizes, totals and
     compression ratios beyond the limits.
 
@@ -172,13 +172,13 @@ def _check_directory(stream: IO[bytes], path: Path) -> None:
         )
     _, _, _, _, entries, length, _, _ = _END.unpack_from(tail, place)
     if entries > MAX_ENTRIES or length > MAX_DIRECTORY_BYTES:
-        raise _refused(path, f"в нём больше {MAX_ENTRIES} файлов", f"it holds more than {MAX_ENTRIES} files")
+        raise _refused(path, f"в нём больше {MAX_ENTRIES} файлов", f"it has more than {MAX_ENTRIES} files")
     stream.seek(0)
 
 
 def _checked(infos: list[zipfile.ZipInfo], path: Path) -> dict[str, zipfile.ZipInfo]:
     if len(infos) > MAX_ENTRIES:
-        raise _refused(path, f"в нём больше {MAX_ENTRIES} файлов", f"it holds more than {MAX_ENTRIES} files")
+        raise _refused(path, f"в нём больше {MAX_ENTRIES} файлов", f"it has more than {MAX_ENTRIES} files")
     entries: dict[str, zipfile.ZipInfo] = {}
     seen: set[str] = set()
     for info in infos:

@@ -61,7 +61,7 @@ class SubmissionResult:
     """The result of a submission.
 
     Attributes:
-        datasets: by title, in the order of the catalogue.
+        datasets: the results by title, in the order of the catalogue.
         total: the total score over the datasets in `counted`; `None` if there are none.
         counted: the titles of the datasets in the total.
         ready_for_public: whether no dataset that counts in the total has errors or lacks a metric.
@@ -123,7 +123,7 @@ def score_submission(
 
     Args:
         path: the ZIP archive, one `<DatasetName>.json` a dataset, names in any letter case.
-        gold: what to score, from `read_gold`.
+        gold: the datasets to score, from `read_gold`.
         rater: rates the sentences of ruDetox.
         seed: random seed for bootstrap intervals.
 

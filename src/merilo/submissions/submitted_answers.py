@@ -51,7 +51,7 @@ def parse_file(content: bytes, file: str) -> tuple[Json, Fault | None]:
         (the JSON, `None`), or (`None`, the fault) if the file cannot be read.
     """
     if sum(map(content.count, (b"{", b"[", b",", b":"))) > MAX_VALUES:
-        return None, fault("unreadable_file", "в нём слишком много значений", "it holds too many values")
+        return None, fault("unreadable_file", "в нём слишком много значений", "it has too many values")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

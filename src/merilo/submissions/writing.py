@@ -71,7 +71,7 @@ def sample(gold: Mapping[str, GoldItems], out: Path, seed: int) -> list[str]:
         gold: the datasets and their items; the gold answers are not used, except the results of programs, from
             which random results are drawn.
         out: the archive to write.
-        seed: the same seed gives the same bytes.
+        seed: random seed; the same seed gives the same bytes.
 
     Returns:
         The titles of the datasets in the submission.

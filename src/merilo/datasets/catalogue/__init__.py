@@ -1,6 +1,6 @@
 """The built-in datasets: the 21 of the human-baseline table, and two that came with version 1.2 of the benchmark.
 
-Formats, sizes and figures are those of MERA (MIT licence).
+Formats, sizes and results are those of MERA (MIT licence).
 """
 
 from __future__ import annotations

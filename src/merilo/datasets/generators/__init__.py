@@ -79,14 +79,14 @@ def generate_splits(name: str, size: int, seed: int, *, shots: int = 0) -> list[
     """
     key = name.lower()
     if key not in GENERATORS:
-        raise UsageError(f"'{name}' cannot be generated, only {', '.join(GENERATORS)}")
+        raise UsageError(f"'{name}' cannot be generated (choose from: {', '.join(GENERATORS)})")
     if size < 1 or shots < 0:
         raise UsageError(
-            f"a dataset of {size} items and {shots} shots cannot be made; ask for 1 item or more"
+            f"a dataset of {size} items and {shots} shots cannot be made: ask for at least 1 item"
         )
     if size + shots > LARGEST:
         raise UsageError(
-            f"{size + shots} items are too many to make at once; ask for {LARGEST} or fewer, with several seeds"
+            f"{size + shots} items are too many for one run: make at most {LARGEST} at once, with several seeds"
         )
     # The name is part of the seed, so that datasets with equal seeds are independent.
     test = list(GENERATORS[key](size, Random(f"{key} {seed}")))  # noqa: S311 - reproducible on purpose, not a secret

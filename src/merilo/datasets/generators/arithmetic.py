@@ -99,7 +99,7 @@ def _numbers(digits: int) -> range:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A part of an expression: its text, with brackets where it needs them, and its value."""
+    """A part of an expression: its text, with brackets if needed, and its value."""
 
     text: str
     value: int

@@ -40,7 +40,7 @@ def check_ids(contents: Contents, report: ValidationReport) -> None:
             first.file,
             f"{first.path}.meta.id",
             f"ids must run from 1 to {len(numbers)} through the test and the shots together:"
-            f" {_some(wanted - numbers)} is missing, {_some(extra)} is there instead",
+            f" {_some(wanted - numbers)} is missing, {_some(extra)} occurs instead",
         )
 
 

@@ -23,24 +23,24 @@ class Violation:
     message: str
 
     def __str__(self) -> str:
-        """One line; what would steer a terminal is written out."""
+        """Return the fault as one line; control characters are escaped."""
         line = ": ".join(filter(None, (", ".join(filter(None, (self.file, self.path))), self.message)))
         return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line)
 
     @property
     def order(self) -> tuple[str, list[tuple[int, str]], str]:
-        """Its place among others, as the file is read: `data[2]` before `data[10]`."""
+        """Return the key that sorts faults in the order of the file: `data[2]` before `data[10]`."""
         steps = re.split(r"(\d{1,18})", self.path)
         return self.file, [(int(step), "") if step.isdecimal() else (0, step) for step in steps], self.message
 
 
 @dataclass(slots=True)
 class ValidationReport:
-    """Everything found in one pass.
+    """The problems and notes found in one pass.
 
     Attributes:
-        problems: what breaks a rule.
-        notes: what breaks no rule but may be a mistake.
+        problems: violations of rules.
+        notes: possible mistakes that violate no rule.
         files: the files that were read.
         items: how many items each split holds.
     """
@@ -52,7 +52,7 @@ class ValidationReport:
 
     @property
     def valid(self) -> bool:
-        """Whether no rule is broken."""
+        """Whether no rule is violated."""
         return not self.problems
 
     def wrong(self, file: str, path: str, message: str) -> None:

@@ -26,7 +26,7 @@ class Resolution(IntEnum):
     UNANIMOUS = 1
     """All votes are for one label."""
     MAJORITY = 2
-    """More votes than any other label, and at least as many as a majority requires."""
+    """More votes than any other label, and at least as many as required for a majority."""
     PLURALITY = 3
     """More votes than any other label, but fewer than a majority requires."""
     SKILL = 4
@@ -53,8 +53,8 @@ class Fit:
         model: "dawid-skene", "one-coin" or "glad".
         posterior: shape (items, labels), the probability of each label; for an item without votes it is the prior. None for
             open answers, and if the table would exceed 1.6 GB.
-        quality: shape (annotators,). Dawid-Skene: the expected share of right answers, NaN for annotators without answers.
-            One-coin: the probability of a right answer, the crowd's mean for annotators without answers. GLAD: the ability
+        quality: shape (annotators,). Dawid-Skene: the expected share of correct answers, NaN for annotators without answers.
+            One-coin: the probability of a correct answer, the crowd's mean for annotators without answers. GLAD: the ability
             alpha; 0 means guessing, and below 0 the annotator tends to avoid the true label.
         log_likelihood: the objective after each iteration: the marginal log-likelihood, plus the log density of the priors
             if the model has priors.

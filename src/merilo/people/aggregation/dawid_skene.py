@@ -334,7 +334,7 @@ class _Model:
         return table
 
     def quality(self, share: FloatArray) -> FloatArray:
-        """Compute each annotator's expected share of right answers, shape (annotators,); NaN without answers."""
+        """Compute each annotator's expected share of correct answers, shape (annotators,); NaN without answers."""
         k = max(self.candidates.size, 1)
         annotator, label = np.divmod(self.cell, k)
         right = np.bincount(annotator, weights=share[label, self.item], minlength=self.annotators)

@@ -213,7 +213,9 @@ class _Model:
         )
         return probability, other, float(objective)
 
-    def climb(self, start: FloatArray, crowd: OneCoinParameters, tolerance: float, iterations: int) -> _Found:
+    def maximise(
+        self, start: FloatArray, crowd: OneCoinParameters, tolerance: float, iterations: int
+    ) -> _Found:
         """Run expectation-maximisation under a fixed prior, starting from the probabilities of cells."""
         accuracy = self.accuracy(start, crowd)
         probability, other, objective = self.expect(accuracy, crowd)
@@ -228,7 +230,7 @@ class _Model:
         return _Found(probability, other, accuracy, tuple(history), converged)
 
     def crowd(self, probability: FloatArray, strength: float) -> OneCoinParameters:
-        """Estimate the prior from the expected numbers of right answers, and the number of wrong answers."""
+        """Estimate the prior from the expected numbers of correct answers, and the number of wrong answers."""
         right, answers = self.right(probability), self.answers
         weight = 1 / (answers + strength)
         mean = float(
@@ -273,7 +275,7 @@ def _fitted(
     for _ in range(ROUNDS):
         used = crowd
         model = model.with_wrong_answers(used.wrong_answers)
-        found = model.climb(start, used, tolerance, iterations)
+        found = model.maximise(start, used, tolerance, iterations)
         start = found.probability
         crowd = model.crowd(start, used.strength)
         if np.allclose(np.log(crowd), np.log(used), rtol=0, atol=STEADY):

@@ -169,7 +169,7 @@ class _Profiles:
         return drawn
 
     def alpha(self, drawn: FloatArray, level: Level, values: FloatArray | None) -> FloatArray:
-        """Krippendorff's alpha of each row of drawn profiles, NaN where it is not defined."""
+        """Compute Krippendorff's alpha of each row of drawn profiles, NaN if it is not defined."""
         pairable = self.answers >= 2
         weight = drawn if pairable.all() else np.where(pairable, drawn, 0.0)
         n = weight @ self.answers
@@ -191,7 +191,7 @@ class _Profiles:
         return np.where(defined, 1 - ratio, np.nan)
 
     def kappas(self, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Fleiss' kappa and Gwet's AC1 of each row of drawn profiles, NaN where they are not defined."""
+        """Compute Fleiss' kappa and Gwet's AC1 of each row of drawn profiles, NaN if they are not defined."""
         pairable = self.answers >= 2
         pairs = np.bincount(
             self.cell_profile, weights=self.cell_votes * (self.cell_votes - 1), minlength=self.answers.size
@@ -263,7 +263,7 @@ class _Profiles:
 
 
 def _beyond_chance(observed: FloatArray, expected: FloatArray) -> FloatArray:
-    """(observed - expected) / (1 - expected), row by row; NaN where chance alone agrees fully."""
+    """(observed - expected) / (1 - expected), row by row; NaN if agreement by chance is 1."""
     room = 1 - expected
     defined = room > 1e-12
     return np.where(defined, (observed - expected) / np.where(defined, room, 1.0), np.nan)

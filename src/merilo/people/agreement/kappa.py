@@ -18,7 +18,7 @@ def fleiss_kappa(votes: Votes) -> float:
         votes: the answers.
 
     Returns:
-        Kappa, or NaN where it is not defined: no item with two answers, or one label in all answers.
+        Kappa, or NaN if it is not defined: no item with two answers, or one label in all answers.
 
     References:
         J. L. Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76(5), 1971; for unequal
@@ -42,7 +42,7 @@ def gwet_ac1(votes: Votes) -> float:
         votes: the answers; `votes.labels` is K.
 
     Returns:
-        AC1, or NaN where it is not defined: no item with two answers, or fewer than two labels that can be given.
+        AC1, or NaN if it is not defined: no item with two answers, or fewer than two labels that can be given.
 
     References:
         K. L. Gwet, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal of

@@ -72,8 +72,8 @@ class Finding:
         gold: the gold answer; `None` if it is not known.
         gold_wrong: the probability that it is wrong, NaN without gold.
         log_odds: the natural logarithm of its odds, by which findings are ranked; NaN without gold.
-        best: the most probable truth: the gold, unless that is probably wrong, else one of the answers given; `None` where it
-            is more probable that the truth is none of these than that it is one of them.
+        best: the most probable truth: the gold, unless that is probably wrong, else one of the answers given; `None` if the
+            truth is more probably none of these.
         best_probability: its probability, or that of "none of these".
         error_chance: the probability that an annotator of average ability answers this item wrong.
         verdict: what the answers most likely mean, a key of `VERDICTS`.
@@ -142,12 +142,11 @@ def audit(
     Args:
         votes: the answers, including those to controls; of several answers by one annotator to an item the first
             counts.
-        gold: shape (items,), codes of the golds, -1 where unknown.
+        gold: shape (items,), codes of the golds, -1 if unknown.
         annotators: shape (annotators,), the ids behind the codes.
         labels: shape (labels,), the labels behind the codes.
         choice: whether answers are a choice among few labels, in which case one label is never a typing error of
-            another; by default,
-        decided by the number of labels (up to five).
+            another; by default, true for up to five labels.
 
     Returns:
         The audit.
@@ -242,7 +241,7 @@ def _given_answers(
 
 
 def _elsewhere(work: Work) -> tuple[FloatArray, list[bool | None]]:
-    """For every answer: its annotator's agreement on all other items, and whether it is as good as the others' there."""
+    """Compute, for each answer, its annotator's agreement on all other items and whether it is as high as the others'."""
     beside = sharing(work)
     item, person = work.votes.item[beside.row], work.votes.annotator[beside.row]
     typical = np.bincount(item, beside.share, work.votes.items) / np.maximum(

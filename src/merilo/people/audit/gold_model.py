@@ -58,21 +58,20 @@ class GoldModel:
     data, the probability of truth t after answers l_1 .. l_k is
 
         P(t | answers) ~ P(t) * sum over b of w(b) * sum over d of P(d | t) * product over j of P(l_j | t, d, b, a_j),
-        P(t = gold) = 1 - e,  P(t) = e / (L - 1) otherwise;  1 / L for every label where the gold is not known,
+        P(t = gold) = 1 - e,  P(t) = e / (L - 1) otherwise;  1 / L for every label if the gold is not known,
 
     and the gold is wrong with probability 1 - P(gold | answers). Abilities (normal prior, its mean from the
     data, standard deviation `SPREAD`), e (Beta prior worth `PRIOR_ITEMS` golds) and w (Dirichlet prior, `PRIOR_DIFFICULTY`) are those of the largest
     posterior, found by expectation and maximisation in strides.
 
     Attributes:
-        gold_wrong: shape (items,), the probability that the gold is wrong; NaN where there is no gold.
+        gold_wrong: shape (items,), the probability that the gold is wrong; NaN without a gold answer.
         log_odds: shape (items,), the natural logarithm of its odds, which distinguishes probabilities that round to
-            1;
-        NaN where there is no gold.
+            1; NaN without a gold answer.
         best: shape (items,), the code of the most probable truth: the gold, unless that is probably wrong, else one of the
-            answers given; -1 where it is more probable that the truth is none of these than that it is one of them.
-        best_probability: shape (items,), its probability; where `best` is -1, the probability that the truth is none of
-            these, whichever label it is.
+            answers given; -1 if the truth is more probably none of these.
+        best_probability: shape (items,), the probability of `best`; if `best` is -1, the probability that the truth is none
+            of these.
         difficulty: shape (items,), the expected b; 0 is average.
         error_chance: shape (items,), the probability that an annotator of average ability answers the item wrong.
         ability: shape (annotators,), a; NaN for annotators without answers.
@@ -127,15 +126,15 @@ class _Cells:
 
     Attributes:
         item: shape (m,).
-        label: shape (m,), -1 for "any label that nobody gave".
+        label: shape (m,), -1 for "any label that no annotator gave".
         count: shape (m,), votes.
         is_gold: shape (m,).
         times: shape (m,), how many labels the cell stands for.
         lure: shape (m,), log of the sum over lures, as far as it depends on the cell.
         gold_known: shape (items,).
-        votes_of_item: sparse, shape (items, annotators), 1 where the annotator answered the item.
-        votes_of_cell: sparse, shape (m, annotators), 1 where the annotator gave the cell's label.
-        cells_of_item: sparse, shape (items, m), 1 where the cell is the item's.
+        votes_of_item: sparse, shape (items, annotators), 1 if the annotator answered the item.
+        votes_of_cell: sparse, shape (m, annotators), 1 if the annotator gave the cell's label.
+        cells_of_item: sparse, shape (items, m), 1 if the cell belongs to the item.
         starts: shape (items,), where each item's cells begin in `ordered`.
         ordered: shape (m,), the cells by item.
         options: how many labels an item offers.
@@ -163,14 +162,14 @@ def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) 
 
     Args:
         votes: the answers, at most one per annotator and item; controls may be among the items.
-        gold: shape (items,), codes of the golds, -1 where the gold is not known.
-        options: how many labels an item offers; the number of labels in the study when not given.
+        gold: shape (items,), codes of the golds, -1 if the gold is not known.
+        options: the number of possible labels of an item; by default, the number of labels in the study.
 
     Returns:
         The fitted model.
 
     Example:
-        Five people agree on nine items with the gold, and on the tenth against it:
+        Five annotators agree with the gold on nine items and contradict it on the tenth:
 
         >>> item, annotator = np.divmod(np.arange(50, dtype=np.int32), 5)
         >>> votes = Votes(item, annotator, np.zeros(50, np.int32), 10, 5, 4)
@@ -194,7 +193,7 @@ def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) 
 def _stride(
     votes: Votes, cells: _Cells, now: _Parameters, joint: FloatArray
 ) -> tuple[_Parameters, FloatArray, float]:
-    """Two EM steps and an extrapolation along them, kept if its objective exceeds that of the first step (SQUAREM).
+    """Run two EM steps and an extrapolation along them, kept if its objective exceeds that of the first step (SQUAREM).
 
     Varadhan and Roland (2008), Simple and globally convergent methods for accelerating the convergence of any EM algorithm.
     """
@@ -260,16 +259,16 @@ def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
 def _lures(
     item: NDArray[np.int64], strength: FloatArray, others: NDArray[np.int64], rest: NDArray[np.intp]
 ) -> FloatArray:
-    """Log of the sum of exp(strength) over all labels that may be the lure when a cell's label is the truth.
+    """Compute the log of the sum of exp(strength) over all labels that may be the lure when a cell's label is the truth.
 
     The truth itself cannot be the lure. Its term is not subtracted from the full sum, because it may dominate the sum
-    and cancel the other terms numerically (for example where fifty annotators agree).
+    and cancel the other terms numerically (for example if fifty annotators agree).
 
     Args:
         item: shape (m,), the named cells' items, ascending.
         strength: shape (m,), the evidence that a cell is the lure; 0 for labels without votes.
-        others: shape (items,), how many labels nobody named.
-        rest: the items with at least one such label.
+        others: shape (items,), the number of labels without votes.
+        rest: the items with at least one label without votes.
 
     Returns:
         Shape (m + len(rest),): for named cells, then for "any other label".
@@ -292,7 +291,7 @@ def _lures(
 
 
 def _expect(votes: Votes, cells: _Cells, now: _Parameters) -> tuple[FloatArray, float]:
-    """Posterior of (truth, difficulty) of every item, shape (cells, nodes), and the objective."""
+    """Compute the posterior of (truth, difficulty) of every item, shape (cells, nodes), and the objective."""
     right, wrong = _log_chances(now.ability, cells.floor)
     base = cells.votes_of_item @ wrong
     weight = np.log(now.difficulty)
@@ -318,7 +317,7 @@ def _expect(votes: Votes, cells: _Cells, now: _Parameters) -> tuple[FloatArray, 
 
 
 def _log_chances(ability: FloatArray, floor: float) -> tuple[FloatArray, FloatArray]:
-    """Log probabilities of a correct and of a wrong answer, shape (annotators, nodes) each."""
+    """Compute the log probabilities of a correct and of a wrong answer, shape (annotators, nodes) each."""
     distance = ability[:, None] - NODES
     right = np.log(floor + (1 - floor) * _logistic(distance))
     return right, np.log1p(-floor) - np.logaddexp(0.0, distance)
@@ -330,7 +329,7 @@ def _logistic(x: FloatArray) -> FloatArray:
 
 
 def _maximise(cells: _Cells, now: _Parameters, joint: FloatArray) -> _Parameters:
-    """The parameters of the largest expected log posterior."""
+    """Compute the parameters with the largest expected log posterior."""
     of_item = cells.cells_of_item @ joint
     right, answers = cells.votes_of_cell.T @ joint, cells.votes_of_item.T @ of_item
     # A correct answer may be a guess: only the expected share of correct answers that are not guesses informs the

@@ -19,7 +19,7 @@ class Incidence(Protocol):
 
     @property
     def T(self) -> Incidence:  # noqa: N802 - as in NumPy
-        """The matrix turned over."""
+        """The transposed matrix."""
         ...
 
     def __matmul__(self, dense: FloatArray, /) -> FloatArray: ...
@@ -46,7 +46,7 @@ class Ones:
 
     @property
     def T(self) -> Ones:  # noqa: N802 - as in NumPy
-        """The matrix turned over."""
+        """The transposed matrix."""
         return Ones(self.column, self.row, self.shape[::-1])
 
     def __matmul__(self, dense: FloatArray, /) -> FloatArray:
@@ -63,6 +63,6 @@ def incidence(row: NDArray[np.integer], column: NDArray[np.integer], shape: tupl
     """Build the matrix with ones at these positions, as a SciPy array if there are many."""
     if row.size < MANY:
         return Ones(row, column, shape)
-    # `scipy.sparse` is loaded at its first use: a small study should not spend time on importing it.
+    # `scipy.sparse` is imported on first use, so that small studies do not spend time on the import.
     matrix: Incidence = scipy.sparse.csr_array((np.ones(row.size), (row, column)), shape=shape)
     return matrix

@@ -42,7 +42,7 @@ def read_revisions(
 
     Raises:
         InputError: the file cannot be read, has no column of new golds, or does not identify the items.
-        DataError: it names an item that the study does not have, gives one item two golds, or marks nothing.
+        DataError: the file names an item that the study does not have, gives one item two golds, or revises no item.
     """
     table = records(path, encoding)
     table = unguarded(table)
@@ -85,7 +85,7 @@ def _keys(
     if "item" in table.columns:
         return ["item"], responses.items.select("item", pl.col("item").cast(pl.String).alias("number"))
     raise InputError(
-        f"does not identify the items: it needs the input fields ({listed(responses.fields)}), the "
+        f"does not identify the items: add the input fields ({listed(responses.fields)}), the "
         "dataset's id, or the study's number in a column 'item'",
         file=path,
         row=1,
@@ -109,7 +109,7 @@ def revise(
 
     Args:
         responses: the responses.
-        gold: the right answers so far.
+        gold: the current gold answers.
         revisions: item's number -> new gold.
 
     Returns:

@@ -22,7 +22,7 @@ class StudyAudit:
         audit: what was found; `Finding.item` counts along `numbers`.
         numbers: shape (items,), the items' numbers in the study.
         inputs: item's number -> its input texts, by field.
-        ids: item's number -> the dataset's id, where the gold file gives one.
+        ids: item's number -> the dataset's id, if the gold file gives one.
         controls: the numbers of control items.
     """
 

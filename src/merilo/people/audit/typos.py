@@ -148,7 +148,7 @@ def _digit_count(one: Decimal, two: Decimal) -> bool:
 
 
 def _is_power_of_ten(value: Decimal) -> bool:
-    """Whether the value is 10^k or -10^k for a whole k other than 0."""
+    """Check whether the value is 10^k or -10^k for a whole k other than 0."""
     return value.normalize().as_tuple().digits == (1,) and abs(value) != 1
 
 

@@ -22,7 +22,7 @@ def holm_of_tested(p: FloatArray) -> FloatArray:
         p: shape (m,); NaN means "not tested" and is not part of the family.
 
     Returns:
-        Shape (m,), NaN where `p` is NaN.
+        Shape (m,), NaN if `p` is NaN.
 
     Example:
         >>> holm_of_tested(np.array([0.01, 0.04, np.nan, 0.03])).round(2).tolist()

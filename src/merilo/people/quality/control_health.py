@@ -27,7 +27,7 @@ class ControlItem:
     """One control item and how it was answered.
 
     Good annotators are those whose accuracy on the other controls is at or above the rule's threshold, judged on at least
-    as many of them as the rule asks for.
+    the number of control items that the rule requires.
 
     Attributes:
         item: the item's number in the study.

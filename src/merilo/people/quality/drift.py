@@ -109,7 +109,7 @@ def _of_one(order: FloatArray, good: NDArray[np.bool_]) -> tuple[Drift, float, f
 
 
 def _doubled_ranks(order: FloatArray) -> NDArray[np.int64]:
-    """Twice the mid-ranks of the times: integers even where answers of one page tie."""
+    """Compute twice the mid-ranks of the times, which are integers even if answers of one page tie."""
     _, inverse, count = np.unique(order, return_inverse=True, return_counts=True)
     before = np.cumsum(count) - count
     return (2 * before + count + 1)[inverse].astype(np.int64)

@@ -49,7 +49,7 @@ class Sharing:
     Attributes:
         row: shape (m,), rows of the work: first answers to items that at least one other annotator answered.
         share: shape (m,), share of the others who gave the same answer.
-        with_most: shape (m,), true where the answer is (one of) the most common among the others.
+        with_most: shape (m,), true if the answer is (one of) the most common among the others.
     """
 
     row: NDArray[np.int64]
@@ -131,7 +131,7 @@ def _shares_of_items(steps: NDArray[np.int64], starts: NDArray[np.intp]) -> list
 
     Args:
         steps: shape (n,), the values, grouped by item.
-        starts: shape (items + 1,), where each item's values begin.
+        starts: shape (items + 1,), the start of each item's values.
     """
     values = steps.tolist()
     result = []

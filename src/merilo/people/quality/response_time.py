@@ -57,7 +57,7 @@ def pace(work: Work, *, reading_limit: float = READING_LIMIT) -> list[Pace]:
 
     Args:
         work: the answers, with pages and seconds; without them every pace is unknown.
-        reading_limit: characters per second that nobody can read.
+        reading_limit: a reading speed, in characters per second, that is impossible for people.
 
     Returns:
         One `Pace` per annotator, in the order of their codes.
@@ -117,7 +117,7 @@ def _medians(values: FloatArray, group: NDArray[np.int32], groups: int) -> Float
 
 
 def _pages(work: Work, seconds: FloatArray) -> tuple[NDArray[np.int32], FloatArray, FloatArray]:
-    """Annotator, seconds and characters of every page with a known time; an answer without a page is a page of its own."""
+    """Compute annotator, seconds and characters of pages with a known time; an answer without a page counts as a page."""
     page = np.arange(len(work)) if work.page is None else work.page
     characters = np.full(len(work), np.nan) if work.characters is None else work.characters
     timed = np.flatnonzero(np.isfinite(seconds) & (seconds > 0))

@@ -51,7 +51,7 @@ def repetition(work: Work) -> list[Repetition]:
         return [Repetition(0, -1, float("nan"), float("nan"), 0, float("nan"))] * votes.annotators
     pool = np.bincount(votes.label, minlength=votes.labels) / len(votes)
     # Of many free answers most are as rare as each other: they are reckoned once.
-    chances, labels_alike = np.unique(pool, return_counts=True)
+    chances, labels_per_chance = np.unique(pool, return_counts=True)
     exact = len(votes) <= EXACT_ANSWERS
     ranked = np.lexsort((np.arange(len(votes)), work.order, votes.annotator))
     bounds = np.searchsorted(votes.annotator[ranked], np.arange(votes.annotators + 1))
@@ -68,7 +68,7 @@ def repetition(work: Work) -> list[Repetition]:
         chance = (
             run_probability(run, mine.size, pool)
             if exact
-            else _clumping(run, mine.size, chances, labels_alike)
+            else _clumping(run, mine.size, chances, labels_per_chance)
         )
         result.append(
             Repetition(

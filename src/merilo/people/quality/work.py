@@ -21,8 +21,8 @@ class Work:
 
     Attributes:
         votes: the answers; of several by one annotator to one item, the first counts.
-        control: shape (n,), true where the item is a control.
-        correct: shape (n,), true where the answer to a control is correct; used only where `control` is true.
+        control: shape (n,), true if the item is a control.
+        correct: shape (n,), true if the answer to a control is correct; used only for controls.
         order: shape (n,), when the answer was given, in any unit that sorts (answers of one page may tie).
         page: shape (n,), codes of the pages on which answers were given together; `None` when unknown.
         seconds: shape (n,), seconds spent on the answer's page (the same on all of its rows), NaN when unknown.

@@ -158,7 +158,9 @@ def individuals(
         (0.75, 5, 40)
     """
     if not len(votes):
-        raise DataError("there are no answers with gold: single people have no figure")
+        raise DataError(
+            "no answer is to an item with a gold answer: the accuracy of single annotators is not defined"
+        )
     parts = components(votes, score)
     each = drawn_answer(votes)
     mean = float(each @ score)
@@ -280,7 +282,7 @@ def paired_percentile_rank(values: Sequence[float], rivals: Sequence[float]) -> 
         DataError: there are no annotators.
     """
     if not len(values):
-        raise DataError("nobody answered enough items to be compared with")
+        raise DataError("no annotator answered enough items for the comparison")
     difference = np.asarray(rivals, dtype=np.float64) - np.asarray(values, dtype=np.float64)
     level_with = np.abs(difference) < 1e-9
     n = difference.shape[0]

@@ -147,7 +147,7 @@ def two_way(
     rng = np.random.default_rng(seed)
     low, high = bounds
     width = high - low
-    figure = influence.value if value is None else value
+    estimate = influence.value if value is None else value
     n = influence.scored
     floor = (width / n) ** 2
     item_draws = resampled_means(influence.item, rng, resamples)
@@ -156,7 +156,7 @@ def two_way(
     effect = max(1.0, float((item_draws + person_draws).var()) / item_variance) if shared > 0 else 1.0
     total = item_variance + shared
     freedom = total**2 / (item_variance**2 / max(n - 1, 1) + freedom_cost)
-    p = min(max((figure - low) / width, 0.0), 1.0)
+    p = min(max((estimate - low) / width, 0.0), 1.0)
     bounded = worth.size == 0 or (float(worth.min()) >= low - _EQUAL and float(worth.max()) <= high + _EQUAL)
     effective = _items_worth(influence, p, width, n if alike is None else alike, bounded=bounded) / effect
     t = student_quantile((1 + level) / 2, max(freedom, 1.0))
@@ -166,7 +166,7 @@ def two_way(
         f"two-way bootstrap over items and annotators (Wilson's form, {resamples} resamples, seed {seed})"
     )
     return TwoWay(
-        figure,
+        estimate,
         n,
         people,
         Interval(low + width * bottom, low + width * top, level, method),
@@ -216,7 +216,7 @@ def influences(
     scores, counted = ballots.outcome(ballots.totals, ballots.worth, needed)
     scored = int(counted.sum())
     if not scored:
-        raise DataError("no item has a consensus: there is no figure to give an interval to")
+        raise DataError("no item has a consensus: there is no estimate to give an interval to")
     value = float(scores[counted].mean())
     share = scored / counted.shape[0]
     item = np.where(counted, scores - value, 0.0) / share
