@@ -129,8 +129,8 @@ def test_listing_and_showing_do_without_polars_and_numpy() -> None:
     [
         (["parus", "--seed", "1", "--out", "x.json"], "cannot be generated"),
         (["bps", "--seed", "1", "--out", "x.csv"], "end in .json, .jsonl, .parquet"),
-        (["bps", "--seed", "1", "--size", "0", "--out", "x.json"], "1 item or more"),
-        (["lcs", "--seed", "1", "--size", "10000000000", "--out", "x.json"], "too many to make at once"),
+        (["bps", "--seed", "1", "--size", "0", "--out", "x.json"], "at least 1 item"),
+        (["lcs", "--seed", "1", "--size", "10000000000", "--out", "x.json"], "too many for one run"),
         (["bps", "--out", "x.json"], "seed"),
     ],
 )

@@ -184,7 +184,7 @@ def test_rumodar_has_its_six_subtasks_equally_often_and_five_solved_lines(seed: 
         assert len({line.split("->")[0] for line in [*solved, open_line]}) == 6
 
 
-@every(("name", "size", "fault"), [("parus", 5, "cannot be generated"), ("bps", 0, "1 item or more")])
+@every(("name", "size", "fault"), [("parus", 5, "cannot be generated"), ("bps", 0, "at least 1 item")])
 def test_what_cannot_be_made_is_refused(name: str, size: int, fault: str) -> None:
     with pytest.raises(UsageError, match=fault):
         generate(name, size, seed=0)

@@ -87,7 +87,7 @@ def test_the_promised_half_width_is_what_simulated_studies_get(
 
 
 def test_so_few_people_leave_a_width_that_no_number_of_items_removes() -> None:
-    with pytest.raises(DataError, match="takes more people"):
+    with pytest.raises(DataError, match="needs more annotators"):
         items_for_half_width(StudyPlan(0.8, 5, 6, 0.15), 0.02)
     assert people_for_half_width(StudyPlan(0.8, 5, None, 0.15), 3000, 0.02) is not None
     assert people_for_half_width(StudyPlan(0.8, 5, None, 0.15), 100, 0.02) is None
@@ -181,10 +181,10 @@ def test_without_a_number_of_people_the_fewest_are_named() -> None:
 def test_what_cannot_be_had_is_said_with_status_1() -> None:
     outcome = merilo("power", "--expected", 0.8, "--half-width", 0.02, "--people", 6, "--spread", 0.15)
     assert outcome.status == 1
-    assert "takes more people" in outcome.complaint
+    assert "needs more annotators" in outcome.complaint
     endless = merilo("power", "--half-width", 1e-9)
     assert endless.status == 1
-    assert "a half-width of 1e-09 takes more than 10000000 items" in endless.complaint
+    assert "a half-width of 1e-09 needs more than 10000000 items" in endless.complaint
     assert merilo("power", "--min-control-accuracy", 0.2, "--chance", 0.5, "--skilled", 0.9).status == 1
 
 
@@ -216,7 +216,7 @@ def test_impossible_wishes_are_wrong_usage(arguments: tuple[object, ...]) -> Non
 
 
 def test_a_crowd_must_be_possible() -> None:
-    with pytest.raises(UsageError, match="people cannot give"):
+    with pytest.raises(UsageError, match="annotators are too few for"):
         StudyPlan(0.9, 5, 3)
 
 

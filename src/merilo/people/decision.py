@@ -150,7 +150,7 @@ def decide(
         open_answers: whether the answers are typed freely; if None, inferred from the number of labels in the pool (see
             `aggregation.is_open`).
         free_text: whether answers are free texts: a tie of votes is then broken by the answer with the largest token F1 to
-            the item's answers, before skill and abilities are asked. Not with `resolve="none"`.
+            the item's answers, before skill and abilities are used. Not with `resolve="none"`.
 
     Returns:
         The consensus, in the codes of `pool.everyone`. Items used only as control items are unresolved or anchored, and are

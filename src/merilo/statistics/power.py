@@ -293,11 +293,11 @@ def controls(
     if skilled <= chance:
         raise UsageError(f"{argument('skilled')} {skilled:g} must be above {argument('chance')} {chance:g}")
 
-    def tells(n: int) -> bool:
+    def separates(n: int) -> bool:
         mark = pass_mark(n, threshold)
         return at_most(mark - 1, n, chance) >= exclude and at_least(mark, n, skilled) >= keep
 
-    good = [n for n in range(1, MOST_CONTROLS + 1) if tells(n)]
+    good = [n for n in range(1, MOST_CONTROLS + 1) if separates(n)]
     if not good:
         raise DataError(
             f"no number of control items up to {MOST_CONTROLS} excludes annotators with accuracy {chance:g} and keeps "

@@ -343,7 +343,10 @@ def test_a_recipe_shown_can_be_copied_and_read_back(name: str, tmp_path: Path) -
         ("name: x\nitem: [t]\nignore: [t]\nquestions: {a: {}}", "is also a field of the item"),
         ("name: x\nitem: [t]\nquestions: {a: {accept: {b: c}}}", "accept: must be a list"),
         ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: bleu}]", "metric"),
-        ("name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: acc, kept: true}]", "needs the recipe's 'keep'"),
+        (
+            "name: x\nitem: [t]\nquestions: {a: {}}\nscores: [{metric: acc, kept: true}]",
+            "needs the recipe's 'keep'",
+        ),
         ("name: x\nitem: [t]\nquestions: {t: {}}", "same name as a field"),
         ("name: x\nitem: [kept]\nquestions: {a: {}}", "a reserved name of the result"),
         ("name: x\nitem: [t]\nquestions: {gold: {}}", "a reserved name of the result"),

@@ -168,7 +168,7 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("test.data.1.inputs.option_b", None), "test.json", "data[1].inputs", "must be an object with"),
         (spoil("test.data.1.inputs", "текст"), "test.json", "data[1].inputs", "but is a text"),
         (spoil("test.data.1.meta.id", 36), "test.json", "data[1].meta.id", "36 is also the id of shots.json, data[11]"),
-        (spoil("test.data.1.meta.id", 99), "test.json", "data[1].meta.id", "2 is missing, 99 is there instead"),
+        (spoil("test.data.1.meta.id", 99), "test.json", "data[1].meta.id", "2 is missing, 99 occurs instead"),
         (spoil("test.data.0.meta.id", 0), "test.json", "data[0].meta.id", "must run from 1 to 36"),
         (spoil("test.data.0.meta.id", "1"), "test.json", "data[0].meta.id", "must be a whole number"),
         (spoil("test.access", "secret"), "test.json", "access", "must be 'public' or 'private'"),
@@ -508,7 +508,7 @@ def test_prompts_of_ones_own_are_checked_with_the_data(tmp_path: Path) -> None:
         (
             "test.json",
             "data.test[1].instruction",
-            "meta does not say which of the domains product, sum is meant",
+            "meta must name one of the domains product, sum",
         ),
     ]
     assert {note.path for note in report.notes} == {"prompts.sum", "prompts.product"}

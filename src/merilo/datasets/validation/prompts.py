@@ -160,9 +160,7 @@ def _check_template(
     if not groups:
         report.wrong(place.file, where, f"is the number of a prompt, but there are no prompts in {META}")
     elif group is None:
-        report.wrong(
-            place.file, where, f"meta does not say which of the domains {', '.join(sorted(groups))} is meant"
-        )
+        report.wrong(place.file, where, f"meta must name one of the domains {', '.join(sorted(groups))}")
     elif not 0 <= item.instruction < len(groups[group]):
         last = len(groups[group]) - 1
         report.wrong(

@@ -64,7 +64,7 @@ def dawid_skene(
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
 
     Returns:
-        The consensus, with the fit: prior, confusions, and as `quality` the expected share of an annotator's right answers.
+        The consensus, with the fit: prior, confusions, and as `quality` the expected share of an annotator's correct answers.
         `log_likelihood[k]` belongs to the parameters of iteration k and includes the log density of the prior up to a
         constant; the posterior is that of the last iteration. Items without votes, or whose best labels are equally
         probable, are unresolved. A label that neither an annotator nor an anchor gave has probability 0.

@@ -220,7 +220,7 @@ def _best(likelihood: GladLikelihood, tolerance: float, iterations: int) -> Mini
         return Minimum(start, (0.5 * start.size * float(np.log(2 * np.pi)),), converged=True)
     answers = candidates.annotator.size
 
-    def maximise(start: FloatArray, gradient_of: Gradient) -> Minimum:
+    def minimum_from(start: FloatArray, gradient_of: Gradient) -> Minimum:
         return minimise(
             gradient_of,
             likelihood.curvature,
@@ -241,9 +241,9 @@ def _best(likelihood: GladLikelihood, tolerance: float, iterations: int) -> Mini
         doubtful[: candidates.annotators] = 0.1
         doubtful[candidates.annotators :] = 0.0
         easy[: candidates.annotators] = 2.0
-        starts += [maximise(mean, abilities_only).point, doubtful, easy]
-    maxima = [maximise(start, likelihood.value_and_gradient) for start in starts]
-    return min(maxima, key=lambda top: top.values[-1])
+        starts += [minimum_from(mean, abilities_only).point, doubtful, easy]
+    minima = [minimum_from(start, likelihood.value_and_gradient) for start in starts]
+    return min(minima, key=lambda minimum: minimum.values[-1])
 
 
 def _consensus(

@@ -73,7 +73,7 @@ class Finding:
         gold_wrong: the probability that it is wrong, NaN without gold.
         log_odds: the natural logarithm of its odds, by which findings are ranked; NaN without gold.
         best: the most probable truth: the gold, unless that is probably wrong, else one of the answers given; `None` if the
-            truth is more probably none of these.
+            truth is more probably another label.
         best_probability: its probability, or that of "none of these".
         error_chance: the probability that an annotator of average ability answers this item wrong.
         verdict: what the answers most likely mean, a key of `VERDICTS`.

@@ -69,7 +69,7 @@ class GoldModel:
         log_odds: shape (items,), the natural logarithm of its odds, which distinguishes probabilities that round to
             1; NaN without a gold answer.
         best: shape (items,), the code of the most probable truth: the gold, unless that is probably wrong, else one of the
-            answers given; -1 if the truth is more probably none of these.
+            answers given; -1 if the truth is more probably another label.
         best_probability: shape (items,), the probability of `best`; if `best` is -1, the probability that the truth is none
             of these.
         difficulty: shape (items,), the expected b; 0 is average.

@@ -210,13 +210,13 @@ def influences(
     """
     if np.any(min_votes) and weight is not None:
         raise ValueError("a least number of votes counts votes, and weighs none")
-    nobodys = np.full(votes.items, float(worth.min(initial=0.0))) if unseen is None else unseen
-    ballots = _Ballots.of(votes, worth, np.ones(len(votes)) if weight is None else weight, nobodys)
+    of_unseen = np.full(votes.items, float(worth.min(initial=0.0))) if unseen is None else unseen
+    ballots = _Ballots.of(votes, worth, np.ones(len(votes)) if weight is None else weight, of_unseen)
     needed = ballots.needed(min_votes)
     scores, counted = ballots.outcome(ballots.totals, ballots.worth, needed)
     scored = int(counted.sum())
     if not scored:
-        raise DataError("no item has a consensus: there is no estimate to give an interval to")
+        raise DataError("no item has a consensus, so there is no estimate")
     value = float(scores[counted].mean())
     share = scored / counted.shape[0]
     item = np.where(counted, scores - value, 0.0) / share
