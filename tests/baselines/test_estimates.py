@@ -1,4 +1,4 @@
-"""Both figures of a study in `merilo baseline`: the crowd's with its two intervals, and the single person's."""
+"""The estimates of `merilo baseline`: the consensus with its two intervals, and single annotators."""
 
 import csv
 from pathlib import Path
@@ -11,7 +11,7 @@ from command import merilo
 def study(
     folder: Path, *, items: int = 60, people: int = 12, overlap: int = 5, seed: int = 0
 ) -> list[object]:
-    """A plain study with gold, in which person p3 is always right and p0 guesses."""
+    """A plain study with gold, in which annotator p3 is always correct and p0 guesses."""
     rng = np.random.default_rng(seed)
     ability = np.r_[0.25, 0.7, 0.7, 1.0, np.full(people - 4, 0.75)]
     answers, gold = folder / "answers.csv", folder / "gold.csv"

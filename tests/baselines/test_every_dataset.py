@@ -1,4 +1,4 @@
-"""Simulated people answer every dataset's items: the baseline's metrics are those that anybody's answers would get."""
+"""Simulated annotators answer every dataset's items; the baseline's metrics equal those of the scorer."""
 
 import csv
 import random
@@ -24,7 +24,7 @@ def right_answer(item: Item) -> str:
 
 
 def answers_of(name: str, items: Sequence[Item], chance: random.Random) -> list[list[str]]:
-    """Five answers to each item: most right, some another item's, as people write them."""
+    """Five answers to each item, spelled as people type: most correct, some copied from another item."""
     form = dataset(name).answer
     wrong = list(form.labels) or [right_answer(item) for item in items]
     given = []

@@ -1,4 +1,4 @@
-"""Experts and people without training are scored with the dataset's own metrics, by the scorer of models."""
+"""Experts and non-experts are scored with the dataset's metrics, by the same scorer as models."""
 
 import polars as pl
 import pytest

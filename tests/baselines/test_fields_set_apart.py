@@ -1,4 +1,4 @@
-"""An input field may be called like a column of Merilo's own tables."""
+"""An input field may have the name of a column of Merilo's tables."""
 
 from pathlib import Path
 

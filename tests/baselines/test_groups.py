@@ -1,4 +1,4 @@
-"""Agreement on a scale, and the parts of a study, through the real command."""
+"""Agreement on a scale, and groups of items, through the command."""
 
 import csv
 import json
@@ -41,7 +41,7 @@ def test_the_interval_level_takes_numbers_only() -> None:
 
 
 def study(tmp_path: Path) -> tuple[Path, Path]:
-    """Four items of two domains; people agree on law and do not on medicine."""
+    """Four items of two domains; annotators agree on law and disagree on medicine."""
     rows = []
     for item in range(12):
         for person in range(5):

@@ -1,4 +1,4 @@
-"""People against models on the same items; every number can be counted by hand."""
+"""Annotators compared with models on the same items; every number can be counted by hand."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""What must be found in the benchmark's published annotation pools, number for number."""
+"""Expected numbers for the benchmark's published annotation pools."""
 
 import json
 from pathlib import Path

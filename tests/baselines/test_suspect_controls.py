@@ -1,4 +1,4 @@
-"""A baseline says which of its control items look wrong, whom they excluded, and what the metric is without them."""
+"""A baseline reports suspect control items, the annotators they excluded, and the metric without them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The bundled examples keep Merilo's own rules, and their golds are right where a program can tell."""
+"""The bundled examples obey Merilo's rules, and their golds are correct as far as programs can check."""
 
 from pathlib import Path
 

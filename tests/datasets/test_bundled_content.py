@@ -1,4 +1,4 @@
-"""What is bundled keeps the rules that can be checked without a reader: prompts, ids, golds, balance."""
+"""Bundled examples obey the rules that a program can check: prompts, ids, golds, balance."""
 
 import ast
 import doctest
@@ -244,7 +244,7 @@ def test_prompts_are_spread_evenly_over_the_items(name: str) -> None:
 
 
 def test_golds_follow_no_pattern() -> None:
-    """No gold can be told from those before it: 2, 1, 2, 1 or 1, 1, 2, 2, 1, 1 would be answered without reading."""
+    """Golds follow no pattern: 2, 1, 2, 1 or 1, 1, 2, 2, 1, 1 would be answered without reading."""
     for name in EXAMPLES:
         golds = [json.dumps(item["outputs"]) for item in items_of(name)]
         golds = golds[: len(golds) - len(split_of(name, "shots"))] if name != "rutie" else golds[:30]
@@ -343,7 +343,7 @@ def test_use_items_leave_empty_what_their_kind_does_not_show() -> None:
 
 
 def use_options(item: dict[str, Any]) -> set[str]:
-    """The numbers that an answer to this item may hold."""
+    """The numbers that an answer to this item may contain."""
     if item["inputs"]["choices"]:
         return set(re.findall(r"^(\d+)\)", item["inputs"]["choices"], flags=re.MULTILINE))
     return set(re.findall(r"\((\d+)\)", item["inputs"]["text"]))
@@ -506,7 +506,7 @@ def value_of(expression: str) -> int:
 
 
 def modified_value(lines: str) -> int:
-    """The open line's value: plain arithmetic and whatever all the solved lines add to it."""
+    """The open line's value: plain arithmetic plus the constant of the solved lines."""
     *solved, open_line = lines.split("\n")
     assert len(solved) == 5
     asked = [line.split(" -> ") for line in solved]

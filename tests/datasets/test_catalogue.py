@@ -1,4 +1,4 @@
-"""The catalogue holds what the benchmark publishes, figure by figure."""
+"""The catalogue agrees with the benchmark's published table."""
 
 import pytest
 from every import every
@@ -7,7 +7,7 @@ from merilo.datasets import Answer, Dataset, dataset, names
 from merilo.errors import UsageError
 from merilo.items import Item
 
-#: The published table: title, human figures by metric, items with a majority, items in the test.
+#: The published table: title, human results by metric, items with a majority, items in the test.
 PUBLISHED = [
     ("BPS", {"acc": 1.0}, 100, 1000),
     ("LCS", {"acc": 0.704}, 54, 500),
@@ -46,7 +46,7 @@ def test_the_published_figures_are_in_the_catalogue(
 ) -> None:
     declared = dataset(title)
     assert declared.title == title
-    # A dataset may have further figures of the same metric: the table's stands first.
+    # A dataset may have several results for a metric; the table's result is first.
     assert {figure.metric: figure.value for figure in reversed(declared.human)} == figures
     assert {figure.n for figure in declared.human} == {n}
     assert declared.sizes["1.0"] == size

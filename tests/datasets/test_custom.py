@@ -1,4 +1,4 @@
-"""A dataset of one's own is a YAML file."""
+"""Custom datasets are declared in a YAML file."""
 
 import os
 from pathlib import Path

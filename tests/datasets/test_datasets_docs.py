@@ -1,4 +1,4 @@
-"""The pages about datasets say what the code does: every dataset, figure, rule and field; the walk-through works."""
+"""The pages about datasets agree with the code: every dataset, result, rule and field; the walk-through works."""
 
 import json
 import re

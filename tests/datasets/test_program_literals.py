@@ -1,4 +1,4 @@
-"""Tests and golds of programming problems are read as literals, and never run."""
+"""Tests and golds of programming problems are read as literals and not executed."""
 
 import pytest
 from every import every

@@ -1,4 +1,4 @@
-"""A prompt is filled once, whole, and says what the data says."""
+"""A prompt is filled in one pass, and the data is not changed."""
 
 import re
 from collections import Counter
@@ -84,7 +84,7 @@ def test_text_of_the_data_that_looks_like_a_placeholder_is_left_alone(case: obje
 def test_a_template_is_its_texts_and_the_values_between(
     pieces: list[str | tuple[str, str]], values: dict[str, str]
 ) -> None:
-    """The template is built from known pieces, so that what must come out is known without parsing it."""
+    """The template is built from known pieces, so the expected text is known without parsing."""
     texts = [re.sub(r"[{}<>]", "", piece) for piece in pieces if isinstance(piece, str)]
     fields = [piece[1] for piece in pieces if isinstance(piece, tuple)]
     inputs = {**values, **{name: values.get(name, "{other}") for name in fields}}

@@ -1,4 +1,4 @@
-"""Solvers against slower ways to the same answer, and against the golds of real pools."""
+"""Solvers against slower algorithms, and against the golds of real pools."""
 
 import csv
 from functools import cache

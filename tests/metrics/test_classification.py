@@ -60,7 +60,7 @@ def test_every_item_says_what_it_earned(pairs: list[tuple[str, str]]) -> None:
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32), st.integers(2, 4))
 def test_the_bootstrap_is_the_one_that_resamples_items(seed: int, kinds: int) -> None:
-    """Drawing cells of the table is the same as drawing items: the quantiles agree within their own noise."""
+    """Drawing cells of the table is the same as drawing items: the quantiles agree within sampling error."""
     rng = np.random.default_rng(seed)
     gold = rng.integers(0, kinds, 200).astype(str)
     answers = np.where(rng.random(200) < 0.7, gold, rng.integers(0, kinds, 200).astype(str))

@@ -1,4 +1,4 @@
-"""J, from ratings to the figure; curves, held against scikit-learn; classifiers, on tiny random models saved here."""
+"""J computed from ratings; curves, held against scikit-learn; classifiers, on tiny random models saved here."""
 
 import json
 import tempfile

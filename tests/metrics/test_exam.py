@@ -24,7 +24,7 @@ written = st.lists(st.sampled_from([*map(str, range(1, 10)), "", " 1", "а"]), m
 
 
 def item(task: str, variant: int = 1, gold: str | None = None, number: int = 0) -> ExamItem:
-    """An item of a task; its gold says which task it is, where none is given."""
+    """An item of a task; by default, its gold answer identifies the task."""
     if task in TEXT_TASKS:
         return ExamItem(number, task, variant, 1, "text", gold or "слово,другоеслово")
     if task == "26":
@@ -38,7 +38,7 @@ def variant(number: int) -> list[ExamItem]:
 
 
 def right(one: ExamItem) -> str:
-    """A right answer: the gold, or the first of its alternatives."""
+    """A correct answer: the gold, or the first of its alternatives."""
     return one.gold.split(",")[0] if one.kind == "text" else one.gold
 
 

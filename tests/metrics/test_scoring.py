@@ -1,4 +1,4 @@
-"""The one scorer: what it asks of a dataset's declaration, and what it says where it cannot answer."""
+"""The scorer: its requirements on a dataset's declaration, and its messages if a metric cannot be computed."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def test_items_of_one_text_are_one_cluster() -> None:
 
 
 def test_a_respondent_is_nowhere_to_be_seen() -> None:
-    """Who answered is no argument of the scorer."""
+    """The respondent is not an argument of the scorer."""
     names = score.__code__.co_varnames[: score.__code__.co_argcount + score.__code__.co_kwonlyargcount]
     assert names == ("dataset", "items", "answers", "rater", "seed")
 

@@ -1,4 +1,4 @@
-"""Free answers over alternatives, held against a second writing of SQuAD's rule."""
+"""Free answers over alternatives, against a second implementation of SQuAD's rule."""
 
 import string
 

@@ -1,4 +1,4 @@
-"""What answers are worth to a metric: against numerical derivatives of scikit-learn's metrics, and against the scorer."""
+"""Contributions of answers to a metric, against numerical derivatives of scikit-learn's metrics, and against the scorer."""
 
 import warnings
 
@@ -53,7 +53,7 @@ def theirs(metric: str, gold: list[str], answers: list[str], weight: np.ndarray,
 def slope(
     metric: str, gold: list[str], answers: list[str], weight: np.ndarray, true: str, given: str
 ) -> float:
-    """How the metric changes, by scikit-learn, where a little weight goes to one more item, of each item's share."""
+    """The change of the metric, by scikit-learn, if one more item gets a small weight taken from all items."""
     labels = sorted({*gold, *answers})
     added = STEP * weight.sum()
     there = theirs(metric, [*gold, true], [*answers, given], np.append(weight, added), labels)
@@ -90,7 +90,7 @@ def test_the_mean_worth_is_the_metric_that_the_scorer_gives(
     result = found(metric, gold, answers, np.ones(len(gold)))
     by_scorer = scoring.score(undeclared(metric), items_of(gold), dict(enumerate(answers))).main[metric].value
     assert result.value == pytest.approx(by_scorer, abs=1e-12)
-    # Where one label is all there is, the correlation is 0 by convention and no answer changes it.
+    # If there is only one label, the correlation is 0 by convention and no answer changes it.
     degenerate = metric == "mcc" and (len(set(gold)) == 1 or len(set(answers)) == 1)
     assert float(result.answer.mean()) == pytest.approx(0.0 if degenerate else by_scorer, abs=1e-12)
 
@@ -143,7 +143,7 @@ def test_without_weight_there_is_no_score() -> None:
 
 
 EXAM = PlainDataset("", ("grade_norm",), PlainAnswer("text"), "grade_norm.task{id_task}")
-#: Task -> the points of a right answer, its type, a right answer, one that earns part of the points, a wrong one.
+#: Task -> the points of a correct answer, its type, a correct answer, a partly correct answer, a wrong answer.
 RULES = {
     "16": (2, "multiple_choice_options_within_text", "1,2", "1,3", "4,5"),
     "26": (4, "matching", "1,2,3,4", "1,2,3,9", "9,9,9,9"),

@@ -16,7 +16,7 @@ from merilo.people.votes import Votes
 
 @st.composite
 def tables(draw: st.DrawFn) -> np.ndarray:
-    """Items by annotators; -1 where there is no answer."""
+    """Items by annotators; -1 means no answer."""
     items = draw(st.integers(1, 8))
     annotators = draw(st.integers(1, 6))
     labels = draw(st.integers(1, 5))
@@ -39,7 +39,7 @@ def votes_of(table: np.ndarray) -> Votes:
 
 
 def reference(table: np.ndarray, level: str) -> float:
-    """The `krippendorff` package; NaN where it has nothing to compare."""
+    """The `krippendorff` package; NaN if there is nothing to compare."""
     pairable = table[(table >= 0).sum(1) >= 2]
     if len(np.unique(pairable[pairable >= 0])) < 2:
         return math.nan

@@ -1,4 +1,4 @@
-"""`merilo baseline` with every way of resolving items, on the benchmark's published pools."""
+"""`merilo baseline` with every value of --resolve, on the benchmark's published pools."""
 
 from pathlib import Path
 

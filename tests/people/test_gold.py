@@ -1,4 +1,4 @@
-"""Right answers from tables and split files, joined to what people were shown."""
+"""Gold answers from tables and split files, joined to the items of a pool."""
 
 import json
 from importlib.resources import files
@@ -144,7 +144,7 @@ def test_an_item_without_an_id_never_takes_that_of_another(tmp_path: Path) -> No
 
 
 def test_a_column_called_gold_wins_over_one_called_like_the_answers(tmp_path: Path) -> None:
-    """The column of the pool's name held a model's answers, and half of them are wrong."""
+    """The column with the name of the pool's answers has a model's answers, half of which are wrong."""
     for name in ("gold", "outputs", "answer_gold", "correct"):
         path = table(tmp_path / "g.csv", f"question,label,{name}\nq1,A,A\nq2,A,B\n")
         gold = read_gold(path, pool(question=["q1", "q2"]), answer="OUTPUT:label")

@@ -14,7 +14,7 @@ from merilo.people.gold import read_gold
 
 @pytest.mark.parametrize("field", ["id", "ID", "idx", "item_id", "meta.id", "input_id"])
 def test_items_join_on_an_id_that_both_sides_have(tmp_path: Path, field: str) -> None:
-    """The same question stands under two ids with two answers."""
+    """The same question has two ids with different gold answers."""
     path = split(tmp_path / "t.json", [entry(5, "A", question="q"), entry(6, "B", question="q")])
     gold = read_gold(path, pool(**{field: ["6", "5"], "question": ["q", "q"]}))
     assert golds(gold) == ["B", "A"]
@@ -23,7 +23,7 @@ def test_items_join_on_an_id_that_both_sides_have(tmp_path: Path, field: str) ->
 
 
 def test_a_number_that_is_no_id_of_the_dataset_does_not_join(tmp_path: Path) -> None:
-    """The pool counts its own items, and its numbers are ids of other items in the file."""
+    """The pool numbers its items, and these numbers are ids of other items in the file."""
     path = split(tmp_path / "t.json", [entry(n, "AB"[n % 2], question=f"q{n}") for n in range(20)])
     items = pool(idx=[str(n) for n in range(1, 20)], question=[f"q{n}" for n in range(19)])
     gold = read_gold(path, items)
@@ -104,7 +104,7 @@ def test_items_that_differ_in_what_the_file_lacks_are_refused(tmp_path: Path) ->
 
 
 def test_a_field_of_meta_that_the_pool_shows_tells_rows_apart(tmp_path: Path) -> None:
-    """One text is asked about three times, and `meta` says which question it was."""
+    """Three questions share one text, and `meta` identifies the question."""
     rows = [entry(n, "01"[n], {"question": name}, text="t") for n, name in enumerate(("good", "ethical"))]
     path = split(tmp_path / "t.json", rows)
     gold = read_gold(path, pool(text=["t", "t"], question=["ethical", "good"]))
@@ -112,7 +112,7 @@ def test_a_field_of_meta_that_the_pool_shows_tells_rows_apart(tmp_path: Path) ->
 
 
 def test_a_question_that_a_dialogue_repeats_is_known_by_its_turn(tmp_path: Path) -> None:
-    """The right answer to a repeated question changes with what was said in between."""
+    """The gold answer to a repeated question depends on the turns in between."""
     asked = ["What is your name?", "Will you be Igor?", "What is your name?"]
     turns = [
         {

@@ -1,4 +1,4 @@
-"""Right answers that the dataset's own solver computes."""
+"""Gold answers computed by the dataset's solver."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One label, however it was typed."""
+"""Different spellings of one label."""
 
 from hypothesis import given
 from hypothesis import strategies as st

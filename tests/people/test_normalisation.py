@@ -1,4 +1,4 @@
-"""Answers that say the same are one class; the rules are named and counted."""
+"""Equivalent answers form one class; the rules and their effects are recorded."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Exports of every platform and format, as people really have them, and what no reader can make sense of."""
+"""Realistic exports of every platform and format, and unreadable files."""
 
 import csv
 import datetime

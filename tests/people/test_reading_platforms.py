@@ -1,4 +1,4 @@
-"""Older Toloka exports, Label Studio's flat exports, Mechanical Turk's batches; options that a platform has no use for."""
+"""Older Toloka exports, Label Studio's flat exports, Mechanical Turk's batches; options that do not apply to a platform."""
 
 import datetime
 import json

@@ -1,4 +1,4 @@
-"""Answers that the dataset's metric holds equal are one vote."""
+"""Answers that the dataset's metric treats as equal are votes for one label."""
 
 import polars as pl
 import pytest

@@ -1,4 +1,4 @@
-"""Encoding of answers: names behind codes, missing answers, votes counted."""
+"""Encoding of answers: names of codes, missing answers, vote counts."""
 
 import numpy as np
 import polars as pl

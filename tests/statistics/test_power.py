@@ -1,4 +1,4 @@
-"""Plans against simulation, exact enumeration and the studies that they promise."""
+"""Power analysis against simulation, exact enumeration and studies of the planned size."""
 
 from math import comb
 
@@ -69,7 +69,7 @@ def test_the_promised_half_width_is_what_simulated_studies_get(
     crowd = StudyPlan(expected, overlap, people, spread)
     promised = precision(crowd, items)
     rng = np.random.default_rng(4)
-    figures, widths = [], []
+    estimates, widths = [], []
     for seed in range(120):
         ability = np.clip(rng.normal(crowd.person, spread, people), 0.01, 0.99)
         chosen = np.argsort(rng.random((items, people)), axis=1)[:, :overlap].ravel()
@@ -79,10 +79,10 @@ def test_the_promised_half_width_is_what_simulated_studies_get(
             item.astype(np.int32), chosen.astype(np.int32), right.astype(np.int32), items, people, 2
         )
         result = two_way(votes, right.astype(float), resamples=200, seed=seed)
-        figures.append(result.value)
+        estimates.append(result.value)
         widths.append((result.interval.high - result.interval.low) / 2)
     deviation = np.sqrt(expected * (1 - expected) / items * promised.design_effect)
-    assert np.std(figures) == pytest.approx(deviation, rel=0.2)
+    assert np.std(estimates) == pytest.approx(deviation, rel=0.2)
     assert np.median(widths) == pytest.approx(promised.half_width, rel=0.2)
 
 

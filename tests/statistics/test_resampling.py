@@ -1,4 +1,4 @@
-"""Bootstrap means have the moments that the draws they stand for would have."""
+"""Bootstrap means have the same moments as means of explicit draws."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever a file of a submission holds, reading it gives answers and errors, and nothing else."""
+"""Reading any file of a submission gives answers and listed errors, without an exception."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_any_json_is_answers_and_errors(title: str, content) -> None:
     assert set(found.given) <= ids
     assert {one.kind for one in found.faults} <= set(KINDS)
     assert found.fault_count == len(found.faults)
-    assert found.faults or set(found.given) == ids, "what is missing is told"
+    assert found.faults or set(found.given) == ids, "missing answers are reported"
     json.dumps([one.content() for one in found.faults])
     if declared.name != "use":
         score(declared, split.items, found.given)

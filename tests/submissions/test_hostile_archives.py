@@ -1,4 +1,4 @@
-"""Archives that mean harm: refused with one sentence, in bounded memory, and nothing is ever written."""
+"""Hostile archives are refused with one sentence, in bounded memory, and write no file."""
 
 import io
 import json
@@ -38,7 +38,7 @@ def archive(path: Path, *members: tuple[str | zipfile.ZipInfo, bytes]) -> Path:
 
 
 def refusal(path: Path, gold: Path) -> str:
-    """The one sentence of a refusal; its name and both languages stand in the JSON."""
+    """The one sentence of a refusal; the JSON has its name and both languages."""
     before = sorted(path.parent.rglob("*"))
     outcome = merilo("submission", "score", path, "--gold", gold, "--json", "-")
     assert outcome.status == 2
@@ -55,7 +55,7 @@ def refusal(path: Path, gold: Path) -> str:
 
 
 def bounded(path: Path, gold: Path) -> subprocess.CompletedProcess[str]:
-    """A process of its own that cannot take more memory than it should need."""
+    """A separate process with limited memory."""
     script = (
         "import resource, sys\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES}))\n"
@@ -153,7 +153,7 @@ def test_every_truncation_of_an_archive(gold: Path, perfect: bytes, tmp_path: Pa
 
 
 def test_every_flipped_byte_of_an_archive(gold: Path, perfect: bytes, tmp_path: Path) -> None:
-    """Whatever byte is broken, there is an answer: refused, an error of the dataset, or the right score."""
+    """For any broken byte the archive is refused, has an error of the dataset, or gets the correct score."""
     whole = archive(tmp_path / "whole.zip", ("RCB.json", perfect)).read_bytes()
     path = tmp_path / "s.zip"
     for place in range(len(whole)):

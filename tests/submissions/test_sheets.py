@@ -1,4 +1,4 @@
-"""Files of answers by id, from whoever answered."""
+"""Files of answers by id, from any respondent."""
 
 import json
 from pathlib import Path

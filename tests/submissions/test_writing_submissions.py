@@ -50,7 +50,7 @@ def test_an_archive_that_exists_is_kept(tmp_path: Path) -> None:
 
 
 def run_folder(folder: Path, splits: dict[str, Split]) -> Path:
-    """What anybody answered, a file of lines a dataset, all answers right."""
+    """A folder with one JSONL file of correct answers per dataset."""
     folder.mkdir()
     for title, split in splits.items():
         declared = dataset(title)

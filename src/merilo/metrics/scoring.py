@@ -48,10 +48,10 @@ class Declared(Protocol):
         """The form of an answer."""
 
     def group(self, item: Item) -> str | None:
-        """The name of the metric of the item's own group."""
+        """Return the name of the metric of the item's group."""
 
     def results(self, item: Item) -> Sequence[str]:
-        """What `str(result)` must be for each test of a programming problem."""
+        """Return the expected `str(result)` for each test of a programming problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,12 +348,12 @@ def _group_scores(
 
 
 def exam_items(dataset: Declared, items: Sequence[Item]) -> list[exam.ExamItem]:
-    """The items as the exam's rules need them; errors are those of `exam_item`."""
+    """Convert items to the form used by the exam's rules; errors are those of `exam_item`."""
     return [exam_item(dataset, item) for item in items]
 
 
 def exam_item(dataset: Declared, item: Item) -> exam.ExamItem:
-    """An item as the exam's rules need it.
+    """Convert an item to the form used by the exam's rules.
 
     Raises:
         DataError: its meta lacks id_task, variant, score or type.

@@ -115,7 +115,7 @@ def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[NamedPart], li
 
 
 def _sat_rows(dataset: Declared, items: Sequence[Item]) -> tuple[int, ...]:
-    """The items of complete variants of the exam."""
+    """Return the positions of the items of complete exam variants."""
     complete = exam.complete_variants(exam_items(dataset, items))
     inside = {item.id for members in complete.values() for item in members}
     return tuple(row for row, item in enumerate(items) if item.id in inside)

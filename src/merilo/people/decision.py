@@ -207,7 +207,7 @@ def _by_votes(
 
 
 def with_medoids(decided: Consensus, pool: PoolVotes) -> Consensus:
-    """The consensus on free texts, in which ties of votes go to the answer with the largest token F1 to the others."""
+    """Resolve ties between free texts in favour of the answer with the largest token F1 to the others."""
     texts = pool.everyone.labels.cast(pl.String).to_list()
     return aggregation.break_ties_by_medoid(decided, pool.votes, texts, token_f1)
 

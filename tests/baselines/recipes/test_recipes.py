@@ -1,4 +1,4 @@
-"""Recipes: what three projects accept is kept, three pools make fifteen coefficients, two conditions stand side by side."""
+"""Recipes: three projects that filter items, three pools with fifteen coefficients, and two conditions that are compared."""
 
 import csv
 import json
@@ -53,13 +53,13 @@ PROJECTS = {
 
 @pytest.fixture
 def detox(tmp_path: Path) -> dict[str, list[Path]]:
-    """Three projects as published: three people agree, two give another answer, a sixth fails the controls."""
+    """Three projects as published: three annotators agree, two give another answer, and a sixth fails the controls."""
     exports = {}
     for place, (name, (column, accepting, other, fields)) in enumerate(PROJECTS.items()):
         rows = []
         for n, pair in enumerate(PAIRS):
             truth, wrong = (accepting, other) if VERDICTS[n][place] else (other, accepting)
-            # The platform's row number differs from page to page, and is no part of the item.
+            # The platform's row number differs from page to page, and is not part of the item.
             for page, who in enumerate(("ann", "bob", "cat", "dan", "eve", "spam")):
                 shown = [str(100 * page + n), *pair[2 - len(fields) :]]
                 rows.append((shown, who, truth if who < "d" else wrong, ""))
@@ -114,7 +114,7 @@ def test_published_files_that_are_swapped_are_recognised(pools: Path) -> None:
 
 
 class FixedRater:
-    """Rates a pair by the number in it."""
+    """Rate a pair by the number in its text."""
 
     making = {"models": "none"}  # noqa: RUF012 - never changed
 
@@ -154,7 +154,7 @@ def test_a_pair_that_a_question_left_undecided_is_neither_kept_nor_refused(
     detox["fluent"] = [toloka(tmp_path / "part.tsv", ["neutral_comment"], rows, "fluent")]
     table = run_recipe(recipe("rudetox"), detox).table
     assert table.filter(table["neutral_comment"] == "neutral 0")["kept"].to_list() == [None]
-    # Where another question refuses, nothing is open.
+    # If another question rejects the item, the result is not null.
     assert table.filter(table["neutral_comment"] == "neutral 1")["kept"].to_list() == [False]
 
 
@@ -163,7 +163,7 @@ CRITERIA = ["virtue", "law", "moral", "justice", "utilitarianism"]
 
 @pytest.fixture
 def ethics(tmp_path: Path) -> tuple[dict[str, list[Path]], list[dict]]:
-    """Three pools of forty texts where three of five people agree, and the dataset's own items."""
+    """Three pools of forty texts on which three of five annotators agree, and the dataset's items."""
     rng = np.random.default_rng(0)
     fields = ["text", "actant_1", "actant_2"]
     texts = [[f"text {n}", "one", "two"] for n in range(40)]
@@ -191,7 +191,7 @@ def ethics(tmp_path: Path) -> tuple[dict[str, list[Path]], list[dict]]:
 
 
 def split(path: Path, items: list[dict]) -> Path:
-    """A split file of the dataset; what people answered stays out of it."""
+    """A split file of the dataset without the annotators' answers."""
     kept = [item | {"meta": {k: v for k, v in item["meta"].items() if k != "answer"}} for item in items]
     path.write_text(json.dumps({"data": {"test": kept}}), encoding="utf-8")
     return path
@@ -408,7 +408,7 @@ keep: [clear, short]
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, dict[str, list[Path]]]:
-    """A recipe whose questions differ by their answers alone, and their files."""
+    """A recipe whose questions differ only in their answers, with their files."""
     own = tmp_path / "own.yaml"
     own.write_text(TWO, encoding="utf-8")
     answers = {"clear": ["clear", "very clear", "dark"], "short": ["yes", "yes", "no"]}

@@ -1,4 +1,4 @@
-"""Every rule for a dataset's files: a good folder passes, and each way to spoil it is found at its place."""
+"""Every rule for a dataset's files: a valid folder passes, and each fault is reported with its location."""
 
 import json
 import os
@@ -104,7 +104,7 @@ def test_a_good_folder_is_valid_and_has_nothing_to_note(folder: Folder) -> None:
 
 
 def spoil(path: str, value: Any) -> Callable[[Folder], None]:
-    """Set what a path such as `meta.prompts.3` names."""
+    """Set the value at a path such as `meta.prompts.3`."""
 
     def change(folder: Folder) -> None:
         first, *steps = path.split(".")
@@ -540,7 +540,7 @@ TEXT_TASKS = {"2", "4", "5", "6", "7", "13", "14", "24"}
 
 
 def variant(number: int = 1, first_id: int = 1) -> list[dict[str, Any]]:
-    """A whole variant, with one prompt a type."""
+    """A complete variant with one prompt per type."""
     made = []
     for position, task in enumerate(TASKS):
         kind = (

@@ -24,7 +24,7 @@ def longest_common_subsequence(first: str, second: str) -> int:
 
 
 def rows_of(folder: Path) -> list[tuple[str, str, str, str]]:
-    """Item, annotator, answer, gold of every answer; control items are those with gold."""
+    """Item, annotator, answer and gold of every row; control items are those with gold."""
     found = []
     for path in sorted(folder.glob("*.tsv")):
         with path.open(encoding="utf-8", newline="") as file:
@@ -43,7 +43,7 @@ def skills_of(folder: Path) -> dict[str, float]:
 
 
 def resolved(folder: Path) -> tuple[Encoding, np.ndarray, Consensus]:
-    """The pool's votes, which of its items are not controls, and the cascade over them."""
+    """The pool's votes, a mask of the items that are not controls, and the consensus by the cascade."""
     rows = rows_of(folder)
     encoding = encode(*([row[k] for row in rows] for k in range(3)))
     right = collections.defaultdict(list)
@@ -124,7 +124,7 @@ def test_who_was_excluded_has_no_vote_but_glad_learns_from_them() -> None:
 
 
 def by_hand(labels: list[int], skill: np.ndarray, ability: np.ndarray) -> tuple[int, str]:
-    """The whole cascade for one item, written as it is told. `labels[k]` is annotator k's answer, -1 for none."""
+    """The whole cascade for one item, step by step as documented. `labels[k]` is annotator k's answer, -1 for none."""
     given_labels = [(label, k) for k, label in enumerate(labels) if label >= 0]
 
     def first_two(

@@ -1,4 +1,4 @@
-"""Dawid and Skene's model against crowd-kit, against its formula, and on people whose confusions are known."""
+"""Dawid and Skene's model against crowd-kit, against its formula, and on annotators with known confusions."""
 
 import numpy as np
 import pandas as pd
@@ -99,7 +99,7 @@ def test_anything_can_be_fitted(votes: Votes) -> None:
 
 
 def pooled_by_the_formula(votes: Votes, weight: float, iterations: int) -> np.ndarray:
-    """The posterior under the prior, written once more with loops: classical and one-coin model on one expected truth."""
+    """The posterior under the prior, computed with loops: classical and one-coin model on the same expected truth."""
     share = np.zeros((votes.items, votes.labels))
     for item, label in zip(votes.item, votes.label, strict=True):
         share[item, label] += 1

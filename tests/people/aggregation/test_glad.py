@@ -1,4 +1,4 @@
-"""GLAD against its formula, against crowd-kit, and on people whose ability is known."""
+"""GLAD against its formula, against crowd-kit, and on annotators with known ability."""
 
 import numpy as np
 import pandas as pd
@@ -76,7 +76,7 @@ def test_the_gradient_is_the_slope_of_the_objective(votes: Votes, seed: int) -> 
 @given(votes=small_votes(min_labels=2))
 @settings(max_examples=50)
 def test_no_small_step_away_from_the_fit_gains_anything(votes: Votes) -> None:
-    """To first order: where votes are tied in a perfect symmetry, the fit may rest between two equal tops, and says no label."""
+    """To first order: where votes are tied in a perfect symmetry, the fit may stop between two equal maxima, and gives no label."""
     fit = fit_glad(votes, tolerance=1e-12)
     assert fit.converged
     rng = np.random.default_rng(0)
@@ -200,7 +200,7 @@ def test_wrong_parameters_are_refused() -> None:
 
 
 def test_planted_hard_items_and_guessing_people_are_found() -> None:
-    """Of 600 items 60 are hard (half the people fail), of 40 people 8 guess: both are found from the answers alone."""
+    """60 of 600 items are hard (half the annotators fail) and 8 of 40 annotators guess: both are found from the answers alone."""
     rng = np.random.default_rng(4)
     items, people, labels, overlap = 600, 40, 4, 15
     hard = np.zeros(items, dtype=bool)

@@ -13,7 +13,7 @@ from merilo.people.votes import Votes
 
 
 def votes_of(*answers: list[int], labels: int = 5) -> Votes:
-    """One list of labels an item; annotator k gives the k-th of each; -1 is no answer."""
+    """Votes from one list of labels per item; annotator k gives the k-th label; -1 means no answer."""
     rows = [(i, a, label) for i, given in enumerate(answers) for a, label in enumerate(given) if label >= 0]
     item, annotator, label = np.array(rows, dtype=np.int32).reshape(-1, 3).T
     return Votes(item, annotator, label, len(answers), max(map(len, answers)), labels)
@@ -43,7 +43,7 @@ def test_the_majority_is_what_counting_by_hand_gives(answers: list[list[int]], e
 
 
 def by_hand(answers: list[int], skill: list[float]) -> tuple[int, Resolution]:
-    """The first four steps of the cascade for one item, written as they are told."""
+    """The first four steps of the cascade for one item, as documented."""
     given_labels = [(label, skill[k]) for k, label in enumerate(answers) if label >= 0]
 
     def ranking(rows: list[tuple[int, float]]) -> list[tuple[int, float, int]]:
@@ -123,10 +123,10 @@ def test_fewer_votes_than_a_majority_are_a_plurality() -> None:
 
 
 def test_no_votes_at_all_leave_every_item_unresolved() -> None:
-    nobody = np.zeros(0, dtype=np.int32)
+    empty = np.zeros(0, dtype=np.int32)
     for consensus in (
-        majority(Votes(nobody, nobody, nobody, 2, 0, 0)),
-        resolve_by_skill(Votes(nobody, nobody, nobody, 2, 1, 0), [1]),
+        majority(Votes(empty, empty, empty, 2, 0, 0)),
+        resolve_by_skill(Votes(empty, empty, empty, 2, 1, 0), [1]),
     ):
         assert consensus.label.tolist() == [-1, -1]
         assert consensus.resolved_by()[Resolution.UNRESOLVED] == 2

@@ -1,4 +1,4 @@
-"""The one-coin model against its formula, and on people whose accuracy is known."""
+"""The one-coin model against its formula, and on annotators with known accuracy."""
 
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ from merilo.people.votes import Votes
 
 
 def posterior_by_the_formula(votes: Votes, accuracy: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    """Every label of every item, one answer at a time: right with p, each of the other labels alike."""
+    """Every label of every item, one answer at a time: correct with probability p, each of the other labels with equal probability."""
     table = np.full((votes.items, votes.labels), 1 / votes.labels)
     for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
         p = accuracy[annotator]
@@ -65,7 +65,7 @@ def test_the_objective_never_falls_within_a_round(votes: Votes) -> None:
 
 @given(votes=small_votes(min_labels=2), seed=st.integers(0, 99))
 def test_what_people_typed_at_other_items_changes_nothing(votes: Votes, seed: int) -> None:
-    """Open labels mean something within an item only: renaming them item by item leaves every confidence as it was."""
+    """Open labels mean something within an item only: renaming them item by item does not change any confidence."""
     rng = np.random.default_rng(seed)
     names = np.stack([rng.permutation(1000) for _ in range(votes.items)])
     wide = Votes(votes.item, votes.annotator, votes.label, votes.items, votes.annotators, 1000)
@@ -85,7 +85,7 @@ def test_what_people_typed_at_other_items_changes_nothing(votes: Votes, seed: in
 
 
 def crowd(seed: int, *, wrong: int, labels: int, items: int = 2000) -> tuple[Votes, np.ndarray, np.ndarray]:
-    """Forty people of different accuracy; each item has its own `wrong` wrong answers, equally likely."""
+    """Forty annotators of different accuracy; each item has its own `wrong` wrong answers, equally likely."""
     rng = np.random.default_rng(seed)
     accuracy = rng.beta(8, 4, 40)
     item = np.repeat(np.arange(items), 6)

@@ -1,4 +1,4 @@
-"""Open answers: who may decide them, and how majority, one-coin and GLAD fare on pools with the usual faults."""
+"""Open answers: the aggregators that accept them, and the accuracy of majority, one-coin and GLAD on pools with typical faults."""
 
 import numpy as np
 import polars as pl
@@ -80,7 +80,7 @@ def test_models_beat_the_most_votes_and_one_coin_is_right_as_often_as_glad(fault
 
 
 def test_a_person_who_copies_another_costs_the_models_what_they_gain() -> None:
-    """On a third of the items the two are asked together; no model here knows copying from being right."""
+    """On a third of the items the two are asked together; no model distinguishes copied answers from correct ones."""
     pools = [open_pool("copying", seed=seed) for seed in range(6)]
     by_votes, coin, able = (
         np.mean([share_right(model(pool.votes), pool.truth) for pool in pools])
@@ -105,7 +105,7 @@ def test_where_one_coin_claims_more_than_099_it_is_right_that_often(fault: str) 
 
 @pytest.mark.parametrize("model", [one_coin, glad])
 def test_one_items_slips_do_not_change_another_items_confidence(model) -> None:
-    """The same answers under strings of each item's own: only the number of different strings changes."""
+    """The same answers with different strings for each item: only the number of distinct strings changes."""
     votes = open_pool("near misses", largest=160).votes
     cells = votes.item.astype(np.int64) * votes.labels + votes.label
     renamed = np.unique(cells, return_inverse=True)[1].astype(np.int32)

@@ -1,4 +1,4 @@
-"""The probability that a gold is wrong: against brute force, and on data made by its own rules."""
+"""The probability that a gold is wrong, against brute force and on data generated from the model."""
 
 from itertools import product
 
@@ -157,7 +157,7 @@ def test_no_items_at_all() -> None:
 
 
 def ten_people(special: dict[int, list[str]]) -> tuple[list[tuple[int, int, str]], list[str]]:
-    """Forty items that five careful people of ten answer alike, but for the answers told."""
+    """Forty items to which five careful annotators of ten give the same answers, except for the given answers."""
     answers = [str(1000 + 37 * item) for item in range(40)]
     rows = []
     for item in range(40):
@@ -226,8 +226,8 @@ def test_letters_of_a_choice_are_never_each_others_typos() -> None:
 
 
 def controls_of_three_labels() -> tuple[Votes, np.ndarray]:
-    """Thirty controls that forty-two people answer; the first gets 34 "1" and 8 "3" with gold "3", the second 7 of 41 for its
-    gold, on the third nobody gives the gold and the others are split, and on two nobody gives the gold."""
+    """Thirty controls that forty-two annotators answer; the first gets 34 "1" and 8 "3" with gold "3", the second 7 of 41 for its
+    gold, on the third no annotator gives the gold and the answers are split, and on two more no annotator gives the gold."""
     rng = np.random.default_rng(4)
     truth = rng.integers(3, size=30)
     told = {0: [34, 0, 8], 1: [34, 0, 7], 2: [22, 20, 0], 3: [41, 1, 0], 4: [3, 38, 0]}

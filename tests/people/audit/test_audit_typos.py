@@ -1,4 +1,4 @@
-"""A typing error is the right answer mistyped; anything else is another answer."""
+"""Typing errors are mistyped correct answers; all others are different answers."""
 
 import string
 from decimal import Decimal
@@ -58,7 +58,7 @@ def test_two_neighbouring_digits_swapped_are_found(value: int, data: st.DataObje
     i = data.draw(st.integers(0, len(digits) - 2))
     digits[i], digits[i + 1] = digits[i + 1], digits[i]
     assume(digits[0] != "0" and "".join(digits) != str(value))
-    # 10 -> 100 is no swap; swapped zeros at the end may look like nothing else.
+    # 10 -> 100 is not a swap; swapped zeros at the end are another kind of error.
     assert typing_error("".join(digits), str(value)) in {"swapped_digits", "power_of_ten"}
 
 

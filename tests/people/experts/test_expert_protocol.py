@@ -1,4 +1,4 @@
-"""Experts: how questions are drawn, and how answers out of bag decide them."""
+"""Experts: sampling of questions, and the out-of-bag protocol."""
 
 from random import Random
 

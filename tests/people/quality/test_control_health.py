@@ -1,4 +1,4 @@
-"""Controls that good annotators contradict are named, and so are the people whom they misjudge."""
+"""Controls that good annotators contradict are reported, with the annotators whom these controls misjudge."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,8 +49,8 @@ WRONG = set(range(1, 12))
 
 @pytest.fixture(scope="module")
 def pool() -> Responses:
-    """Thirty controls, eleven with a wrong known answer; 229 people, of whom 77 answered one control and 152 answered ten; one
-    person of eight guesses."""
+    """Thirty controls, eleven with a wrong known answer; 229 annotators, of whom 77 answered one control and 152 answered ten; one
+    annotator of eight guesses."""
     rng = np.random.default_rng(0)
     truth = {control: "123"[control % 3] for control in range(1, 31)}
     known = {control: "123"[(control + (control in WRONG)) % 3] for control in truth}

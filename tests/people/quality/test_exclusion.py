@@ -1,4 +1,4 @@
-"""One rule decides who is excluded, and says of whom it decides nothing."""
+"""One rule determines the excluded annotators and those who cannot be judged."""
 
 import json
 from pathlib import Path

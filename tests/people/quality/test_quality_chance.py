@@ -1,4 +1,4 @@
-"""Chance alone, held against counting everything out."""
+"""Probabilities under chance, against complete enumeration."""
 
 import tracemalloc
 from itertools import permutations, product

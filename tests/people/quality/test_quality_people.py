@@ -1,4 +1,4 @@
-"""What the quality of people says about one person's work."""
+"""Quality measures of single annotators."""
 
 from itertools import product
 
@@ -95,7 +95,7 @@ def test_controls_say_how_little_they_say() -> None:
     single, six = control_accuracy(work, guess=0.5, wanted=0.9)
     assert (single.right, single.answers) == (1, 1)
     assert single.interval is not None
-    assert single.interval.low < 0.25  # one right answer leaves a guesser possible
+    assert single.interval.low < 0.25  # one correct answer does not rule out guessing
     assert not single.can_tell
     assert (six.right, six.answers, six.distinct) == (5, 6, 5)
     assert six.can_tell
@@ -122,7 +122,7 @@ def test_people_with_too_few_controls_are_not_judged_by_them() -> None:
 
 
 def with_pages(seconds: list[list[float]], characters: float = 60.0) -> Work:
-    """People who answer one item a page, with these seconds."""
+    """Annotators who answer one item per page in the given seconds."""
     rows = [(i, person, 0) for person, times in enumerate(seconds) for i in range(len(times))]
     votes = votes_of(rows, labels=2)
     n = len(rows)

@@ -1,4 +1,4 @@
-"""The quality of the people in the real pools."""
+"""The quality of the annotators in the real pools."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Single people: their mean, spread, best and worst, against brute force and simulation."""
+"""Single annotators: their mean, spread, best and worst, against brute force and simulation."""
 
 import numpy as np
 import pytest
@@ -125,7 +125,7 @@ def test_a_model_stands_above_those_whom_it_beats_on_their_own_items() -> None:
     assert share == pytest.approx(0.5)
     assert 0 < interval.low < share < interval.high < 1
     assert percentile_rank([0.1, 0.2], 0.9)[0] == 1
-    with pytest.raises(DataError, match="nobody"):
+    with pytest.raises(DataError, match="no annotator answered enough"):
         paired_percentile_rank([], [])
 
 

@@ -21,7 +21,7 @@ def votes_of(rows: list[tuple[int, int, int]]) -> Votes:
 def crowd(
     items: int, overlap: int, people: int, abilities: np.ndarray, seed: int
 ) -> tuple[Votes, np.ndarray]:
-    """Everybody on an item is somebody else; label 0 is right, 1 to 3 are wrong."""
+    """Every item has its own annotators; label 0 is correct, 1 to 3 are wrong."""
     rng = np.random.default_rng(seed)
     chosen = np.argsort(rng.random((items, people)), axis=1)[:, :overlap].ravel()
     item = np.repeat(np.arange(items), overlap)
@@ -43,7 +43,7 @@ studies = st.lists(
 
 
 def decided(labels: list[int], min_votes: int) -> float | None:
-    """One item by hand: what it scores where label 0 is right, None where it is left out."""
+    """The score of one item by hand if label 0 is correct; None if the item is left out."""
     counts = Counter(labels)
     top = max(counts.values())
     leaders = [label for label, count in counts.items() if count == top]

@@ -16,7 +16,7 @@ Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
 
 def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayLike | None = None) -> float:
-    """Krippendorff's alpha: 1 - observed disagreement / disagreement expected by chance.
+    """Compute Krippendorff's alpha: 1 - observed disagreement / disagreement expected by chance.
 
     Items may have any number of answers; those with fewer than two are left out. Time and
     memory grow with the number of votes, not with items x labels or labels squared.

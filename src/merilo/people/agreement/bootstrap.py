@@ -158,7 +158,7 @@ class _Profiles:
         )
 
     def resample(self, rng: np.random.Generator, rows: int) -> FloatArray:
-        """How many items of each profile were drawn, shape (rows, profiles)."""
+        """Draw items, and count the drawn items of each profile, shape (rows, profiles)."""
         n, profiles = int(self.items.sum()), self.items.size
         if profiles * 8 < n:
             return rng.multinomial(n, self.items / n, size=rows).astype(np.float64)
@@ -223,7 +223,7 @@ class _Profiles:
         return squares
 
     def _by_label(self, weight: FloatArray, amount: FloatArray, chosen: NDArray[np.bool_]) -> FloatArray:
-        """Sums of weight x amount over the chosen cells of each label that has some: shape (rows, such labels)."""
+        """Sum weight x amount over the chosen cells of each label, shape (rows, labels with chosen cells)."""
         label = self.cell_label[chosen]
         first = np.flatnonzero(np.r_[True, label[1:] != label[:-1]])
         if label.size >= MANY_CELLS:
@@ -238,7 +238,7 @@ class _Profiles:
         return sums
 
     def _numbers(self, totals: FloatArray, level: Level, values: FloatArray | None) -> FloatArray:
-        """The numbers behind the labels given, shape (rows or 1, labels given)."""
+        """Return the numeric values of the labels given, shape (rows or 1, labels given)."""
         if level == "ordinal":
             ranks: FloatArray = np.cumsum(totals, axis=1) - totals / 2
             return ranks

@@ -65,7 +65,7 @@ def beyond_chance(observed: float, expected: float) -> float:
 
 
 def _agreement_and_shares(votes: Votes) -> tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Mean share of agreeing pairs over items with two answers, and mean share of each label given over all items."""
+    """Compute the mean share of agreeing pairs over items with two answers, and each label's mean share over all items."""
     tally = votes.tally()
     answers = np.bincount(votes.item, minlength=votes.items).astype(np.float64)
     pairs = np.bincount(tally.item, weights=tally.votes * (tally.votes - 1.0), minlength=votes.items)

@@ -50,7 +50,7 @@ class Ones:
         return Ones(self.column, self.row, self.shape[::-1])
 
     def __matmul__(self, dense: FloatArray, /) -> FloatArray:
-        """The product, shape (rows,) or (rows, k)."""
+        """Compute the product, shape (rows,) or (rows, k)."""
         if dense.ndim == 1:
             return np.bincount(self.row, dense[self.column], self.shape[0]).astype(np.float64)
         sums = np.empty((self.shape[0], dense.shape[1]))

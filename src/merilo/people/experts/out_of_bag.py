@@ -160,7 +160,7 @@ def out_of_bag(
 
 
 def _with_seconds(responses: Responses) -> pl.DataFrame:
-    """The responses to test items, with the seconds of each answer."""
+    """Select the responses to test items, and add the seconds of each answer."""
     shared = pl.when(pl.col("page").is_null()).then(1).otherwise(pl.len().over("page", "respondent"))
     table = responses.table.with_columns((pl.col("page_seconds") / shared).alias("seconds"))
     return table.filter(~pl.col("is_control")).drop_nulls(["item", "respondent", "answer"])

@@ -88,7 +88,7 @@ def _of_one(
 
 
 def _odds(right: int, n: int, guess: float, typical: float) -> float:
-    """The likelihood ratio of these answers under random guessing and under the pool's accuracy."""
+    """Compute the likelihood ratio of these answers under random guessing and under the pool's accuracy."""
     least = 1e-12
     guess = min(1.0 - least, max(least, guess))
     log_ratio = right * math.log(guess / typical) + (n - right) * math.log((1 - guess) / (1 - typical))

@@ -166,7 +166,7 @@ def without_controls(responses: Responses, items: Collection[int]) -> Responses:
 
 
 def _answered(responses: Responses) -> pl.DataFrame:
-    """The answers to controls with a known answer: `item`, `respondent`, `answer`, `control`, `correct`."""
+    """Select the answers to controls with a known answer: `item`, `respondent`, `answer`, `control`, `correct`."""
     return (
         responses.table.filter(pl.col("is_control") & pl.col("control").is_not_null())
         .select("item", "respondent", "answer", "control")

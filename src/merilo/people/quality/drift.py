@@ -91,7 +91,7 @@ def drift(work: Work) -> tuple[list[Drift], PooledDrift]:
 
 
 def _of_one(order: FloatArray, good: NDArray[np.bool_]) -> tuple[Drift, float, float]:
-    """One annotator's drift, the excess of the rank sum over its expectation, and its standard deviation."""
+    """Compute one annotator's drift, the excess of the rank sum over its expectation, and its standard deviation."""
     n, k = int(good.size), int(good.sum())
     if n < 2:
         return Drift(n, float("nan"), float("nan"), 0.0, float("nan")), 0.0, 0.0

@@ -103,7 +103,7 @@ def pace(work: Work, *, reading_limit: float = READING_LIMIT) -> list[Pace]:
 
 
 def _medians(values: FloatArray, group: NDArray[np.int32], groups: int) -> FloatArray:
-    """The median of each group's values, shape (groups,); NaN for a group without values, or with an unknown one."""
+    """Compute the median of each group's values, shape (groups,); NaN for a group without values, or with an unknown value."""
     ordered = values[np.lexsort((values, group))]
     size = np.bincount(group, minlength=groups)
     start = np.cumsum(size) - size

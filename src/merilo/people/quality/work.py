@@ -41,7 +41,7 @@ class Work:
         return len(self.votes)
 
     def rows_of_items(self) -> NDArray[np.int64]:
-        """The rows of test items (no controls), with only each annotator's first answer to an item."""
+        """Select the rows of test items (no controls), with only each annotator's first answer to an item."""
         rows = np.flatnonzero(~self.control)
         rows = rows[np.argsort(self.order[rows], kind="stable")]
         pair = self.votes.annotator[rows].astype(np.int64) * max(1, self.votes.items) + self.votes.item[rows]
