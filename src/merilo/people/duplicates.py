@@ -44,7 +44,7 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
         )
         raise DataError(
             f"annotator {second['respondent']} gave one item two answers, {second['answer']!r} here and "
-            f"{first['answer']!r} in row {first['row']}; choose with {argument('repeats')} first, last or drop",
+            f"{first['answer']!r} in row {first['row']}; choose first, last or drop with {argument('repeats')}",
             file=second["file"],
             row=second["row"],
         )

@@ -208,9 +208,9 @@ class _Profiles:
         return _beyond_chance(observed, concentration), ac1
 
     def _squares(self, weight: FloatArray, amount: FloatArray) -> FloatArray:
-        """The sum over labels of squares of what a label gets: sum of weight x amount over its cells, shape (rows,).
+        """Sum weight x amount over each label's cells, and return the sum of squares over labels, shape (rows,).
 
-        A label with a single cell (most labels of free answers) needs no sum.
+        Labels with a single cell (most labels of free answers) are handled without the inner sum.
         """
         alone = self.cells_of_label[self.cell_label] == 1
         single = np.bincount(
@@ -227,7 +227,7 @@ class _Profiles:
         label = self.cell_label[chosen]
         first = np.flatnonzero(np.r_[True, label[1:] != label[:-1]])
         if label.size >= MANY_CELLS:
-            from scipy.sparse import csr_array  # noqa: PLC0415 - a small study must not pay for SciPy's start
+            from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import; not needed for small studies
 
             rows = np.append(first, label.size)
             shape = (first.size, self.answers.size)

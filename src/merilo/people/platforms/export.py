@@ -85,7 +85,7 @@ class SeveralAnswersError(UsageError):
 
     def __init__(self, names: Sequence[str], file: str) -> None:
         super().__init__(
-            f"there are several answer columns, choose one with {argument('answer')}: {listed(names, 50)}",
+            f"there are several answer columns: name one with {argument('answer')} (choose from: {listed(names, 50)})",
             file=file,
         )
         self.names = tuple(names)
