@@ -133,8 +133,8 @@ def test_fifty_people_of_whom_nearly_all_confirm_a_gold_leave_no_doubt() -> None
 
 
 def test_five_hundred_against_one_gold_do_not_overflow() -> None:
-    rows = [(item, person, 0) for item in range(3) for person in range(1000)]
-    model = fit_gold_model(votes_of(rows, 3, 1000, 4), np.array([0, 0, 1], np.int32))
+    rows = [(item, person, 0) for item in range(3) for person in range(500)]
+    model = fit_gold_model(votes_of(rows, 3, 500, 4), np.array([0, 0, 1], np.int32))
     assert model.gold_wrong[:2].max() < 1e-6
     assert model.gold_wrong[2] > 0.99
 
