@@ -27,7 +27,8 @@ def crowd(
     item = np.repeat(np.arange(items), overlap)
     right = rng.random(items * overlap) < abilities[chosen]
     label = np.where(right, 0, rng.integers(1, 4, items * overlap))
-    return votes_of(list(zip(item, chosen, label, strict=True))), right.astype(float)
+    columns = (column.astype(np.int32) for column in (item, chosen, label))
+    return Votes(*columns, items, people, int(label.max()) + 1), right.astype(float)
 
 
 studies = st.lists(
