@@ -30,7 +30,7 @@ def table(theirs: DawidSkene, votes: Votes) -> np.ndarray:
 
 
 @given(votes=small_votes(), iterations=st.integers(1, 8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_labels_and_posteriors_are_crowd_kits_after_the_same_iterations(
     votes: Votes, iterations: int
 ) -> None:
@@ -46,7 +46,7 @@ def test_labels_and_posteriors_are_crowd_kits_after_the_same_iterations(
 
 
 @given(votes=small_votes(min_labels=2), data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_anchors_are_crowd_kits_true_labels(votes: Votes, data: st.DataObject) -> None:
     seen, answered = np.unique(votes.label), np.unique(votes.item)
     if seen.size < 2:
