@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from merilo.api.audit import audit as audit
     from merilo.api.baseline import baseline as baseline
     from merilo.api.comparison import compare as compare
+    from merilo.api.experts import expert_baseline as expert_baseline
     from merilo.api.planning import power as power
     from merilo.api.programs import score_programs as score_programs
     from merilo.api.reading import read_responses as read_responses
+    from merilo.api.recipes import run_recipe as run_recipe
     from merilo.api.scoring import score as score
     from merilo.datasets import dataset as dataset
     from merilo.errors import DataError as DataError
@@ -38,9 +40,11 @@ _HOMES = {
     "merilo.api.audit": ("audit",),
     "merilo.api.baseline": ("baseline",),
     "merilo.api.comparison": ("compare",),
+    "merilo.api.experts": ("expert_baseline",),
     "merilo.api.planning": ("power",),
     "merilo.api.programs": ("score_programs",),
     "merilo.api.reading": ("read_responses",),
+    "merilo.api.recipes": ("run_recipe",),
     "merilo.api.scoring": ("score",),
     "merilo.datasets": ("dataset",),
     "merilo.errors": (

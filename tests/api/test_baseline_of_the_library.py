@@ -170,3 +170,18 @@ def test_models_are_compared_from_memory_as_from_a_file(frame: pl.DataFrame, tmp
     assert found[0]["models"][0]["comparisons"]["consensus"]["model"] == 0.875
     with pytest.raises(merilo.DataError, match="force=True"):
         merilo.compare(made, {"m": {"1": "yes"}})
+
+
+def test_models_of_one_file_name_are_kept_apart(frame: pl.DataFrame, tmp_path: Path) -> None:
+    made = merilo.baseline(frame, gold=GOLD)
+    made.save(tmp_path / "baseline")
+    paths = []
+    for folder, answers in (("a", GOLD), ("b", {**GOLD, "1": "no"})):
+        paths.append(tmp_path / folder / "model.jsonl")
+        paths[-1].parent.mkdir()
+        paths[-1].write_text("".join(json.dumps({"id": k, "answer": v}) + "\n" for k, v in answers.items()))
+    found = merilo.compare(tmp_path / "baseline", paths)
+    assert [one.matches[0].difference.second for one in found.found] == [1.0, 0.875]
+    assert list(found.comparisons) == ["model", "model (2)"]
+    told = run("compare", tmp_path / "baseline", *paths, "--json", "-").json
+    assert json.loads(json.dumps(found.to_dict())) == told

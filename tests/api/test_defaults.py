@@ -4,16 +4,13 @@ import inspect
 from dataclasses import MISSING, fields
 
 from merilo.api.baseline import DEFAULTS, baseline
-from merilo.baselines.settings import Settings
+from merilo.baselines.settings import OF_DATASET, Settings
 from merilo.cli.baseline import make
-
-#: Made from the dataset's declaration, not asked of the user.
-DERIVED = {"dataset", "labels", "open_answers"}
 
 
 def settings() -> dict[str, object]:
     assert all(one.default is not MISSING for one in fields(Settings))
-    return {one.name: one.default for one in fields(Settings) if one.name not in DERIVED}
+    return {one.name: one.default for one in fields(Settings) if one.name not in OF_DATASET}
 
 
 def test_the_function_and_the_command_take_every_setting_with_its_default() -> None:

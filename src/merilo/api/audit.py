@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
 
 import polars as pl
 
-from merilo.api.frames import Frame
-from merilo.api.gold_answers import gold_in_memory, gold_of
-from merilo.api.reading import Source, StudyResponses, read_responses
+from merilo.api.baseline import DEFAULTS
+from merilo.api.reading import Source
+from merilo.api.study_input import GoldSource, SkillSource, recoding_inputs, study_input
+from merilo.atomic_write import new_folder, refuse_existing
+from merilo.baselines import pipeline
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.provenance import Provenance
+from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
+from merilo.people.audit.revision import read_revisions, revise
 from merilo.people.audit.study_audit import StudyAudit, audit_study
-from merilo.people.duplicates import Repeats, settle
-from merilo.reports.audit import contested_table, findings_table
+from merilo.people.decision import Resolve
+from merilo.people.duplicates import Repeats
+from merilo.reports.audit import audit_summary, contested_table, findings_table
 from merilo.responses import Responses
+from merilo.strict_json import Json, as_text
+from merilo.wording import named
+
+#: The settings of a baseline that an audit takes.
+_SETTINGS: Final = (
+    "metric",
+    "alternatives",
+    "min_control_accuracy",
+    "min_controls",
+    "min_votes",
+    "resolve",
+    "repeats",
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,9 +45,19 @@ class AuditResult:
 
     Attributes:
         details: the internal representation of the audit.
+        before: the baseline with the original gold answers.
+        after: the baseline with the revised gold answers; `None` if none was revised.
+        revised: how many gold answers were revised.
+        provenance: how the audit was computed.
+        inputs: the files that were read.
     """
 
     details: StudyAudit
+    before: Baseline
+    after: Baseline | None
+    revised: int
+    provenance: Provenance
+    inputs: tuple[Path, ...]
 
     @property
     def findings(self) -> pl.DataFrame:
@@ -39,6 +69,32 @@ class AuditResult:
         """Return the items without gold on which annotators disagree, least certain first."""
         return contested_table(self.details)
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the audit as JSON, as `merilo audit --json` prints it."""
+        return audit_summary(self.details, self.before, self.after, self.revised, self.provenance)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
+        """Write the folder that `merilo audit --out` writes: `audit.csv`, `contested.csv` and `audit.json`.
+
+        Args:
+            folder: a new folder.
+            force: replace an existing one.
+
+        Returns:
+            The audit as JSON.
+
+        Raises:
+            OutputError: the folder exists and `force` is not given, or it contains an input file of the audit.
+        """
+        content = self.to_dict()
+        refuse_existing(Path(folder), force=force, needed=self.inputs)
+        with new_folder(Path(folder), force=force) as place:
+            self.findings.write_csv(place / "audit.csv")
+            if self.details.audit.contested:
+                self.contested.write_csv(place / "contested.csv")
+            (place / "audit.json").write_text(as_text(content), encoding="utf-8")
+        return content
+
     def __repr__(self) -> str:
         found = self.details.audit
         return f"<{found.golds} golds: {len(found.findings)} with answers against them; {len(found.contested)} contested items>"
@@ -47,10 +103,18 @@ class AuditResult:
 def audit(
     responses: Responses | Source,
     *,
-    gold: str | Path | Frame | Mapping[str, str] | None = None,
+    gold: GoldSource = None,
     dataset: str | Dataset | None = None,
     gold_column: str | None = None,
+    revised: str | Path | None = None,
+    skills: SkillSource = None,
     choice: bool | None = None,
+    metric: str | None = None,
+    alternatives: str | None = None,
+    min_control_accuracy: float = 0.5,
+    min_controls: int = 1,
+    min_votes: int | Literal["majority"] = "majority",
+    resolve: Resolve = "cascade",
     repeats: Repeats = "refuse",
 ) -> AuditResult:
     """Find the items whose gold is probably wrong, and distinguish typing errors from errors of the dataset.
@@ -60,22 +124,67 @@ def audit(
         gold: the gold answers, in any form that `baseline` accepts.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         gold_column: the column of the gold answers, if it cannot be found by name.
+        revised: a file of items with a new gold, such as a filled-in `audit.csv`; the baseline is then also computed with
+            the new gold answers.
+        skills: the platform's skills of annotators, in any form that `baseline` accepts.
         choice: whether answers are a choice among labels; by default, true for up to five labels.
+        metric: the main metric of the baselines before and after revision.
+        alternatives: the separator of several gold answers in one text, if no dataset declares it.
+        min_control_accuracy: annotators with a lower accuracy on control items are excluded from the baselines.
+        min_controls: annotators with fewer control answers are not judged and are kept.
+        min_votes: how many equal votes make a majority in the baselines; "majority" is more than half.
+        resolve: what happens to items left undecided in the baselines: "none", "skill", "glad" or "cascade".
         repeats: what happens to an annotator's second, different answer to an item.
 
     Raises:
         UsageError: an argument does not fit the others or the data.
         InputError: a file cannot be read.
-        DataError: an annotator gave two different answers to an item and `repeats` forbids it.
+        DataError: an annotator gave two different answers to an item and `repeats` forbids it, all annotators fail the
+            control items, or the file of revised golds names an item that the study does not have.
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    labels = declared.answer.labels if declared else ()
-    given = responses if isinstance(responses, Responses) else read_responses(responses, dataset=declared)
-    read = given.of_dataset(declared) if isinstance(given, StudyResponses) else given
-    known = (
-        gold_in_memory(read, declared, gold, gold_column)
-        if gold is not None and not isinstance(gold, str | Path)
-        else gold_of(read, declared, None if gold is None else Path(gold), gold_column, None)
+    settings = Settings(
+        metric=metric,
+        alternatives=alternatives,
+        min_control_accuracy=min_control_accuracy,
+        min_controls=min_controls,
+        min_votes=min_votes,
+        resolve=resolve,
+        repeats=repeats,
+    ).for_dataset(declared)
+    study = study_input(
+        responses, declared, gold=gold, gold_column=gold_column, alternatives=alternatives, skills=skills
     )
-    closed = True if labels else None
-    return AuditResult(audit_study(settle(read, repeats), known, choice=closed if choice is None else choice))
+    origin, known = study.origin, study.gold
+    before = pipeline.baseline(study.responses, settings, dataset=declared, gold=known, skills=study.skills)
+    after, audited = None, before.responses
+    new_golds = Path(revised) if revised is not None else None
+    changes = (
+        read_revisions(new_golds, study.responses, known, origin.encoding if origin else None)
+        if new_golds
+        else {}
+    )
+    if changes:
+        audited, known = revise(before.responses, known, changes)
+        after = pipeline.baseline(audited, settings, dataset=declared, gold=known, skills=study.skills)
+    closed = True if settings.labels else None
+    details = audit_study(audited, known, choice=closed if choice is None else choice)
+    chosen = settings.parameters()
+    options: dict[str, Json] = {
+        **study.reading("platform"),
+        "dataset": dataset if isinstance(dataset, str) else settings.dataset,
+        "gold": study.gold_name,
+        "gold_column": gold_column,
+        "revised": named(new_golds),
+        **study.reading("answer", "recode"),
+        "skills": study.skills_name,
+        **study.reading("encoding"),
+        **{name: chosen[name] for name in _SETTINGS},
+        **study.reading("item", "annotator", "control", "page"),
+    }
+    flags = {} if choice is None else {"choice" if choice else "open": True}
+    files = (*study.files, *([new_golds] if new_golds else []), *recoding_inputs(origin))
+    made = study.provenance(
+        "audit", {**options, "choice": choice}, DEFAULTS, inputs=files, flags={**options, **flags}
+    )
+    return AuditResult(details, before, after, len(changes), made, files)

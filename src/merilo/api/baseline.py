@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-import polars as pl
-
-from merilo.api.frames import Frame, is_frame, polars_of
-from merilo.api.gold_answers import gold_in_memory, gold_of
-from merilo.api.reading import Origin, Source, StudyResponses, read_responses
+from merilo.api.reading import Source
 from merilo.api.result import BaselineResult
+from merilo.api.study_input import GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
-from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
 from merilo.people import pseudonyms
 from merilo.people.agreement import Level
-from merilo.people.controls import read_skills
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
-from merilo.people.recoding import recoding_files
 from merilo.responses import Responses
 from merilo.strict_json import Json
 from merilo.wording import shown
@@ -39,17 +33,14 @@ DEFAULTS: Final[dict[str, Json]] = {
     "anonymise": False,
 }
 
-#: Placeholder in the provenance for an argument that is not a file.
-IN_MEMORY: Final = "in memory"
-
 
 def baseline(
     responses: Responses | Source,
     *,
     dataset: str | Dataset | None = None,
-    gold: str | Path | Frame | Mapping[str, str] | None = None,
+    gold: GoldSource = None,
     gold_column: str | None = None,
-    skills: str | Path | Frame | Mapping[str, float] | None = None,
+    skills: SkillSource = None,
     models: Sequence[str | Path] = (),
     common_items: bool = False,
     metric: str | None = None,
@@ -114,10 +105,8 @@ def baseline(
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     settings = Settings(
-        dataset=declared.name if declared else None,
         metric=metric,
         alternatives=alternatives,
-        labels=declared.answer.labels if declared else (),
         min_control_accuracy=min_control_accuracy,
         min_controls=min_controls,
         min_votes=min_votes,
@@ -130,19 +119,11 @@ def baseline(
         level=level,
         repeats=repeats,
         currency=currency,
-        open_answers=not declared.answer.labels if declared else None,
+    ).for_dataset(declared)
+    study = study_input(
+        responses, declared, gold=gold, gold_column=gold_column, alternatives=alternatives, skills=skills
     )
-    given = responses if isinstance(responses, Responses) else read_responses(responses, dataset=declared)
-    read = given.of_dataset(declared) if isinstance(given, StudyResponses) else given
-    origin = given.origin if isinstance(given, StudyResponses) else None
-    encoding = origin.encoding if origin else None
-    gold_file, skills_file = _file(gold), _file(skills)
-    found = (
-        gold_in_memory(read, declared, gold, gold_column)
-        if gold is not None and not isinstance(gold, str | Path)
-        else gold_of(read, declared, gold_file, gold_column, encoding, alternatives=alternatives)
-    )
-    skilled = read_skills(skills_file, encoding) if skills_file else _skills(skills)
+    read, found, skilled, origin = study.responses, study.gold, study.skills, study.origin
     if anonymise:
         if origin is None:
             raise UsageError(f"{argument('anonymise')} needs responses from read_responses")
@@ -150,59 +131,31 @@ def baseline(
         found = pseudonyms.gold_without_folders(found) if found else None
     if models and not found:
         raise UsageError(
-            f"{argument('model')} is compared on right answers, and none are known: give {argument('gold')}"
+            f"{argument('model')} is compared on gold answers, and none are known: give {argument('gold')}"
         )
     made = pipeline.baseline(read, settings, dataset=declared, gold=found, skills=skilled)
-    recode = list(origin.recode) if origin else []
-    columns = origin.columns if origin else None
     options: dict[str, Json] = {
-        "platform": origin.platform if origin else None,
+        **study.reading("platform"),
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,
-        "gold": shown(gold_file) if gold_file else None if gold is None else IN_MEMORY,
+        "gold": study.gold_name,
         "gold_column": gold_column,
-        "answer": columns.answer if columns else None,
-        "recode": [*recode],
+        **study.reading("answer", "recode"),
         "anonymise": anonymise,
-        "skills": shown(skills_file) if skills_file else None if skills is None else IN_MEMORY,
+        "skills": study.skills_name,
         "model": [shown(Path(one)) for one in models],
         "common_items": common_items,
-        "encoding": encoding,
+        **study.reading("encoding"),
         "currency": currency,
-        "metric": metric,
-        "alternatives": alternatives,
-        "min_control_accuracy": min_control_accuracy,
-        "min_controls": min_controls,
-        "min_votes": min_votes,
-        "max_low_agreement": max_low_agreement,
-        "aggregator": aggregator,
-        "resolve": resolve,
-        "anchor_controls": anchor_controls,
-        "normalise": [*normalise],
-        "by": [*by],
-        "level": level,
-        "repeats": repeats,
-        "item": [*(columns.item if columns else ())],
-        "annotator": columns.annotator if columns else None,
-        "control": columns.control if columns else None,
-        "page": columns.page if columns else None,
-        "started": columns.started if columns else None,
-        "submitted": columns.submitted if columns else None,
-        "seconds": columns.seconds if columns else None,
-        "reward": columns.reward if columns else None,
+        **settings.parameters(),
+        **study.reading("item", "annotator", "control", "page", "started", "submitted", "seconds", "reward"),
     }
-    inputs = [
-        *(origin.files if origin else ()),
-        *(one for one in (gold_file, skills_file) if one),
-        *map(Path, models),
-        *recoding_files(recode),
-    ]
-    in_memory = not (origin and origin.files) or IN_MEMORY in {options["gold"], options["skills"]}
-    record = _provenance(origin, inputs, options, in_memory=in_memory)
+    inputs = [*study.files, *map(Path, models), *recoding_inputs(origin)]
+    record = study.provenance("baseline", options, DEFAULTS, inputs=inputs)
 
     def raw() -> RawStudy:
         from merilo.reports.hb.raw_study import RawStudy, without_folders  # noqa: PLC0415 - needed only to write files
 
-        study = RawStudy(
+        kept = RawStudy(
             read,
             settings,
             without_folders(record),
@@ -212,47 +165,13 @@ def baseline(
             tuple(map(Path, models)),
             common_items,
         )
-        return study if anonymise else study.pseudonymised(origin.key if origin else None)
+        return kept if anonymise else kept.pseudonymised(origin.key if origin else None)
 
     return BaselineResult(
         made,
-        record.without_folders() if anonymise and not in_memory else record,
+        record.without_folders() if anonymise and not study.in_memory else record,
         raw=raw,
         models=tuple(map(Path, models)),
         common_items=common_items,
         inputs=tuple(inputs),
     )
-
-
-def _provenance(
-    origin: Origin | None, inputs: Sequence[Path], options: dict[str, Json], *, in_memory: bool
-) -> Provenance:
-    """Record the provenance: the command if all inputs are files, else the Python call."""
-    if not in_memory and origin:
-        return provenance(command_line("baseline", origin.files, options, DEFAULTS), inputs, options)
-    given = {
-        name: value
-        for name, value in options.items()
-        if value is not None and value != [] and value != DEFAULTS.get(name)
-    }
-    words = ", ".join(["responses", *(f"{name}={value!r}" for name, value in given.items())])
-    made = provenance(f"merilo.baseline({words})", inputs, options)
-    tables = origin.inputs() if origin else ()
-    return Provenance(made.command, (*tables, *made.inputs), made.parameters, made.versions)
-
-
-def _file(given: object) -> Path | None:
-    return Path(given) if isinstance(given, str | Path) else None
-
-
-def _skills(given: object) -> pl.DataFrame | None:
-    """Convert skills in memory to a table of `annotator` and `skill`."""
-    if given is None or isinstance(given, str | Path):
-        return None
-    if isinstance(given, Mapping):
-        rows = [(str(name), float(value)) for name, value in given.items()]
-        return pl.DataFrame(rows, schema={"annotator": pl.String, "skill": pl.Float64}, orient="row")
-    table = polars_of(given) if is_frame(given) else pl.DataFrame()
-    if not {"annotator", "skill"} <= set(table.columns):
-        raise UsageError("takes a table with the columns annotator and skill", field=argument("skills"))
-    return table.select(pl.col("annotator").cast(pl.String), pl.col("skill").cast(pl.Float64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,18 +28,28 @@ class ComparisonResult:
     """The comparison of annotators with models.
 
     Attributes:
-        comparisons: mapping from model to its comparison with the annotators.
+        found: the comparison of each model with the annotators, in the order of the models.
         crowd: the annotators of the baseline.
         metric: the metric's name.
         seed: random seed for all random draws.
         force: whether items that one side did not answer were left out.
     """
 
-    comparisons: Mapping[str, ModelComparison]
+    found: tuple[ModelComparison, ...]
     crowd: StoredBaseline
     metric: str
     seed: int
     force: bool
+
+    @property
+    def comparisons(self) -> dict[str, ModelComparison]:
+        """Return a mapping from model to its comparison; a second model of the same name is called `name (2)`."""
+        named: dict[str, ModelComparison] = {}
+        seen: Counter[str] = Counter()
+        for one in self.found:
+            seen[one.model] += 1
+            named[one.model if seen[one.model] == 1 else f"{one.model} ({seen[one.model]})"] = one
+        return named
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -50,7 +61,7 @@ class ComparisonResult:
     def to_dict(self) -> dict[str, Json]:
         """Return the comparison as JSON, as `merilo compare --json` prints it."""
         return comparison_summary(
-            self.crowd, list(self.comparisons.values()), metric=self.metric, seed=self.seed, forced=self.force
+            self.crowd, list(self.found), metric=self.metric, seed=self.seed, forced=self.force
         )
 
     def __repr__(self) -> str:
@@ -95,8 +106,8 @@ def compare(
     """
     if isinstance(models, str | Path) or not models:
         raise UsageError("takes models by name, or several files", field=argument("models"))
-    named: Mapping[str, Answers] = (
-        models if isinstance(models, Mapping) else {str(path): path for path in models}
+    given: list[tuple[str, Answers]] = (
+        [*models.items()] if isinstance(models, Mapping) else [(str(path), path) for path in models]
     )
     if data is not None and isinstance(baseline, BaselineResult):
         raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
@@ -109,11 +120,11 @@ def compare(
             else read_crowd(Path(baseline), data=items)
         )
         samples = [
-            _samples(name, given, crowd, folder, keep=not isinstance(models, Mapping))
-            for name, given in named.items()
+            _samples(name, answers, crowd, folder, keep=not isinstance(models, Mapping))
+            for name, answers in given
         ]
     found = compare_models(crowd, samples, metric=metric, force=force, seed=seed, min_answers=min_answers)
-    return ComparisonResult({one.model: one for one in found}, crowd, metric or crowd.metric, seed, force)
+    return ComparisonResult(tuple(found), crowd, metric or crowd.metric, seed, force)
 
 
 def _samples(name: str, given: Answers, crowd: StoredBaseline, folder: Path, *, keep: bool) -> Samples:

@@ -53,7 +53,12 @@ def gold_of(
 
 
 def gold_in_memory(
-    responses: Responses, declared: Dataset | None, given: Frame | Mapping[str, str], column: str | None
+    responses: Responses,
+    declared: Dataset | None,
+    given: Frame | Mapping[str, str],
+    column: str | None,
+    *,
+    alternatives: str | None = None,
 ) -> Gold:
     """Return the gold answers from a table or a mapping, read by the same rules as a file.
 
@@ -63,6 +68,7 @@ def gold_in_memory(
         given: a table with the fields of the items and the gold answers, or a mapping from item to gold answer if items
             have one field.
         column: the column of the gold answers, if it cannot be found by name.
+        alternatives: the separator of several gold answers in one text.
 
     Raises:
         UsageError: a mapping is given although items have several fields.
@@ -81,7 +87,9 @@ def gold_in_memory(
         path = Path(folder) / "table"
         path = path.with_suffix(".jsonl")
         path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
-        found = gold_without_folders(gold_of(responses, declared, path, column, None) or _none())
+        found = gold_without_folders(
+            gold_of(responses, declared, path, column, None, alternatives=alternatives) or _none()
+        )
     return replace(found, source="gold in memory")
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from merilo.errors import UsageError, argument
 from merilo.metrics.detox import Rater
-
-if TYPE_CHECKING:
-    from merilo.metrics.classifiers import Classifiers
 
 #: The value that means the published models, downloaded from the hub.
 HUB: Final = "hub"
@@ -27,15 +24,10 @@ def rater_of(models: str | Path | Rater | None, curves: str | Path | None) -> Ra
         MissingPartError: the extra `hf` or a model is missing.
         InputError: the folder of models or the file of curves is invalid.
     """
-    if isinstance(models, str | Path):
-        return classifiers_of(models, curves)
-    if curves is not None:
-        raise UsageError(f"{argument('rudetox_curves')} needs {argument('rudetox_models')}")
-    return models
-
-
-def classifiers_of(models: str | Path, curves: str | Path | None) -> Classifiers:
-    """Load the classifiers from a folder or the hub; arguments and errors as for `rater_of`."""
+    if not isinstance(models, str | Path):
+        if curves is not None:
+            raise UsageError(f"{argument('rudetox_curves')} needs {argument('rudetox_models')}")
+        return models
     from merilo.metrics.calibration import IDENTITY  # noqa: PLC0415 - only J needs it
     from merilo.metrics.classifiers import Classifiers, quietly  # noqa: PLC0415 - only J needs it
 

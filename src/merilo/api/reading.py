@@ -174,11 +174,6 @@ def read_responses(
     if not sources or (tables and len(tables) < len(sources)):
         raise UsageError("takes files or tables, not both and not nothing", field=argument("source"))
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    words = (
-        [f"{written}={kept or ''}" for written, kept in recode.items()]
-        if isinstance(recode, Mapping)
-        else recode
-    )
     columns = Columns(
         answer=answer,
         item=(item,) if isinstance(item, str) else tuple(item or ()),
@@ -199,10 +194,17 @@ def read_responses(
         platform=platform,
         columns=columns,
         encoding=encoding,
-        recode=tuple(words),
+        recode=recode_texts(recode),
         labels=declared.answer.labels if declared else (),
         as_typed=declared is not None and declared.answers_as_typed,
     ).read(progress)
+
+
+def recode_texts(recode: Mapping[str, str | None] | Sequence[str]) -> tuple[str, ...]:
+    """Return replacements of answers as `FROM=TO` texts and names of files."""
+    if isinstance(recode, Mapping):
+        return tuple(f"{written}={kept or ''}" for written, kept in recode.items())
+    return tuple(recode)
 
 
 def _name(number: int, of: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,11 +13,9 @@ from merilo.baselines.expert_comparison import compare
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
-from merilo.people import platforms
 from merilo.people.experts.marks import spelling
 from merilo.people.experts.out_of_bag import OutOfBagDesign
 from merilo.people.gold import Gold, read_gold, records
-from merilo.people.platforms import Columns, Platform
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.paired_tests import Difference
 from merilo.wording import listed, shortened
@@ -42,24 +40,14 @@ class Marks:
     only_marked: tuple[str, ...] = ()
 
 
-def read_marks(
-    files: Sequence[Path],
-    column: str,
-    responses: Responses,
-    platform: Platform | None,
-    columns: Columns,
-    *,
-    encoding: str | None = None,
-) -> Marks:
-    """Read the marks from a column separate from the answers.
+def marks_of(marked: Responses, column: str, responses: Responses) -> Marks:
+    """Return the marks from a column separate from the answers.
 
     Args:
-        files: the experts' exports.
-        column: the column of the marks; every value counts as a mark unless it is empty or means "no".
-        responses: the responses read from the same files.
-        platform: the platform that exported the files.
-        columns: the column mapping with which the answers were read.
-        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
+        marked: the experts' study, read with the column of the marks as the answers; every value counts as a mark unless
+            it is empty or means "no".
+        column: the name of the column.
+        responses: the same study, read with its answers.
 
     Returns:
         The marks.
@@ -67,14 +55,6 @@ def read_marks(
     Raises:
         UsageError: every answer is marked, so the column cannot be the column of marks.
     """
-    asked = Columns(
-        answer=column,
-        item=columns.item,
-        annotator=columns.annotator,
-        control=columns.control,
-        page=columns.page,
-    )
-    marked = platforms.read(files, platform=platform, columns=asked, encoding=encoding)
     table = marked.table.filter(~pl.col("answer").str.to_lowercase().is_in(list(_UNSET)))
     fields = responses.fields
     known = marked.items.join(

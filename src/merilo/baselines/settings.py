@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Final, Literal
 
-from merilo.datasets.declaration import METRICS, is_metric
+from merilo.datasets.declaration import METRICS, Dataset, is_metric
 from merilo.errors import UsageError, argument
 from merilo.people.agreement import Level
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
 from merilo.people.normalisation import rules_of
+from merilo.strict_json import Json
+
+#: The settings that follow from the dataset's declaration; the user does not choose them.
+OF_DATASET: Final = frozenset({"dataset", "labels", "open_answers"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +73,15 @@ class Settings:
             raise UsageError(f"there is no metric '{self.metric}' (choose from: {', '.join(METRICS)})")
         if self.alternatives == "":
             raise UsageError(f"{argument('alternatives')} takes the separator of gold answers, such as ';'")
+
+    def for_dataset(self, declared: Dataset | None) -> Settings:
+        """Return the settings with the dataset's name, its labels and whether its answers are free text."""
+        if declared is None:
+            return self
+        labels = declared.answer.labels
+        return replace(self, dataset=declared.name, labels=labels, open_answers=not labels)
+
+    def parameters(self) -> dict[str, Json]:
+        """Return the settings that a user chooses, as the parameters of a result; the dataset's are left out."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in OF_DATASET}
+        return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from merilo.baselines.pipeline import Settings, baseline
-from merilo.baselines.provenance import provenance
-from merilo.cli.exports import command_line, gold_of, reading, typed_freely, votes_option
-from merilo.cli.output import OutFolder, emit_json, named, refuse_json, say, working
+from merilo.api.audit import audit as find_wrong_golds
+from merilo.api.reading import read_responses
+from merilo.baselines.settings import Settings
+from merilo.cli.exports import reading, votes_option
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.study_options import (
     COLUMNS,
     INPUT,
@@ -30,18 +31,9 @@ from merilo.cli.study_options import (
     RecodeOption,
     SkillsOption,
 )
-from merilo.datasets import dataset
-from merilo.people import platforms
-from merilo.people.audit.revision import read_revisions, revise
-from merilo.people.audit.study_audit import audit_study
-from merilo.people.controls import read_skills
 from merilo.people.decision import Resolve
 from merilo.people.duplicates import Repeats
-from merilo.people.platforms import Columns
-from merilo.people.recoding import read_recoding, recoding_files
-from merilo.people.recoding import recode as recode_answers
-from merilo.reports.audit import audit_summary, contested_table, findings_table
-from merilo.strict_json import Json, as_text
+from merilo.people.recoding import recoding_files
 
 app = typer.Typer(add_completion=False)
 
@@ -86,87 +78,31 @@ def audit(
     ]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
-    declared = dataset(dataset_name) if dataset_name else None
-    settings = Settings(
-        dataset=declared.name if declared else None,
-        metric=metric,
-        alternatives=alternatives,
-        labels=declared.answer.labels if declared else (),
-        min_control_accuracy=min_control_accuracy,
-        min_controls=min_controls,
-        min_votes=votes_option(min_votes),
-        resolve=resolve,
-        repeats=repeats,
-    )
-    columns = Columns(
-        answer=answer,
-        item=tuple(item or ()),
-        annotator=annotator,
-        control=control,
-        page=page,
-    )
+    votes = votes_option(min_votes)
+    # Report wrong settings before reading a long file.
+    Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes)  # fmt: skip
     with reading(files) as progress:
-        responses = platforms.read(
-            files,
-            platform=platform,
-            columns=columns,
-            labels=settings.labels,
-            encoding=encoding,
-            progress=progress,
-            as_typed=typed_freely(declared),
-        )
-    responses = recode_answers(responses, read_recoding(recode or (), encoding))
-    with working("Reading gold answers"):
-        known = gold_of(responses, declared, gold, gold_column, encoding, alternatives=alternatives)
-    skilled = read_skills(skills, encoding) if skills else None
-    with working(f"Making a baseline of {responses.table.height:,} answers"):
-        before = baseline(responses, settings, dataset=declared, gold=known, skills=skilled)
-    after, now, gold_now = None, before.responses, known
-    changes = read_revisions(revised, responses, known, encoding) if revised else {}
-    if changes:
-        now, gold_now = revise(before.responses, known, changes)
-        with working("Making the baseline after revision"):
-            after = baseline(now, settings, dataset=declared, gold=gold_now, skills=skilled)
-    closed = True if settings.labels else None
-    with working("Comparing answers with gold"):
-        study = audit_study(now, gold_now, choice=closed if choice is None else choice)
-    options: dict[str, Json] = {
-        "platform": platform, "dataset": dataset_name, "gold": named(gold), "gold_column": gold_column,
-        "revised": named(revised), "answer": answer, "recode": list(recode or []), "skills": named(skills), "encoding": encoding,
-        "metric": metric, "alternatives": alternatives, "min_control_accuracy": min_control_accuracy, "min_controls": min_controls,
-        "min_votes": settings.min_votes, "resolve": resolve, "repeats": repeats, "item": list(item or []),
-        "annotator": annotator, "control": control, "page": page,
-    }  # fmt: skip
-    command = command_line("audit", files, options, _DEFAULTS)
-    made = provenance(
-        command + ("" if choice is None else " --choice" if choice else " --open"),
-        inputs,
-        {**options, "choice": choice},
-    )
-    content = audit_summary(study, before, after, len(changes), made)
+        responses = read_responses(
+            files, platform=platform, dataset=dataset_name, item=item, annotator=annotator, answer=answer, control=control,
+            page=page, encoding=encoding, recode=recode or (), progress=progress,
+        )  # fmt: skip
+    with working(f"Comparing {responses.table.height:,} answers with gold"):
+        result = find_wrong_golds(
+            responses, dataset=dataset_name, gold=gold, gold_column=gold_column, revised=revised, skills=skills, choice=choice,
+            metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls,
+            min_votes=votes, resolve=resolve, repeats=repeats,
+        )  # fmt: skip
+    study = result.details
     if folder:
-        with folder.filled() as hidden:
-            findings_table(study).write_csv(hidden / "audit.csv")
-            if study.audit.contested:
-                contested_table(study).write_csv(hidden / "contested.csv")
-            (hidden / "audit.json").write_text(as_text(content), encoding="utf-8")
+        result.save(folder.path, force=folder.force)
     if not study.audit.golds:
         say(
             "no item has a gold: only the items on which people disagree can be listed (add --gold FILE to look for wrong golds)"
         )
     if json_to:
-        emit_json(content, json_to)
+        emit_json(result.to_dict(), json_to)
     if json_to != "-":
         from merilo.cli.audit_table import show  # noqa: PLC0415 - the JSON needs no tables
 
-        show(study, before, after, limit=limit, out=out)
+        show(study, result.before, result.after, limit=limit, out=out)
     return 0
-
-
-_DEFAULTS: dict[str, Json] = {
-    "min_control_accuracy": 0.5,
-    "min_controls": 1,
-    "min_votes": "majority",
-    "resolve": "cascade",
-    "repeats": "refuse",
-}

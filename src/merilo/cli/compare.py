@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-from merilo.baselines.baseline_reader import read_crowd
-from merilo.baselines.model_answers import read_samples
-from merilo.baselines.model_comparison import compare
+from merilo.api.comparison import compare
 from merilo.cli.output import emit_json, refuse_json, say, working
-from merilo.reports.comparison import baseline_warnings, comparison_summary, sentences
+from merilo.reports.comparison import baseline_warnings, sentences
 
 app = typer.Typer(add_completion=False)
 
@@ -33,23 +31,19 @@ def people_against_models(
     Exit status 1: the model's items are not the baseline's, and --force was not given.
     """
     refuse_json(json_to, [baseline / "baseline.json", *responses, *([data] if data else [])])
-    with working("Reading the baseline and the models"):
-        crowd = read_crowd(baseline, data=data)
-        models = [read_samples(path, crowd) for path in responses]
     with working("Comparing people with models"):
-        comparisons = compare(crowd, models, metric=metric, force=force, seed=seed, min_answers=min_answers)
-    if json_to:
-        emit_json(
-            comparison_summary(crowd, comparisons, metric=metric or crowd.metric, seed=seed, forced=force),
-            json_to,
+        result = compare(
+            baseline, responses, data=data, metric=metric, force=force, min_answers=min_answers, seed=seed
         )
+    if json_to:
+        emit_json(result.to_dict(), json_to)
     if json_to != "-":
         from merilo.cli.compare_table import show  # noqa: PLC0415 - the JSON needs no tables
 
-        show(comparisons, metric or crowd.metric)
-    for warning in baseline_warnings(crowd):
+        show(result.found, result.metric)
+    for warning in baseline_warnings(result.crowd):
         say(warning)
-    for comparison in comparisons:
+    for comparison in result.found:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")
     return 0

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-import polars as pl
 import typer
 
-from merilo.atomic_write import guarded, refuse_existing
-from merilo.baselines.expert_scores import score_experts, score_people
-from merilo.baselines.experts import (
-    Marks,
-    beside_people,
-    domains_of,
-    outside_labels,
-    read_marks,
-    require_marks,
-    told,
-)
-from merilo.baselines.pipeline import baseline
-from merilo.baselines.provenance import provenance
-from merilo.baselines.settings import Settings
-from merilo.cli.exports import command_line, gold_of, reading, typed_freely
+from merilo.api.experts import Protocol, expert_baseline
+from merilo.api.reading import StudyResponses, read_responses
+from merilo.atomic_write import refuse_existing
+from merilo.baselines.experts import told
+from merilo.cli.exports import reading
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.study_options import RecodeOption
-from merilo.datasets import dataset
+from merilo.files import Progress
 from merilo.items import Split, read_split, write_splits
-from merilo.people import platforms
-from merilo.people.duplicates import Repeats, settle
-from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.people.duplicates import Repeats
+from merilo.people.experts.out_of_bag import Decision, Late
 from merilo.people.experts.planning import QUESTIONS_AN_HOUR, plan
 from merilo.people.experts.sampling import sample_questions
-from merilo.people.platforms import Columns, Platform
-from merilo.people.recoding import occurring, read_recoding, recoding_files
-from merilo.people.recoding import recode as recode_answers
-from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
-from merilo.responses import Responses
-from merilo.strict_json import Json, as_text
+from merilo.people.platforms import Platform
+from merilo.people.recoding import recoding_files
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -121,7 +103,7 @@ def baseline_(
     files: Annotated[list[Path], typer.Argument(help="The experts' exports.")],
     *,
     people: Annotated[list[Path] | None, typer.Option(help="Exports of people without training on the same questions; may be given several times.")] = None,
-    protocol: Annotated[Literal["out-of-bag", "basic"], typer.Option(help="out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen them, and the procedure is that of merilo baseline.")] = "out-of-bag",
+    protocol: Annotated[Protocol, typer.Option(help="out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen them, and the procedure is that of merilo baseline.")] = "out-of-bag",
     mine: Annotated[list[str] | None, typer.Option(help="An answer that means 'may be mine', besides the guide's wording; may be given several times.")] = None,
     mine_column: Annotated[str | None, typer.Option(help="A column of marks 'may be mine' beside the answers.")] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for a question, from the moment it is shown (the guide: 60).")] = None,
@@ -150,76 +132,24 @@ def baseline_(
     inputs = [*files, *(people or ()), *([gold] if gold else []), *recoding_files(recode or ())]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
-    declared = dataset(dataset_name) if dataset_name else None
-    labels = declared.answer.labels if declared else ()
-    settings = Settings(
-        dataset=declared.name if declared else None,
-        labels=labels,
-        min_control_accuracy=min_control_accuracy,
-        repeats=repeats,
-    )
-    columns = Columns(answer=answer, item=tuple(item or ()), annotator=annotator, page=page, seconds=seconds)
-    read = partial(
-        platforms.read,
-        platform=platform,
-        columns=columns,
-        labels=labels,
-        encoding=encoding,
-        as_typed=typed_freely(declared),
-    )
-    responses, people_responses = _both(read, files, people, read_recoding(recode or (), encoding))
-    known = gold_of(responses, declared, gold, gold_column, encoding)
-    bag: OutOfBag | None = None
-    if protocol == "basic":
-        with working("Making the experts' baseline"):
-            made = baseline(responses, settings, gold=known)
-            responses, scored = made.responses, score_people(made, declared)
-        content = basic_summary(made, scored)
-    else:
-        design = OutOfBagDesign(tuple(mine or ()), time_limit, late, min_answers, decision)
-        marks = (
-            read_marks(files, mine_column, responses, platform, columns, encoding=encoding)
-            if mine_column
-            else Marks()
-        )
-        outside = outside_labels(responses, design, marks, known, declared)
-        require_marks(responses, design, marks, outside)
-        responses = settle(responses, repeats)
-        domains = domains_of(responses, domain, gold, encoding) if domain else None
-        with working("Making the experts' baseline"):
-            bag = out_of_bag(responses, design, domains=domains, marks=marks.of)
-            scored = score_experts(bag, responses, known, declared)
-        content = out_of_bag_summary(bag, marks, scored, outside)
-        if outside:
-            say(f"answers outside the labels, counted as votes: {told(outside)}")
-    untrained, comparison = None, None
-    if people_responses:
-        with working("Making the baseline of people without training"):
-            other_gold = gold_of(people_responses, declared, gold, gold_column, encoding)
-            other = baseline(people_responses, settings, dataset=declared, gold=other_gold)
-        others = score_people(other, declared)
-        untrained = basic_summary(other, others)
-        if scored.points:
-            comparison = beside_people(scored.points, responses, known, other, others.points)
-    options: dict[str, Json] = {
-        "people": [str(path) for path in people or ()], "protocol": protocol, "mine": list(mine or []),
-        "mine_column": mine_column, "time_limit": time_limit, "late": late, "min_answers": min_answers,
-        "decision": decision, "domain": domain, "dataset": dataset_name, "gold": str(gold) if gold else None,
-        "gold_column": gold_column, "platform": platform, "answer": answer, "recode": list(recode or []), "item": list(item or []),
-        "annotator": annotator, "seconds": seconds, "page": page, "encoding": encoding, "repeats": repeats,
-        "min_control_accuracy": min_control_accuracy,
-    }  # fmt: skip
-    command = command_line("experts baseline", files, options, _DEFAULTS)
-    summary = experts_summary(
-        content,
-        untrained,
-        comparison,
-        settings.dataset,
-        provenance(command, inputs, options),
-    )
-    if folder:
-        table = guarded(expert_items(bag, scored, responses)) if bag else None
-        _write(folder, summary, table)
+
+    def read(exports: list[Path], progress: Progress | None = None) -> StudyResponses:
+        return read_responses(
+            exports, platform=platform, dataset=dataset_name, item=item, annotator=annotator, answer=answer, page=page,
+            seconds=seconds, encoding=encoding, progress=progress,
+        )  # fmt: skip
+
+    with reading(files) as progress:
+        responses = read(files, progress)
+    with working("Making the experts' baseline"):
+        result = expert_baseline(
+            responses, people=read(people) if people else None, protocol=protocol, mine=mine or (), mine_column=mine_column,
+            time_limit=time_limit, late=late, min_answers=min_answers, decision=decision, domain=domain, dataset=dataset_name,
+            gold=gold, gold_column=gold_column, recode=recode or (), repeats=repeats, min_control_accuracy=min_control_accuracy,
+        )  # fmt: skip
+    if result.outside:
+        say(f"answers outside the labels, counted as votes: {told(result.outside)}")
+    summary = result.save(folder.path, force=folder.force) if folder else result.to_dict()
     if json_to:
         emit_json(summary, json_to)
     if json_to != "-":
@@ -227,37 +157,3 @@ def baseline_(
 
         show_baselines(summary, out)
     return 0
-
-
-def _both(
-    read: Callable[..., Responses],
-    experts: Sequence[Path],
-    people: Sequence[Path] | None,
-    mapping: Mapping[str, str | None],
-) -> tuple[Responses, Responses | None]:
-    """Read both groups and recode their answers; an answer of one group need not occur in the other."""
-    with reading(experts) as progress:
-        own = read(experts, progress=progress)
-    if not people:
-        return recode_answers(own, mapping), None
-    other = read(people)
-    in_own, in_other = occurring(own, mapping), occurring(other, mapping)
-    rest = {text: kept for text, kept in mapping.items() if text in in_own or text not in in_other}
-    return recode_answers(own, rest), recode_answers(other, in_other)
-
-
-def _write(folder: OutFolder, summary: dict[str, Json], items: pl.DataFrame | None) -> None:
-    with folder.filled() as hidden:
-        (hidden / "experts.json").write_text(as_text(summary), encoding="utf-8")
-        if items is not None:
-            items.write_csv(hidden / "items.csv")
-
-
-_DEFAULTS: dict[str, Json] = {
-    "protocol": "out-of-bag",
-    "late": "drop",
-    "min_answers": 3,
-    "decision": "majority",
-    "min_control_accuracy": 0.5,
-    "repeats": "refuse",
-}

@@ -7,7 +7,6 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from merilo.api.j_raters import classifiers_of
 from merilo.api.j_raters import rater_of as select_rater
 from merilo.cli.output import say
 from merilo.metrics.detox import Rater
@@ -30,8 +29,16 @@ CurvesOption: TypeAlias = Annotated[
 
 def rater_of(models: str | None, curves: Path | None) -> Rater | None:
     """Return the rater that the options select, or `None` if they select none; errors as for `j_raters.rater_of`."""
-    if models is None:
-        return select_rater(None, curves)
-    rater = classifiers_of(models, curves)
-    say(f"J is calibrated by '{rater.calibration.name}'. {rater.calibration.provenance}")
+    rater = select_rater(models, curves)
+    tell_calibration(rater)
     return rater
+
+
+def tell_calibration(rater: Rater | None) -> None:
+    """Say which calibration curves the classifiers use."""
+    if rater is None:
+        return
+    from merilo.metrics.classifiers import Classifiers  # noqa: PLC0415 - only J needs it
+
+    if isinstance(rater, Classifiers):
+        say(f"J is calibrated by '{rater.calibration.name}'. {rater.calibration.provenance}")

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from merilo.atomic_write import guarded
-from merilo.baselines.provenance import provenance
+from merilo.api.recipes import run_recipe
 from merilo.baselines.recipes.recipe import Recipe, names, recipe, text_of
-from merilo.baselines.recipes.running import RecipeResult, run_recipe
+from merilo.baselines.recipes.running import RecipeResult
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
+from merilo.cli.rater import CurvesOption, ModelsOption, tell_calibration
 from merilo.errors import UsageError
 from merilo.people.duplicates import Repeats
-from merilo.reports.recipes import recipe_summary
-from merilo.strict_json import Json, as_text
+from merilo.strict_json import Json
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -70,29 +67,19 @@ def run(
     inputs = [*own, *(path for paths in exports.values() for path in paths), *([gold] if gold else [])]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
-    declared = recipe(name)
-    rater = rater_of(models, curves)
-    with working(f"Following the recipe {declared.name}"):
+    with working(f"Following the recipe {name}"):
         result = run_recipe(
-            declared, exports, gold=gold, rater=rater, encoding=encoding, repeats=repeats, seed=seed
-        )
-    options: dict[str, Json] = {
-        "recipe": name, "files": list(files), "gold": str(gold) if gold else None, "rudetox_models": models,
-        "rudetox_curves": str(curves) if curves else None, "encoding": encoding, "seed": seed,
-        "repeats": repeats,
-        **({"rating": dict(rater.making)} if rater else {}),
-    }  # fmt: skip
-    summary = recipe_summary(result, provenance(_command(name, options), inputs, options))
+            name, exports, gold=gold, rudetox_models=models, rudetox_curves=curves, encoding=encoding, repeats=repeats, seed=seed
+        )  # fmt: skip
+    tell_calibration(result.rater)
     if folder:
-        with folder.filled() as hidden:
-            (hidden / "recipe.json").write_text(as_text(summary), encoding="utf-8")
-            guarded(result.table).write_csv(hidden / "items.csv")
-    for sentence in result.left_undone:
+        result.save(folder.path, force=folder.force)
+    for sentence in result.details.left_undone:
         say(sentence)
     if json_to:
-        emit_json(summary, json_to)
+        emit_json(result.to_dict(), json_to)
     if json_to != "-":
-        _print(result, out)
+        _print(result.details, out)
     return 0
 
 
@@ -105,20 +92,6 @@ def _exports(files: list[str]) -> dict[str, list[Path]]:
             raise UsageError(f"--files takes QUESTION=FILE, not '{one}'")
         exports.setdefault(question, []).append(Path(path))
     return exports
-
-
-def _command(name: str, options: dict[str, Json]) -> str:
-    """Return the command line that reproduces the result."""
-    words = ["merilo", "recipe", "run", name]
-    files = options["files"]
-    for one in files if isinstance(files, list) else []:
-        words += ["--files", str(one)]
-    for option in ("gold", "rudetox_models", "rudetox_curves", "encoding", "seed"):
-        if options[option]:
-            words += [f"--{option.replace('_', '-')}", str(options[option])]
-    if options["repeats"] != "refuse":
-        words += ["--repeats", str(options["repeats"])]
-    return shlex.join(words)
 
 
 def _as_json(one: Recipe) -> dict[str, Json]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import matthews_corrcoef
 
+import merilo
 from merilo.baselines.recipes.recipe import names, read_recipe, recipe, text_of
 from merilo.baselines.recipes.running import run_recipe
 from merilo.cli import main
@@ -129,6 +130,22 @@ def test_pairs_that_all_three_projects_accept_are_kept(detox: dict[str, list[Pat
     kept = result.table.filter("kept")["neutral_comment"].to_list()
     assert kept == [f"neutral {n}" for n in range(12) if all(VERDICTS[n])]
     assert all(made.annotators["excluded"].sum() == 1 for made in result.questions.values())
+
+
+def test_the_library_runs_a_recipe_as_the_command_to_the_byte(
+    detox: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    words = [word for name, (path,) in detox.items() for word in ("--files", f"{name}={path}")]
+    assert main(["recipe", "run", "rudetox", *words, "--out", str(tmp_path / "command")]) == 0
+    made = merilo.run_recipe("rudetox", {name: path for name, (path,) in detox.items()})
+    content = made.save(tmp_path / "library")
+    for name in ("recipe.json", "items.csv"):
+        assert (tmp_path / "library" / name).read_bytes() == (tmp_path / "command" / name).read_bytes()
+    assert content["provenance"]["command"].startswith("merilo recipe run rudetox --files meaning=")
+    assert "J of the 3 kept pairs" in made.left_undone[0]
+    rated = merilo.run_recipe("rudetox", detox, rudetox_models=FixedRater())
+    assert list(rated.scores) == ["j", "sta", "sim", "fl"]
+    assert rated.to_dict()["provenance"]["parameters"]["rating"] == {"models": "none"}
 
 
 def test_without_models_j_is_said_to_be_missing_and_the_rest_stands(detox: dict[str, list[Path]]) -> None:

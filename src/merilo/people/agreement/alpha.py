@@ -99,7 +99,9 @@ def _numbers_of_labels(totals: FloatArray, level: str, values: ArrayLike | None)
             np.arange(totals.size, dtype=np.float64) if values is None else np.array(values, dtype=np.float64)
         )
     else:
-        raise UsageError(f"there is no level of measurement '{level}' (choose from: nominal, ordinal, interval)")
+        raise UsageError(
+            f"there is no level of measurement '{level}' (choose from: nominal, ordinal, interval)"
+        )
     if number.shape != totals.shape or not np.isfinite(number).all():
         raise UsageError(f"the interval level needs one finite number for each of the {totals.size} labels")
     centred: FloatArray = number - (totals @ number) / totals.sum()

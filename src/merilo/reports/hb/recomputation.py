@@ -16,8 +16,8 @@ from merilo.baselines.quality import StudyQuality, study_quality
 from merilo.reports.folder import with_models
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.page import page
-from merilo.reports.summary import as_text, summary
-from merilo.strict_json import Json
+from merilo.reports.summary import summary
+from merilo.strict_json import Json, as_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,265 @@
+"""`merilo.expert_baseline`: the baseline of experts, beside people without training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import polars as pl
+
+from merilo.api.reading import Origin, Source, StudyResponses, read_responses, recode_texts
+from merilo.api.study_input import IN_MEMORY, GoldSource, StudyInput, find_gold, recoding_inputs, study_input
+from merilo.atomic_write import guarded, new_folder, refuse_existing
+from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
+from merilo.baselines.experts import (
+    Marks,
+    beside_people,
+    domains_of,
+    marks_of,
+    outside_labels,
+    require_marks,
+)
+from merilo.baselines.pipeline import Baseline, baseline
+from merilo.baselines.settings import Settings
+from merilo.datasets import Dataset
+from merilo.datasets import dataset as find_dataset
+from merilo.errors import UsageError, argument
+from merilo.people.duplicates import Repeats, settle
+from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.people.platforms import Columns
+from merilo.people.recoding import occurring, read_recoding, recoding_files
+from merilo.people.recoding import recode as recode_answers
+from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
+from merilo.responses import Responses
+from merilo.statistics.paired_tests import Difference
+from merilo.strict_json import Json, as_text
+
+Protocol: TypeAlias = Literal["out-of-bag", "basic"]
+
+#: Parameters that a recorded command leaves out if they have these values.
+DEFAULTS: Final[dict[str, Json]] = {
+    "protocol": "out-of-bag",
+    "late": "drop",
+    "min_answers": 3,
+    "decision": "majority",
+    "min_control_accuracy": 0.5,
+    "repeats": "refuse",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ExpertBaseline:
+    """The baseline of experts and, if given, of people without training on the same questions.
+
+    Attributes:
+        scored: the scores of the experts' answers.
+        bag: the experts' out-of-bag answers; `None` for the basic protocol.
+        people: the baseline of people without training; `None` if there is none.
+        comparison: experts minus people on the items that both decided; `None` without people or gold.
+        outside: answers outside the labels, with their counts; these answers count as votes.
+        items: one row per question with its answers and how it was decided; `None` for the basic protocol.
+        content: the result as JSON.
+        inputs: the files that were read.
+    """
+
+    scored: LabelScores
+    bag: OutOfBag | None
+    people: Baseline | None
+    comparison: Difference | None
+    outside: Mapping[str, int]
+    items: pl.DataFrame | None
+    content: dict[str, Json]
+    inputs: tuple[Path, ...]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the result as JSON, as `merilo experts baseline --json` prints it."""
+        return dict(self.content)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
+        """Write the folder that `merilo experts baseline --out` writes: `experts.json` and, out of bag, `items.csv`.
+
+        Args:
+            folder: a new folder.
+            force: replace an existing one.
+
+        Returns:
+            The result as JSON.
+
+        Raises:
+            OutputError: the folder exists and `force` is not given, or it contains an input file.
+        """
+        refuse_existing(Path(folder), force=force, needed=self.inputs)
+        with new_folder(Path(folder), force=force) as place:
+            (place / "experts.json").write_text(as_text(self.content), encoding="utf-8")
+            if self.items is not None:
+                self.items.write_csv(place / "items.csv")
+        return self.to_dict()
+
+    def __repr__(self) -> str:
+        lines = [
+            f"experts, {name} {one.value:.3f} on {one.n} items"
+            for name, one in self.scored.scores.main.items()
+        ]
+        if self.comparison:
+            lines.append(f"experts minus people: {self.comparison.value:+.3f} on {self.comparison.n} items")
+        return "\n".join(lines) or "<experts without gold answers>"
+
+
+def expert_baseline(
+    responses: Responses | Source,
+    *,
+    people: Responses | Source | None = None,
+    protocol: Protocol = "out-of-bag",
+    mine: Sequence[str] = (),
+    mine_column: str | None = None,
+    time_limit: float | None = None,
+    late: Late = "drop",
+    min_answers: int = 3,
+    decision: Decision = "majority",
+    domain: str | None = None,
+    dataset: str | Dataset | None = None,
+    gold: GoldSource = None,
+    gold_column: str | None = None,
+    recode: Mapping[str, str | None] | Sequence[str] = (),
+    repeats: Repeats = "refuse",
+    min_control_accuracy: float = 0.5,
+) -> ExpertBaseline:
+    """Compute the baseline of experts, and compare it with people without training, as `merilo experts baseline` does.
+
+    Args:
+        responses: the experts' responses: the result of `read_responses`, or any source that it accepts.
+        people: the responses of people without training to the same questions.
+        protocol: "out-of-bag": the experts wrote the questions and skip their own; "basic": they had not seen them, and
+            the procedure is that of `baseline`.
+        mine: answers that mean "may be mine", besides the guide's wording.
+        mine_column: a column of marks "may be mine" separate from the answers.
+        time_limit: seconds for a question, from the moment it is shown.
+        late: whether answers after the time limit are dropped, counted, or counted as wrong.
+        min_answers: items with fewer answers left are named and not decided.
+        decision: what decides: more than half of the answers left, or the most of them.
+        domain: the field of the domain: an input field, or a column (or `meta` field) of the file of gold answers.
+        dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
+        gold: the gold answers, in any form that `baseline` accepts.
+        gold_column: the column of the gold answers, if it cannot be found by name.
+        recode: replacements of answers as for `read_responses`; an answer need occur in one of the two groups only.
+        repeats: what happens to a person's second, different answer to an item.
+        min_control_accuracy: people with a lower accuracy on control items are excluded, and experts too by the basic
+            protocol.
+
+    Raises:
+        UsageError: no answer means "may be mine", or an argument does not fit the others or the data.
+        InputError: a file cannot be read.
+        DataError: a person gave two different answers to an item and `repeats` forbids it, or no item is left.
+    """
+    declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
+    settings = Settings(
+        dataset=declared.name if declared else None,
+        labels=declared.answer.labels if declared else (),
+        min_control_accuracy=min_control_accuracy,
+        repeats=repeats,
+    )
+    texts = recode_texts(recode)
+    experts, others = _recoded(
+        _read(responses, declared), None if people is None else _read(people, declared), texts
+    )
+    study = study_input(experts, declared, gold=gold, gold_column=gold_column)
+    encoding = study.origin.encoding if study.origin else None
+    answers, known = study.responses, study.gold
+    bag: OutOfBag | None = None
+    outside: dict[str, int] = {}
+    if protocol == "basic":
+        made = baseline(answers, settings, gold=known)
+        answers, scored = made.responses, score_people(made, declared)
+        content = basic_summary(made, scored)
+    else:
+        design = OutOfBagDesign(tuple(mine), time_limit, late, min_answers, decision)
+        marks = _marks(study, mine_column) if mine_column else Marks()
+        outside = outside_labels(answers, design, marks, known, declared)
+        require_marks(answers, design, marks, outside)
+        answers = settle(answers, repeats)
+        gold_file = Path(gold) if isinstance(gold, str | Path) else None
+        domains = domains_of(answers, domain, gold_file, encoding) if domain else None
+        bag = out_of_bag(answers, design, domains=domains, marks=marks.of)
+        scored = score_experts(bag, answers, known, declared)
+        content = out_of_bag_summary(bag, marks, scored, outside)
+    untrained, comparison, other = None, None, None
+    if others:
+        other_gold = find_gold(others, declared, gold, gold_column, encoding)
+        other = baseline(others, settings, dataset=declared, gold=other_gold)
+        points = score_people(other, declared)
+        untrained = basic_summary(other, points)
+        if scored.points:
+            comparison = beside_people(scored.points, answers, known, other, points.points)
+    people_files = _origin_files(others)
+    in_memory = others is not None and not people_files
+    options: dict[str, Json] = {
+        "people": IN_MEMORY if in_memory else [str(path) for path in people_files], "protocol": protocol, "mine": [*mine],
+        "mine_column": mine_column, "time_limit": time_limit, "late": late, "min_answers": min_answers,
+        "decision": decision, "domain": domain, "dataset": dataset if isinstance(dataset, str) else settings.dataset,
+        "gold": study.gold_name, "gold_column": gold_column, **study.reading("platform", "answer"),
+        "recode": [*(study.origin.recode if study.origin else ()), *texts],
+        **study.reading("item", "annotator", "seconds", "page", "encoding"), "repeats": repeats,
+        "min_control_accuracy": min_control_accuracy,
+    }  # fmt: skip
+    gold_files = study.files[len(study.origin.files) if study.origin else 0 :]
+    inputs = (
+        *_origin_files(experts),
+        *people_files,
+        *gold_files,
+        *recoding_inputs(study.origin),
+        *recoding_files(list(texts)),
+    )
+    record = study.provenance(
+        "expert_baseline", options, DEFAULTS, inputs=inputs, command="experts baseline", in_memory=in_memory
+    )
+    return ExpertBaseline(
+        scored,
+        bag,
+        other,
+        comparison,
+        outside,
+        guarded(expert_items(bag, scored, answers)) if bag else None,
+        experts_summary(content, untrained, comparison, settings.dataset, record),
+        inputs,
+    )
+
+
+def _read(given: Responses | Source, declared: Dataset | None) -> Responses:
+    found = given if isinstance(given, Responses) else read_responses(given, dataset=declared)
+    return found.of_dataset(declared) if isinstance(found, StudyResponses) else found
+
+
+def _origin_files(responses: Responses | None) -> tuple[Path, ...]:
+    return responses.origin.files if isinstance(responses, StudyResponses) and responses.origin else ()
+
+
+def _recoded(
+    experts: Responses, people: Responses | None, texts: Sequence[str]
+) -> tuple[Responses, Responses | None]:
+    """Recode the answers of both groups; an answer of one group need not occur in the other."""
+    origin = experts.origin if isinstance(experts, StudyResponses) else None
+    mapping = read_recoding(texts, origin.encoding if origin else None)
+    if people is None:
+        return recode_answers(experts, mapping), None
+    own, other = occurring(experts, mapping), occurring(people, mapping)
+    rest = {text: kept for text, kept in mapping.items() if text in own or text not in other}
+    return recode_answers(experts, rest), recode_answers(people, other)
+
+
+def _marks(study: StudyInput, column: str) -> Marks:
+    """Read the experts' files again with the column of marks as the answers."""
+    origin = study.origin
+    if origin is None:
+        raise UsageError("needs responses from read_responses", field=argument("mine_column"))
+    columns = origin.columns
+    asked = Columns(
+        answer=column,
+        item=columns.item,
+        annotator=columns.annotator,
+        control=columns.control,
+        page=columns.page,
+    )
+    marked = Origin(origin.files, origin.tables, origin.platform, asked, origin.encoding, ()).read()
+    return marks_of(marked, column, study.responses)

@@ -1,0 +1,153 @@
+"""`merilo.run_recipe`: combine the answers to several questions about each item."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from merilo.api.j_raters import rater_of
+from merilo.atomic_write import guarded, new_folder, refuse_existing
+from merilo.baselines.provenance import Provenance, provenance
+from merilo.baselines.recipes.recipe import names
+from merilo.baselines.recipes.recipe import recipe as find_recipe
+from merilo.baselines.recipes.running import RecipeResult
+from merilo.baselines.recipes.running import run_recipe as run
+from merilo.errors import for_library
+from merilo.metrics.detox import Rater
+from merilo.metrics.score import Score
+from merilo.people.duplicates import Repeats
+from merilo.reports.recipes import recipe_summary
+from merilo.strict_json import Json, as_text
+from merilo.wording import shown
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RecipeRun:
+    """The result of a recipe.
+
+    Attributes:
+        details: the internal representation of the result.
+        provenance: how the result was computed.
+        inputs: the files that were read.
+        rater: the classifiers of the metric J; `None` if J was not computed.
+    """
+
+    details: RecipeResult
+    provenance: Provenance
+    inputs: tuple[Path, ...]
+    rater: Rater | None
+
+    @property
+    def items(self) -> pl.DataFrame:
+        """Return one row per item: its fields, every question's answer, the gold answers and whether it was kept."""
+        return self.details.table
+
+    @property
+    def scores(self) -> Mapping[str, Score]:
+        """Return the scores by name, each with `value`, `n` and `interval`."""
+        return self.details.scores
+
+    @property
+    def left_undone(self) -> tuple[str, ...]:
+        """Return what could not be computed, one sentence each."""
+        return tuple(map(for_library, self.details.left_undone))
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the result as JSON, as `merilo recipe run --json` prints it."""
+        return recipe_summary(self.details, self.provenance)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
+        """Write the folder that `merilo recipe run --out` writes: `recipe.json` and `items.csv`.
+
+        Args:
+            folder: a new folder.
+            force: replace an existing one.
+
+        Returns:
+            The result as JSON.
+
+        Raises:
+            OutputError: the folder exists and `force` is not given, or it contains an input file.
+        """
+        content = self.to_dict()
+        refuse_existing(Path(folder), force=force, needed=self.inputs)
+        with new_folder(Path(folder), force=force) as place:
+            (place / "recipe.json").write_text(as_text(content), encoding="utf-8")
+            guarded(self.items).write_csv(place / "items.csv")
+        return content
+
+    def __repr__(self) -> str:
+        lines = [f"recipe {self.details.recipe.name}: {self.items.height} items"]
+        lines += [f"  {name} {one.value:.3f} on {one.n} items" for name, one in self.scores.items()]
+        return "\n".join([*lines, *(f"  {one}" for one in self.left_undone)])
+
+
+def run_recipe(
+    recipe: str | Path,
+    files: Mapping[str, str | Path | Sequence[str | Path]],
+    *,
+    gold: str | Path | None = None,
+    rudetox_models: str | Path | Rater | None = None,
+    rudetox_curves: str | Path | None = None,
+    encoding: str | None = None,
+    repeats: Repeats = "refuse",
+    seed: int = 0,
+) -> RecipeRun:
+    """Run a recipe: a baseline for every question, the items kept, the scores and the comparison.
+
+    Args:
+        recipe: a recipe's name, or the path of a YAML declaration.
+        files: mapping from question to the file or files of its answers.
+        gold: a file of gold answers, joined on the item's fields.
+        rudetox_models: the classifiers of the metric J: a folder with `sta`, `sim` and `fl`, "hub" for the published
+            models, or a rater object; by default, J is not computed.
+        rudetox_curves: the file of J's calibration curves; by default, the identity.
+        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
+        repeats: what happens to an annotator's second, different answer to an item.
+        seed: random seed for the bootstrap resamples of the intervals.
+
+    Raises:
+        UsageError: there is no such recipe, a question has no files, or files are given for an unknown question.
+        InputError: a file cannot be read.
+        DataError: the questions are about different items, an accepted answer never occurs, or gold answers are missing.
+    """
+    exports = {
+        question: [Path(given)] if isinstance(given, str | Path) else [Path(one) for one in given]
+        for question, given in files.items()
+    }
+    known = Path(gold) if gold is not None else None
+    declared = find_recipe(str(recipe))
+    rater = rater_of(rudetox_models, rudetox_curves)
+    result = run(declared, exports, gold=known, rater=rater, encoding=encoding, repeats=repeats, seed=seed)
+    own = [Path(recipe)] if str(recipe) not in names() else []
+    inputs = (*own, *(path for paths in exports.values() for path in paths), *([known] if known else []))
+    options: dict[str, Json] = {
+        "recipe": str(recipe),
+        "files": [f"{question}={shown(path)}" for question, paths in exports.items() for path in paths],
+        "gold": str(known) if known else None,
+        "rudetox_models": str(rudetox_models) if isinstance(rudetox_models, str | Path) else None,
+        "rudetox_curves": str(rudetox_curves) if rudetox_curves else None,
+        "encoding": encoding,
+        "seed": seed,
+        "repeats": repeats,
+        **({"rating": dict(rater.making)} if rater else {}),
+    }
+    return RecipeRun(result, provenance(_command(str(recipe), options), inputs, options), inputs, rater)
+
+
+def _command(name: str, options: dict[str, Json]) -> str:
+    """Return the command line that reproduces the result."""
+    words = ["merilo", "recipe", "run", name]
+    files = options["files"]
+    for one in files if isinstance(files, list) else []:
+        words += ["--files", str(one)]
+    for option in ("gold", "rudetox_models", "rudetox_curves", "encoding", "seed"):
+        if options[option]:
+            words += [f"--{option.replace('_', '-')}", str(options[option])]
+    if options["repeats"] != "refuse":
+        words += ["--repeats", str(options["repeats"])]
+    return shlex.join(words)
