@@ -168,7 +168,13 @@ def audit(
         audited, known = revise(before.responses, known, changes)
         after = pipeline.baseline(audited, settings, dataset=declared, gold=known, skills=study.skills)
     closed = True if settings.labels else None
-    details = audit_study(audited, known, choice=closed if choice is None else choice)
+    # Revised known answers of controls are other labels, so the votes are then encoded again.
+    details = audit_study(
+        audited,
+        known,
+        choice=closed if choice is None else choice,
+        encoding=None if changes else before.pool.everyone,
+    )
     chosen = settings.parameters()
     options: dict[str, Json] = {
         **study.reading("platform"),

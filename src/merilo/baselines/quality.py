@@ -65,7 +65,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     Returns:
         The quality.
     """
-    study = study_work(baseline.responses)
+    study = study_work(baseline.responses, encoding=baseline.pool.everyone)
     settings = baseline.settings
     pool = baseline.pool
     fits, left_out = _fits(baseline, pool)
@@ -87,7 +87,11 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     )
     few = len(pool.everyone.votes) <= MOST_ANSWERS
     closed = True if settings.labels else None
-    dataset = audit_study(baseline.responses, baseline.gold, choice=closed) if baseline.gold and few else None
+    dataset = (
+        audit_study(baseline.responses, baseline.gold, choice=closed, encoding=baseline.pool.everyone)
+        if baseline.gold and few
+        else None
+    )
     return StudyQuality(people, rows, left_out, dataset)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -101,6 +101,25 @@ class Encoding:
     annotators: pl.Series
     labels: pl.Series
     missing: int
+
+    def with_labels(self, known: Iterable[str]) -> Encoding:
+        """Add possible labels, whether or not an annotator gave them: the result of `encode` with them as `known_labels`.
+
+        Example:
+            >>> encode(["q1"], ["ann"], ["no"]).with_labels(["maybe"]).votes.label.tolist()
+            [1]
+        """
+        further = pl.Series(sorted(set(known)), dtype=self.labels.dtype)
+        further = further.filter(~further.is_in(self.labels.implode()))
+        if not len(further):
+            return self
+        labels = pl.concat([self.labels, further.rename(self.labels.name)]).sort()
+        new_code = self.labels.to_frame("label").join(
+            labels.to_frame("label").with_row_index("code"), on="label", how="left", maintain_order="left"
+        )["code"]
+        codes = new_code.cast(pl.Int32).to_numpy()
+        votes = replace(self.votes, label=codes[self.votes.label], labels=len(labels))
+        return replace(self, votes=votes, labels=labels)
 
 
 Column = pl.Series | Sequence[str] | Sequence[int] | NDArray[np.generic]

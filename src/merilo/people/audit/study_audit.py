@@ -11,6 +11,7 @@ import polars as pl
 from merilo.people.audit.findings import Audit, audit
 from merilo.people.gold import Gold
 from merilo.people.quality.study_work import study_work
+from merilo.people.votes import Encoding
 from merilo.responses import Responses
 
 
@@ -45,23 +46,25 @@ def golds(responses: Responses, gold: Gold | None) -> dict[int, str]:
     return known
 
 
-def audit_study(responses: Responses, gold: Gold | None, *, choice: bool | None = None) -> StudyAudit:
+def audit_study(
+    responses: Responses, gold: Gold | None, *, choice: bool | None = None, encoding: Encoding | None = None
+) -> StudyAudit:
     """Audit a study's items and controls.
 
-    Annotators who fail the controls are not left out: the model weights each annotator by ability, and the known
-        answer of a
+    Annotators who fail the controls are not left out: the model weights each annotator by ability, and the known answer of a
     control that good annotators fail may itself be wrong.
 
     Args:
         responses: the responses, controls among them.
         gold: the gold answers to the test items, if they are known.
         choice: whether answers are a choice among few labels; by default decided by the number of labels.
+        encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are encoded here.
 
     Returns:
         The audit.
     """
     known = golds(responses, gold)
-    coded = study_work(responses, known.values())
+    coded = study_work(responses, known.values(), encoding=encoding)
     code = {label: place for place, label in enumerate(coded.labels)}
     codes = np.array([code[known[n]] if n in known else -1 for n in coded.items], dtype=np.int32)
     found = audit(coded.work.votes, codes, coded.annotators, coded.labels, choice=choice)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from merilo.people.quality.work import Work
-from merilo.people.votes import encode
+from merilo.people.votes import Encoding, encode
 from merilo.responses import Responses
 
 
@@ -30,7 +30,9 @@ class StudyWork:
     labels: tuple[str, ...]
 
 
-def study_work(responses: Responses, labels: Iterable[str] = ()) -> StudyWork:
+def study_work(
+    responses: Responses, labels: Iterable[str] = (), *, encoding: Encoding | None = None
+) -> StudyWork:
     """Encode a study's responses, including controls.
 
     Answers are ordered by the time when their page was opened, then by row; if any time is missing, all are ordered
@@ -39,13 +41,15 @@ def study_work(responses: Responses, labels: Iterable[str] = ()) -> StudyWork:
     Args:
         responses: the responses; each has an item, an annotator and an answer.
         labels: further labels, such as golds, whether or not anyone gave them.
+        encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are encoded here.
 
     Returns:
         The work.
     """
     table = responses.table
-    known = sorted({*table["control"].drop_nulls().unique(), *labels})
-    encoding = encode(table["item"], table["respondent"], table["answer"], known_labels=known)
+    known = {*table["control"].drop_nulls().unique(), *labels}
+    votes = encoding or encode(table["item"], table["respondent"], table["answer"])
+    coded = votes.with_labels(known)
     time = pl.coalesce("started", "submitted").dt.epoch("ms").cast(pl.Float64)
     derived = table.select(
         time.alias("time"),
@@ -68,7 +72,7 @@ def study_work(responses: Responses, labels: Iterable[str] = ()) -> StudyWork:
     order[np.lexsort((rows, times))] = rows
     return StudyWork(
         Work(
-            votes=encoding.votes,
+            votes=coded.votes,
             control=derived["control"].to_numpy(),
             correct=derived["correct"].to_numpy(),
             order=order,
@@ -76,7 +80,7 @@ def study_work(responses: Responses, labels: Iterable[str] = ()) -> StudyWork:
             seconds=derived["seconds"].to_numpy(),
             characters=length.cast(pl.Float64).to_numpy(),
         ),
-        items=tuple(encoding.items.to_list()),
-        annotators=tuple(encoding.annotators.cast(pl.String).to_list()),
-        labels=tuple(encoding.labels.cast(pl.String).to_list()),
+        items=tuple(coded.items.to_list()),
+        annotators=tuple(coded.annotators.cast(pl.String).to_list()),
+        labels=tuple(coded.labels.cast(pl.String).to_list()),
     )
