@@ -93,12 +93,12 @@ def _margins(
     found = []
     for number, field in enumerate(fields):
         codes = cells[:, number]
-        there = np.bincount(codes, weights=available, minlength=len(field.values))
+        there = np.bincount(codes, weights=available, minlength=len(field.values)).astype(np.float64)
         shares = there / total if like is None else np.asarray(like[number], dtype=float)
         found.append(_Margin(codes, _wanted(shares, there, size), _SINGLE))
     if like is None and len(fields) > 1:
-        for pair in list(combinations(range(len(fields)), 2))[:_MOST_PAIRS]:
-            found.append(_together(cells[:, list(pair)], available, size, _PAIR))
+        pairs = list(combinations(range(len(fields)), 2))[:_MOST_PAIRS]
+        found += [_together(cells[:, list(pair)], available, size, _PAIR) for pair in pairs]
         if len(fields) > 2:
             found.append(_together(cells, available, size, _ALL))
     return found

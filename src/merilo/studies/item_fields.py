@@ -113,7 +113,7 @@ def _ordered(names: Mapping[str, object], declared: Dataset) -> list[str]:
     def rank(name: str) -> int:
         if name.rsplit(".", 1)[-1] in grouping:
             return 0
-        return 1 if name.split(".")[0] == ANSWER else 3 if name == LENGTH else 2
+        return 1 if name.partition(".")[0] == ANSWER else 3 if name == LENGTH else 2
 
     return sorted(names, key=rank)
 

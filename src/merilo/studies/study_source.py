@@ -202,12 +202,10 @@ def _with_prompts(declared: Dataset, meta: Mapping[str, Json] | None, folder: Pa
     return replace(declared, prompts=found)
 
 
-def comparable(items: Sequence[Item], *, media: Sequence[str] = ()) -> list[str]:
+def comparable(items: Sequence[Item]) -> list[str]:
     """Return for each item the text by which equal questions are found: its inputs without case and repeated white space.
 
-    Args:
-        items: the items.
-        media: the fields that hold media; a medium is compared by its path.
+    Media are compared by their paths.
 
     Example:
         >>> comparable([Item(1, "{a}", {"a": "Two  words"}), Item(2, "", "two words")])

@@ -1,0 +1,197 @@
+"""Choose items of known answer: examples for the instruction, control items and training items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from merilo.datasets.declaration import Dataset
+from merilo.errors import UsageError, argument
+from merilo.items import Item
+from merilo.studies.drawing import draw_balanced
+from merilo.studies.item_fields import ANSWER, KeptField, fields_of, grouping_fields
+from merilo.studies.lookalikes import LookalikeCheck, LookalikeItem, check_lookalikes
+from merilo.studies.study_source import comparable
+
+#: Fields with more categories than this are not compared with the test when control items are drawn.
+_MOST_FIELDS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """Items of known answer that may be used, and how many could not.
+
+    Attributes:
+        items: the items that may be used.
+        in_test: ids of items whose text is that of a test item.
+        unanswered: the number of items without a gold answer.
+        repeated: the number of items whose text another one has.
+    """
+
+    items: tuple[Item, ...]
+    in_test: tuple[str, ...] = ()
+    unanswered: int = 0
+    repeated: int = 0
+
+
+def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> Screened:
+    """Keep the items that have a gold answer, repeat no question of the test, and are not repeated.
+
+    Args:
+        pool: items of known answer.
+        test: all items of the test, also those that are not drawn.
+    """
+    asked = set(comparable(test))
+    kept: list[Item] = []
+    in_test: list[str] = []
+    unanswered = repeated = 0
+    seen: set[str] = set()
+    for item, text in zip(pool, comparable(pool), strict=True):
+        if item.outputs is None:
+            unanswered += 1
+        elif text in asked:
+            in_test.append(str(item.id))
+        elif text in seen:
+            repeated += 1
+        else:
+            seen.add(text)
+            kept.append(item)
+    return Screened(tuple(kept), tuple(in_test), unanswered, repeated)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenExamples:
+    """Solved examples for the instruction.
+
+    Attributes:
+        items: the examples.
+        uncovered: the domains and kinds of answer of the dataset that no example shows: `domain: law`, `answer: 0`.
+    """
+
+    items: tuple[Item, ...]
+    uncovered: tuple[str, ...]
+
+
+def choose_examples(
+    solved: Sequence[Item], test: Sequence[Item], declared: Dataset, *, most: int
+) -> ChosenExamples:
+    """Choose few solved items that show every domain and every kind of answer.
+
+    Each step takes the item that shows most of what is not shown yet; the first one of equals.
+
+    Args:
+        solved: the solved items, not of the test.
+        test: the items whose domains and kinds of answer are to be shown.
+        declared: their dataset.
+        most: the largest number of examples.
+    """
+    wanted = dict.fromkeys(sign for item in test for sign in _signs(item, declared))
+    wanted |= dict.fromkeys(f"{ANSWER}: {label}" for label in declared.answer.labels)
+    left = set(wanted)
+    chosen: list[Item] = []
+    candidates = list(solved)
+    while candidates and len(chosen) < most and (left or not chosen):
+        best = max(candidates, key=lambda item: len(left.intersection(_signs(item, declared))))
+        shown = left.intersection(_signs(best, declared))
+        if not shown and chosen:
+            break
+        chosen.append(best)
+        candidates.remove(best)
+        left -= shown
+    return ChosenExamples(tuple(chosen), tuple(sign for sign in wanted if sign in left))
+
+
+def _signs(item: Item, declared: Dataset) -> list[str]:
+    """Return what an example of this item shows: its groups, and its kind of answer."""
+    found = []
+    for name in grouping_fields(declared):
+        own = item.inputs if not isinstance(item.inputs, str) else {}
+        value = item.meta.get(name, own.get(name))
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            found.append(f"{name}: {value}")
+    if declared.answer.labels:
+        given = item.outputs.values() if isinstance(item.outputs, dict) else [item.outputs]
+        found += [
+            f"{ANSWER}: {value}"
+            for value in dict.fromkeys(map(str, given))
+            if value in declared.answer.labels
+        ]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenControls:
+    """The control items of a study.
+
+    Attributes:
+        items: the control items.
+        wanted: how many were wanted.
+        check: how well they can be told from test items.
+    """
+
+    items: tuple[Item, ...]
+    wanted: int
+    check: LookalikeCheck
+
+
+def wanted_controls(items: int, share: float) -> int:
+    """Return the number of control items that is a share of the dataset, rounded up.
+
+    Example:
+        >>> wanted_controls(1000, 0.05), wanted_controls(8, 0.05)
+        (50, 1)
+    """
+    return max(ceil(items * share - 1e-9), 1)
+
+
+def choose_controls(
+    pool: Sequence[Item], test: Sequence[Item], declared: Dataset, *, wanted: int, seed: int
+) -> ChosenControls:
+    """Choose control items that look like the test: of a larger pool, those that have the test's distribution of fields.
+
+    Args:
+        pool: items that passed `screen_known`.
+        test: the items that annotators answer.
+        declared: their dataset.
+        wanted: the number of control items; fewer if the pool is smaller.
+        seed: the random seed.
+
+    Raises:
+        UsageError: the share of control items is not positive.
+    """
+    if wanted < 1:
+        raise UsageError(f"{argument('control_share')} must give at least one control item")
+    chosen = list(pool)
+    if len(pool) > wanted:
+        both = [*test, *pool]
+        fields, _ = fields_of(both, declared, size=max(wanted, 25))
+        fields = fields[:_MOST_FIELDS]
+        own = [
+            KeptField(field.name, field.values, field.codes[len(test) :], field.by_quantiles)
+            for field in fields
+        ]
+        shares = [[count / len(test) for count in field.counts(range(len(test)))] for field in fields]
+        if own:
+            chosen = [pool[place] for place in draw_balanced(own, wanted, seed=seed, like=shares)]
+        else:
+            chosen = chosen[:wanted]
+    return ChosenControls(tuple(chosen), wanted, compare_controls(chosen, test, declared, seed=seed))
+
+
+def compare_controls(
+    controls: Sequence[Item], test: Sequence[Item], declared: Dataset, *, seed: int
+) -> LookalikeCheck:
+    """Check whether control items can be told from test items by length, domain, answer or words."""
+    return check_lookalikes(
+        [_looks(item, declared) for item in test], [_looks(item, declared) for item in controls], seed=seed
+    )
+
+
+def _looks(item: Item, declared: Dataset) -> LookalikeItem:
+    groups = [sign for sign in _signs(item, declared) if not sign.startswith(f"{ANSWER}: ")]
+    answer = str(item.outputs) if declared.answer.labels and item.outputs is not None else ""
+    # The fields of the item only: its template may be any of the dataset's prompts.
+    shown = [item.inputs] if isinstance(item.inputs, str) else [str(value) for value in item.inputs.values()]
+    return LookalikeItem("\n".join(shown), "; ".join(groups), answer)

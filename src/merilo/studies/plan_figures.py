@@ -1,0 +1,294 @@
+"""The plan of a study in figures, before money is spent: answers, pages, people, hours, pay, interval, margin."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import ceil, sqrt
+from statistics import NormalDist
+from typing import Final, cast
+
+from merilo.datasets.declaration import Dataset
+from merilo.errors import DataError, UsageError, for_library
+from merilo.statistics.paired_tests import detectable_difference
+from merilo.statistics.power import StudyPlan, controls, independent_discordance, people_needed, precision
+from merilo.strict_json import Json
+from merilo.studies.plan_types import Arm, ControlsPlan, Study
+
+#: Metrics that are shares of right answers, for which precision has a formula.
+SHARES: Final = ("acc", "em")
+#: The accuracy of guessing where answers are numbers or texts; the power computation needs it above 0.
+_LEAST_CHANCE: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFigures:
+    """What an arm takes.
+
+    Attributes:
+        answers: answers to test items.
+        control_answers: answers to control items.
+        pages: pages that are paid.
+        people: annotators.
+        tasks_per_person: test and control items that an annotator answers, on average.
+        controls_per_person: control items that an annotator answers, on average.
+        hours: hours of all annotators, training included.
+        hours_per_person: hours of one annotator.
+        pay: the pay of all pages; `None` while it is not decided.
+        hourly_pay: the pay of an hour; `None` while it is not decided.
+        currency: the currency's code.
+    """
+
+    answers: int
+    control_answers: int
+    pages: int
+    people: int
+    tasks_per_person: float
+    controls_per_person: float
+    hours: float
+    hours_per_person: float
+    pay: float | None
+    hourly_pay: float | None
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFigures:
+    """How many control items are needed.
+
+    Attributes:
+        there: the control items that the study has.
+        by_share: the share of the plan, of the items that annotators answer.
+        per_person: control answers an annotator needs so that those who guess are excluded and the skilled are kept;
+            `None` if no number is enough.
+        distinct: different control items that an annotator with the average number of tasks sees.
+        threshold: an accuracy at which `per_person` exists, where it does not at the plan's; `None` otherwise.
+        at_threshold: `per_person` at that accuracy.
+    """
+
+    there: int
+    by_share: int
+    per_person: int | None
+    distinct: int
+    threshold: float | None = None
+    at_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionFigures:
+    """The expected precision of an arm's estimate.
+
+    Attributes:
+        expected: the assumed accuracy of the consensus.
+        half_width: half the width of its confidence interval.
+        design_effect: the factor by which shared annotators increase the variance.
+        detectable: the smallest difference from a model that is found with the plan's power; `None` if there is none.
+        margin: the plan's margin for equivalence.
+        equivalence_margin: the smallest margin within which equality can be shown with the plan's power.
+    """
+
+    expected: float
+    half_width: float
+    design_effect: float
+    detectable: float | None
+    margin: float
+    equivalence_margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFigures:
+    """The plan in figures.
+
+    Attributes:
+        items: items that annotators answer.
+        of: items of the dataset.
+        arms: name -> figures of the arm.
+        controls: the control items; `None` without them.
+        precision: name of the arm -> its precision; empty if the metric has no formula.
+        metric: the main metric.
+        notes: what the author should know, a sentence each.
+    """
+
+    items: int
+    of: int
+    arms: dict[str, ArmFigures]
+    controls: ControlFigures | None
+    precision: dict[str, PrecisionFigures]
+    metric: str
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the figures as JSON; money and hours are rounded to 2 digits, shares to 6."""
+        return cast("dict[str, Json]", _rounded(asdict(self)))
+
+
+def plan_figures(
+    plan: Study, declared: Dataset, *, controls_there: int, training_there: int = 0
+) -> PlanFigures:
+    """Compute the plan in figures.
+
+    A task is a test item or a control item. Of `every` tasks one is a control item, so A answers to test items bring
+    A / (every - 1) answers to control items. A page is paid once for each annotator who answers it.
+
+    Args:
+        plan: the plan.
+        declared: the dataset.
+        controls_there: the number of control items of the study.
+        training_there: the number of training items, which take time but are not paid.
+    """
+    items = plan.subset.size
+    arms = {name: _arm(arm, plan, items, training_there) for name, arm in plan.arms.items()}
+    metric = plan.baseline.metric or declared.metrics[0]
+    notes: list[str] = []
+    checked = None
+    if plan.controls is not None:
+        checked = _controls(plan, plan.controls, declared, arms, controls_there, notes)
+    else:
+        notes.append("there are no control items: annotators who guess cannot be found by them")
+    accuracy: dict[str, PrecisionFigures] = {}
+    if metric in SHARES:
+        for name, arm in plan.arms.items():
+            try:
+                accuracy[name] = _precision(plan, arm, arms[name].people, items)
+            except UsageError as error:
+                notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
+    else:
+        notes.append(f"no interval is expected for {metric}: only {' and '.join(SHARES)} have a formula")
+    for name, figures in arms.items():
+        if figures.pay is None:
+            notes.append(f"{name}: the pay is not decided (arms.{name}.pay.per_page)")
+    return PlanFigures(items, plan.subset.of, arms, checked, accuracy, metric, tuple(notes))
+
+
+def _arm(arm: Arm, plan: Study, items: int, training: int) -> ArmFigures:
+    answers = items * arm.overlap
+    every = plan.controls.every if plan.controls else None
+    checks = 0 if every is None else ceil(answers / (every - 1))
+    people = arm.people or people_needed(items, arm.overlap, min(arm.items_per_person, items))
+    pages = ceil((answers + checks) / arm.items_per_page)
+    hours = (answers + checks + training * people) / arm.items_per_hour
+    pay = None if arm.pay.per_page is None else pages * arm.pay.per_page
+    return ArmFigures(
+        answers=answers,
+        control_answers=checks,
+        pages=pages,
+        people=people,
+        tasks_per_person=(answers + checks) / people,
+        controls_per_person=checks / people,
+        hours=hours,
+        hours_per_person=hours / people,
+        pay=pay,
+        hourly_pay=None if pay is None else pay / hours,
+        currency=arm.pay.currency,
+    )
+
+
+def chance_of(declared: Dataset) -> float:
+    """Return the accuracy of guessing: one in the number of labels; a small number where answers are numbers or texts."""
+    labels = len(declared.answer.labels)
+    if not labels:
+        return _LEAST_CHANCE
+    return max(float(labels) ** -max(len(declared.answer.criteria), 1), _LEAST_CHANCE)
+
+
+def _controls(
+    plan: Study,
+    section: ControlsPlan,
+    declared: Dataset,
+    arms: dict[str, ArmFigures],
+    there: int,
+    notes: list[str],
+) -> ControlFigures:
+    by_share = max(ceil(plan.subset.size * section.share - 1e-9), 1)
+    distinct = ceil(max(arm.controls_per_person for arm in arms.values()))
+    per_person = _needed(section.min_accuracy, declared, plan)
+    threshold = at_threshold = None
+    if per_person is None:
+        for tenths in range(1, 20):
+            at_threshold = _needed(tenths / 20, declared, plan)
+            if at_threshold is not None and tenths / 20 > section.min_accuracy:
+                threshold = tenths / 20
+                break
+        hint = f"; at {threshold:g}, {at_threshold} are enough" if threshold else ""
+        notes.append(
+            f"at the accuracy {section.min_accuracy:g} no number of control items excludes those who guess "
+            f"({chance_of(declared):.2g} right by chance) and keeps the skilled{hint} (controls.min_accuracy)"
+        )
+        at_threshold = at_threshold if threshold else None
+    elif (seen := min(arm.controls_per_person for arm in arms.values())) < per_person:
+        tasks = per_person * section.every
+        notes.append(
+            f"an annotator meets {seen:.1f} control items on average, but {per_person} are needed to exclude those who guess: "
+            f"give each annotator {tasks} tasks, or more control items (controls.every)"
+        )
+    if there < by_share:
+        notes.append(
+            f"there {'is' if there == 1 else 'are'} {there} of {by_share} control items ({section.share:.0%} of the items): "
+            "add solved items that are not in the test"
+        )
+    if there < distinct:
+        notes.append(
+            f"an annotator would meet {distinct} control items, but there are only {there}: no control item may come twice to "
+            f"one person, so nobody may answer more than {there * section.every} tasks"
+        )
+    return ControlFigures(there, by_share, per_person, distinct, threshold, at_threshold)
+
+
+def _needed(threshold: float, declared: Dataset, plan: Study) -> int | None:
+    if threshold == 0:
+        return None
+    try:
+        return controls(
+            threshold=threshold, chance=chance_of(declared), skilled=plan.assumptions.skilled
+        ).controls
+    except (DataError, UsageError):
+        return None
+
+
+def _precision(plan: Study, arm: Arm, people: int, items: int) -> PrecisionFigures:
+    assumed = plan.assumptions
+    crowd = StudyPlan(assumed.expected, arm.overlap, max(people, arm.overlap, 2), assumed.spread)
+    found = precision(crowd, items, level=assumed.level)
+    margin = plan.baseline.margin
+    discordant = independent_discordance(assumed.expected, 0.0)
+    return PrecisionFigures(
+        expected=assumed.expected,
+        half_width=found.half_width,
+        design_effect=found.design_effect,
+        detectable=detectable_difference(discordant, items, level=assumed.level, power=assumed.power),
+        margin=margin,
+        equivalence_margin=equivalence_margin(discordant, items, level=assumed.level, power=assumed.power),
+    )
+
+
+def equivalence_margin(discordant: float, items: int, *, level: float = 0.95, power: float = 0.8) -> float:
+    """Compute the smallest margin within which equality of two accuracies can be shown.
+
+    Two one-sided tests on paired items, each at the level 1 - `level`, both reject with probability `power` if the accuracies
+    are equal and the margin is at least  (z_level + z_{(1 + power) / 2}) √(m / I).
+
+    Args:
+        discordant: m, the share of items on which only one side is right, in [0, 1].
+        items: I, the number of items.
+        level: the confidence level of the one-sided tests.
+        power: the probability of showing equality.
+
+    References:
+        J. Liu, H. Hsueh, E. Hsieh, J. Chen (2002), Tests for equivalence or non-inferiority for paired binary data.
+        Statistics in Medicine 21, 231-245.
+
+    Example:
+        >>> round(equivalence_margin(0.1, 1000), 4)
+        0.0293
+    """
+    normal = NormalDist()
+    return (normal.inv_cdf(level) + normal.inv_cdf((1 + power) / 2)) * sqrt(discordant / items)
+
+
+def _rounded(value: object, name: str = "") -> object:
+    if isinstance(value, dict):
+        return {key: _rounded(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(inner) for inner in value]
+    if isinstance(value, float):
+        return round(value, 2 if name in {"pay", "hourly_pay", "hours", "hours_per_person"} else 6)
+    return value

@@ -1,0 +1,265 @@
+"""Choose the items that annotators answer, and show that they look like the whole dataset."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from merilo.datasets.declaration import Dataset
+from merilo.errors import UsageError, argument
+from merilo.items import Item, Split
+from merilo.people.experts.sampling import sample_questions
+from merilo.studies.drawing import draw_balanced, post_stratify
+from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
+from merilo.studies.plan_types import DrawnSubset
+from merilo.studies.study_folder import ItemWeight
+
+#: Datasets of up to so many items are asked whole.
+LARGEST_WHOLE: Final = 3000
+#: Otherwise so many items are drawn.
+DEFAULT_SIZE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryShare:
+    """How a category of a field is kept.
+
+    Attributes:
+        field: the field.
+        value: the category.
+        items: items of the dataset.
+        share: their share.
+        drawn: drawn items.
+        drawn_share: their share of the drawn items.
+    """
+
+    field: str
+    value: str
+    items: int
+    share: float
+    drawn: int
+    drawn_share: float
+
+    @property
+    def deviation(self) -> float:
+        """The difference of the shares in percentage points."""
+        return 100 * (self.drawn_share - self.share)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenSubset:
+    """The items that annotators answer.
+
+    Attributes:
+        items: the items, in the dataset's order.
+        section: the section `subset` of the plan.
+        fields: the fields whose distribution is compared.
+        dropped: the fields that a sample cannot keep, with the reason.
+        shares: the distribution of every field before and after.
+        weights: what each item stands for, in the order of the items.
+        short: with a fixed number of items of each domain, the domains that have fewer -> how many they have.
+    """
+
+    items: tuple[Item, ...]
+    section: DrawnSubset
+    fields: tuple[KeptField, ...]
+    dropped: tuple[DroppedField, ...]
+    shares: tuple[CategoryShare, ...]
+    weights: tuple[ItemWeight, ...]
+    short: dict[str, int]
+
+    @property
+    def largest_deviation(self) -> CategoryShare | None:
+        """The category whose share changed most; `None` without fields."""
+        return max(self.shares, key=lambda share: abs(share.deviation), default=None)
+
+
+def choose_subset(
+    split: Split,
+    declared: Dataset,
+    *,
+    seed: int,
+    size: int | None = None,
+    whole: bool = False,
+    fields: Sequence[str] = (),
+    per_domain: int | None = None,
+) -> ChosenSubset:
+    """Choose all items of a dataset of up to 3,000, otherwise a representative sample.
+
+    Args:
+        split: the dataset's test.
+        declared: its declaration.
+        seed: the random seed.
+        size: the number of items to draw; by default, all of up to 3,000, otherwise 1,000.
+        whole: whether all items are chosen, also of a larger dataset.
+        fields: the fields to keep; by default, every field that can be kept.
+        per_domain: the number of items of each domain, which is the first field: the guide's draw for experts.
+
+    Raises:
+        UsageError: the options contradict each other, no item has a field, or the size is larger than the dataset.
+        DataError: an item lacks a field that the draw needs, or its prompt names a field that it does not have.
+    """
+    n = len(split.items)
+    if whole and (size is not None or per_domain is not None):
+        raise UsageError(f"{argument('all_items')} excludes {argument('size')} and {argument('per_domain')}")
+    if size is not None and per_domain is not None:
+        raise UsageError(f"give {argument('size')} or {argument('per_domain')}, not both")
+    if size is not None and not 1 <= size <= n:
+        raise UsageError(f"{argument('size')} takes a number from 1 to {n}, the items of the dataset")
+    wanted = size or (n if whole or n <= LARGEST_WHOLE else DEFAULT_SIZE)
+    draws = per_domain is not None or wanted < n
+    if draws and (split.lengths or "grade_norm" in declared.metrics):
+        what = "dialogues" if split.lengths else "complete variants of the exam"
+        raise UsageError(
+            f"items of {declared.title} cannot be drawn one by one, because {what} are scored as a whole: "
+            f"give {argument('all_items')}"
+        )
+    kept, dropped = fields_of(split.items, declared, size=wanted, wanted=fields)
+    if fields and (lost := [one for one in dropped if one.name in fields]):
+        raise UsageError(f"the field '{lost[0].name}' cannot be kept: it {lost[0].reason}")
+    short: dict[str, int] = {}
+    if per_domain is not None:
+        names = [*fields] or [
+            name for name in grouping_fields(declared) if any(name in item.meta for item in split)
+        ]
+        if not names:
+            raise UsageError(
+                f"{argument('per_domain')} needs the field of the domain: give {argument('field', 'NAME')}"
+            )
+        sample = sample_questions(split.items, per_domain, domain=names[0], fields=names[1:], seed=seed)
+        ids = {item.id for item in sample.items}
+        places = [place for place, item in enumerate(split.items) if item.id in ids]
+        short = dict(sample.short)
+    elif draws and kept:
+        places = draw_balanced(kept, wanted, seed=seed)
+    elif draws:
+        same = KeptField("all", ("all",), (0,) * n)
+        places = draw_balanced([same], wanted, seed=seed)
+    else:
+        places = list(range(n))
+    section = DrawnSubset(
+        all=len(places) == n,
+        size=len(places),
+        of=n,
+        fields=tuple(field.name for field in kept),
+        method="even" if per_domain is not None else "balanced" if len(places) < n else "all",
+        per_domain=per_domain,
+    )
+    return ChosenSubset(
+        items=tuple(split.items[place] for place in places),
+        section=section,
+        fields=tuple(kept),
+        dropped=tuple(dropped),
+        shares=tuple(_shares(kept, places)),
+        weights=_weights(kept, places, n),
+        short=short,
+    )
+
+
+def _shares(fields: Sequence[KeptField], places: Sequence[int]) -> list[CategoryShare]:
+    found = []
+    for field in fields:
+        n = len(field.codes)
+        for value, items, drawn in zip(field.values, field.counts(), field.counts(places), strict=True):
+            found.append(
+                CategoryShare(field.name, value, items, items / n, drawn, drawn / max(len(places), 1))
+            )
+    return found
+
+
+def _weights(fields: Sequence[KeptField], places: Sequence[int], n: int) -> tuple[ItemWeight, ...]:
+    if len(places) == n or not fields:
+        return (ItemWeight("all", n / len(places)),) * len(places)
+    strata, of = post_stratify(fields, places)
+    return tuple(
+        ItemWeight(strata[of[place]].name, strata[of[place]].items / strata[of[place]].drawn)
+        for place in places
+    )
+
+
+def shares_csv(shares: Sequence[CategoryShare]) -> str:
+    """Write the distribution of every field before and after as CSV; deviations are in percentage points."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["field", "value", "items", "share", "drawn", "drawn_share", "deviation_points"])
+    for one in shares:
+        writer.writerow(
+            [
+                one.field,
+                _safe(one.value),
+                one.items,
+                f"{one.share:.6f}",
+                one.drawn,
+                f"{one.drawn_share:.6f}",
+                f"{one.deviation:.4f}",
+            ]
+        )
+    return out.getvalue()
+
+
+def weights_csv(items: Sequence[Item], weights: Sequence[ItemWeight]) -> str:
+    """Write the weights of items as CSV with the columns id, stratum and weight."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["id", "stratum", "weight"])
+    for item, weight in zip(items, weights, strict=True):
+        writer.writerow([_safe(str(item.id)), _safe(weight.stratum), repr(round(weight.weight, 9))])
+    return out.getvalue()
+
+
+def _safe(text: str) -> str:
+    """A spreadsheet would run a text that begins like a formula."""
+    return (
+        f"'{text}"
+        if text[:1] in {"=", "+", "@", "\t", "\r"} or (text[:1] == "-" and not text[1:2].isdigit())
+        else text
+    )
+
+
+_BAR, _ROW, _LEFT, _WIDTH = 330.0, 26.0, 270.0, 720.0
+_STYLE: Final = (
+    "text{font:13px system-ui,sans-serif;fill:#222}.head{font-weight:600}.small{fill:#555}"
+    ".before{fill:#9aa5b1}.after{fill:#1f6f8b}.paper{fill:#fff}"
+    "@media (prefers-color-scheme:dark){text{fill:#eee}.small{fill:#aaa}.paper{fill:#16191d}.before{fill:#5d6875}.after{fill:#58b4d1}}"
+)
+
+
+def shares_svg(shares: Sequence[CategoryShare]) -> str:
+    """Draw the distribution of every field before and after as a standalone SVG."""
+    names = list(dict.fromkeys(one.field for one in shares))
+    body, y = [], 30.0
+    body.append(
+        f'<rect class="before" x="16" y="{y - 11}" width="12" height="12"/><text x="34" y="{y}">all items</text>'
+    )
+    body.append(
+        f'<rect class="after" x="120" y="{y - 11}" width="12" height="12"/><text x="138" y="{y}">asked items</text>'
+    )
+    y += 16
+    for name in names:
+        own = [one for one in shares if one.field == name]
+        tallest = max((max(one.share, one.drawn_share) for one in own), default=0.0) or 1.0
+        y += 24
+        body.append(f'<text class="head" x="16" y="{y:.0f}">{escape(name)}</text>')
+        y += 8
+        for one in own:
+            label = one.value if len(one.value) <= 34 else one.value[:33] + "…"
+            before, after = _BAR * one.share / tallest, _BAR * one.drawn_share / tallest
+            body.append(
+                f"<g><title>{escape(one.value)}: {one.items} ({one.share:.2%}), {one.drawn} ({one.drawn_share:.2%})</title>"
+                f'<text x="{_LEFT - 8:.0f}" y="{y + 16:.0f}" text-anchor="end">{escape(label)}</text>'
+                f'<rect class="before" x="{_LEFT:.0f}" y="{y + 3:.0f}" width="{before:.1f}" height="8"/>'
+                f'<rect class="after" x="{_LEFT:.0f}" y="{y + 13:.0f}" width="{after:.1f}" height="8"/>'
+                f'<text class="small" x="{_LEFT + max(before, after) + 8:.0f}" y="{y + 17:.0f}">'
+                f"{one.share:.1%} → {one.drawn_share:.1%}</text></g>"
+            )
+            y += _ROW
+    height = y + 20
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" width="{_WIDTH:.0f}" role="img">'
+        f"<title>Distribution of every field before and after the draw</title><style>{_STYLE}</style>"
+        f'<rect class="paper" width="100%" height="100%"/>{"".join(body)}</svg>\n'
+    )
