@@ -148,15 +148,24 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         OutputError: the file cannot be written.
     """
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file atomically, as `write_text` does.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
     place = _real(path)
     hidden = _beside(place)
     try:
         if place.exists() and not place.is_file():
-            place.write_text(text, encoding="utf-8", newline="")
+            place.write_bytes(content)
             return
         place.parent.mkdir(parents=True, exist_ok=True)
-        with hidden.open("x", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        with hidden.open("xb") as stream:
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         hidden.replace(place)

@@ -132,7 +132,9 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
             if platforms.plain.is_other_format(path)
             else read_table(path, encoding=encoding)
         )
-        return pl.concat([_labelled(one, path) for one in _pages_laid_open(table)])
+        rows = pl.concat([_labelled(one, path) for one in _pages_laid_open(table)])
+        # Pages of a shorter batch in the same file have empty places.
+        return rows.filter(pl.col(TASK).is_not_null() | pl.col("answer").is_not_null())
     asked = Columns(answer=ANSWER)
     if platform == "csv":
         names = platforms.field_names(path, encoding)
