@@ -47,6 +47,11 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
     )
 
 
+def gold_file(folder: StudyFolder) -> Path | None:
+    """Return the file of the study's gold answers; `None` if the test is closed."""
+    return folder.path / ITEMS_FILE if any(one.item.outputs is not None for one in folder.items()) else None
+
+
 def study_baseline(
     study: str | Path | StudyFolder, *, arm: str | None = None, anonymise: bool = False
 ) -> BaselineResult:
@@ -69,11 +74,10 @@ def study_baseline(
     name, group = arm_of(folder, arm)
     plan = folder.plan.baseline
     own = folder.path / folder.plan.dataset
-    has_gold = any(one.item.outputs is not None for one in folder.items())
     return baseline(
         study_responses(folder, arm=name),
         dataset=shown(own) if own.exists() else folder.plan.dataset,
-        gold=folder.path / ITEMS_FILE if has_gold else None,
+        gold=gold_file(folder),
         metric=plan.metric,
         min_control_accuracy=plan.min_control_accuracy,
         min_controls=plan.min_controls,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from merilo.files import sha256
 from merilo.people import platforms
 from merilo.people.platforms import Platform
+from merilo.strict_json import Json
 from merilo.studies.collected import (
     ImportedFile,
     Imports,
@@ -37,6 +38,14 @@ class ImportedStudy:
     added: tuple[ImportedFile, ...]
     known: tuple[str, ...]
     imports: Imports
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the result as JSON: the new files, those known before, and the tables of answers."""
+        return {
+            "added": [{**asdict(one), "left_out": dict(one.left_out)} for one in self.added],
+            "known": list(self.known),
+            "tables": {arm: asdict(table) for arm, table in self.imports.tables.items()},
+        }
 
 
 def import_files(

@@ -1,0 +1,105 @@
+"""The baseline of experts who wrote the questions of a study themselves, beside people without training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from merilo.api.result import BaselineResult
+from merilo.api.right_answers import gold_of
+from merilo.api.study import gold_file, study_baseline, study_responses
+from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
+from merilo.baselines.experts import Marks, beside_people, outside_labels
+from merilo.baselines.provenance import provenance
+from merilo.errors import DataError, UsageError, argument
+from merilo.people.duplicates import settle
+from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
+from merilo.responses import Responses
+from merilo.strict_json import Json
+from merilo.studies.collected import collected_file, read_imports
+from merilo.studies.plan_file import plan_path
+from merilo.studies.study_export import arm_of
+from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.wording import shown
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertStudyResult:
+    """The experts' answers without their own questions, and the comparison with people without training.
+
+    Attributes:
+        summary: the result as JSON, as `merilo experts baseline` writes it.
+        bag: how every question was decided.
+        scored: the experts' scores.
+        responses: the experts' answers.
+        people: the baseline of people without training; `None` if they have not answered yet.
+    """
+
+    summary: dict[str, Json]
+    bag: OutOfBag
+    scored: LabelScores
+    responses: Responses
+    people: BaselineResult | None
+
+    def items(self) -> pl.DataFrame:
+        """Return a table with one row per question: experts, marks, answers, outcome, points."""
+        return expert_items(self.bag, self.scored, self.responses)
+
+
+def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> ExpertStudyResult:
+    """Compute the experts' baseline of a study whose experts skip their own questions.
+
+    An item is decided by the majority of the experts who did not mark it as possibly their own. It needs as many answers as the
+    overlap less one, and at most 3, because one expert normally is the author. Answers after the time limit do not count.
+
+    Args:
+        study: the study's folder.
+        arm: the group of experts; `experts` by default.
+
+    Raises:
+        InputError: the plan or a file of the study cannot be read.
+        UsageError: the plan has no such group, or the group does not skip its own questions.
+        DataError: nothing was imported for the group, or no answer is left.
+    """
+    folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
+    name, group = arm_of(folder, arm or "experts")
+    if not group.skip_own:
+        raise UsageError(f"the arm '{name}' does not skip its own questions", field=argument("arm"))
+    declared, gold = folder.declared(), gold_file(folder)
+    design = OutOfBagDesign(seconds=group.time_limit, min_answers=max(1, min(3, group.overlap - 1)))
+    raw = study_responses(folder, arm=name)
+    known = gold_of(raw, declared, gold, None, None)
+    outside = outside_labels(raw, design, Marks(), known, declared)
+    responses = settle(raw, folder.plan.baseline.repeats)
+    bag = out_of_bag(responses, design)
+    scored = score_experts(bag, responses, known, declared)
+    content = out_of_bag_summary(bag, Marks(), scored, outside)
+    others = _people(folder, name)
+    untrained, comparison = None, None
+    if others is not None:
+        points = score_people(others.details, declared)
+        untrained = basic_summary(others.details, points)
+        if scored.points and points.points:
+            comparison = beside_people(scored.points, responses, known, others.details, points.points)
+    inputs = [plan_path(folder.path), collected_file(folder, name), *([gold] if gold else [])]
+    record = provenance(
+        f"merilo study baseline {shown(folder.path)} --arm {name}",
+        inputs,
+        {"study": shown(folder.path), "arm": name},
+    )
+    summary = experts_summary(content, untrained, comparison, declared.name, record)
+    return ExpertStudyResult(summary, bag, scored, responses, others)
+
+
+def _people(folder: StudyFolder, experts: str) -> BaselineResult | None:
+    """The baseline of the other group of annotators, if it has answered."""
+    others = [name for name in folder.plan.arms if name != experts and name in read_imports(folder).tables]
+    if not others:
+        return None
+    try:
+        return study_baseline(folder, arm=others[0])
+    except DataError as error:
+        raise DataError(f"the arm '{others[0]}' has no baseline: {error.marked}") from error

@@ -1,0 +1,273 @@
+"""How far a study is: answers, overlap, people and their control items, agreement, speed and pay.
+
+The estimate is left out unless it is asked for: whoever sees it may stop the study when it looks right.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from pathlib import Path
+
+import polars as pl
+
+from merilo.api.result import BaselineResult
+from merilo.api.study import study_baseline, study_responses
+from merilo.errors import DataError, UsageError, for_library
+from merilo.people.cost import Cost, cost
+from merilo.people.experts.marks import may_be_mine
+from merilo.responses import Responses, page_of
+from merilo.strict_json import Json
+from merilo.studies.collected import read_imports
+from merilo.studies.study_export import arm_of
+from merilo.studies.study_folder import StudyFolder, open_study
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorProgress:
+    """What one annotator has done.
+
+    Attributes:
+        annotator: the id on the platform.
+        answers: answers to items of the test.
+        skipped: items of the test that the annotator skipped, because they may be the annotator's own.
+        controls: answers to control items.
+        control_accuracy: the accuracy on them; `None` without any.
+        excluded: whether the accuracy is below the threshold of the plan.
+        median_seconds: the median time for an answer; `None` if it is not known.
+        hourly: the pay for an hour; `None` if times or pay are not known.
+    """
+
+    annotator: str
+    answers: int
+    skipped: int
+    controls: int
+    control_accuracy: float | None
+    excluded: bool
+    median_seconds: float | None
+    hourly: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyEstimate:
+    """The main metric so far.
+
+    Attributes:
+        metric: its name.
+        value: the estimate.
+        low: the lower bound of its interval.
+        high: the upper bound.
+        n: the number of items.
+    """
+
+    metric: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyStatus:
+    """How far one group of annotators is.
+
+    Attributes:
+        study: the study's name.
+        arm: the group.
+        frozen: whether the plan was frozen.
+        files: the number of imported files.
+        items: items of the test.
+        overlap: how many annotators must answer an item.
+        answers: answers to items of the test; without skipped items.
+        counted: those of annotators who are not excluded.
+        planned: `items` times `overlap`.
+        missing: counted answers that are missing for the overlap, all items together.
+        missing_by: missing answers of an item -> items.
+        surplus: items with more counted answers than the overlap.
+        annotators: the annotators, those with most answers first.
+        repeated: answers of an annotator to an item that the same annotator had answered on another page.
+        alpha: Krippendorff's alpha; `None` if it is not defined yet.
+        low_agreement: the share of answered items without a majority; `None` before any answer.
+        per_hour: answers to all items in an hour of work; `None` if times are not known.
+        hours_left: hours of work until the overlap is reached, at this speed.
+        cost: pay and time so far; `None` before any answer.
+        planned_pay: answers whose pay is that of the plan, because the platform's file does not state it.
+        problem: why there is no agreement yet; empty if there is.
+        estimate: the main metric so far, if it was asked for and is defined.
+    """
+
+    study: str
+    arm: str
+    frozen: bool
+    files: int
+    items: int
+    overlap: int
+    answers: int = 0
+    counted: int = 0
+    planned: int
+    missing: int
+    missing_by: dict[int, int] = field(default_factory=dict)
+    surplus: int = 0
+    annotators: tuple[AnnotatorProgress, ...] = ()
+    repeated: int = 0
+    alpha: float | None = None
+    low_agreement: float | None = None
+    per_hour: float | None = None
+    hours_left: float | None = None
+    cost: Cost | None = None
+    planned_pay: int = 0
+    problem: str = ""
+    estimate: StudyEstimate | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the status as JSON; without `estimate` unless it was asked for."""
+        content: dict[str, Json] = {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in {"estimate", "cost", "annotators"}
+        }
+        content["missing_by"] = {str(left): items for left, items in self.missing_by.items()}
+        content["annotators"] = [{**asdict(one)} for one in self.annotators]
+        content["cost"] = (
+            None
+            if self.cost is None
+            else {
+                name: getattr(self.cost, name) for name in ("total", "pages", "hours", "hourly", "currency")
+            }
+        )
+        if self.estimate is not None:
+            content["estimate"] = {**asdict(self.estimate)}
+        return content
+
+
+def study_status(
+    study: str | Path | StudyFolder, *, arm: str | None = None, estimate: bool = False
+) -> StudyStatus:
+    """Tell how far one group of annotators of a study is.
+
+    Args:
+        study: the study's folder.
+        arm: the group; `people` by default.
+        estimate: also compute the main metric so far.
+
+    Raises:
+        InputError: the plan or a file of the study cannot be read.
+        UsageError: the plan has no such group.
+        DataError: the imported answers were changed.
+    """
+    folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
+    name, group = arm_of(folder, arm)
+    imports = read_imports(folder)
+    items = len(folder.items())
+    begun = name in imports.tables
+    if not begun:
+        return StudyStatus(
+            study=folder.plan.study, arm=name, frozen=folder.frozen, files=0, items=items, overlap=group.overlap,
+            planned=items * group.overlap, missing=items * group.overlap, missing_by={group.overlap: items},
+        )  # fmt: skip
+    responses = study_responses(folder, arm=name)
+    made, problem = _baseline(folder, name)
+    tests = _tests(responses)
+    excluded = set() if made is None else set(made.annotators.filter("excluded")["annotator"])
+    counted = tests.filter(~pl.col("respondent").is_in(list(excluded)) & ~pl.col("skipped"))
+    people = counted.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))["people"].to_list()
+    left = Counter(max(0, group.overlap - answered) for answered in [*people, *([0] * (items - len(people)))])
+    paid = cost(responses, group.pay.currency)
+    seconds = paid.median_seconds
+    missing = sum(lacking * number for lacking, number in left.items())
+    return StudyStatus(
+        study=folder.plan.study,
+        arm=name,
+        frozen=folder.frozen,
+        files=sum(one.arm == name for one in imports.files),
+        items=items,
+        overlap=group.overlap,
+        answers=tests.filter(~pl.col("skipped")).height,
+        counted=counted.height,
+        planned=items * group.overlap,
+        missing=missing,
+        missing_by=dict(sorted(left.items())),
+        surplus=sum(answered > group.overlap for answered in people),
+        annotators=_annotators(responses, tests, made),
+        repeated=tests.height - tests.select("item", "respondent").unique().height,
+        alpha=_finite(made.agreement.krippendorff_alpha) if made else None,
+        low_agreement=made.details.low_agreement_share if made else None,
+        per_hour=None if not paid.hours else responses.table.height / paid.hours,
+        hours_left=None if seconds is None else missing * seconds / 3600,
+        cost=paid,
+        planned_pay=imports.tables[name].planned_pay,
+        problem=problem,
+        estimate=_estimate(made) if estimate and made else None,
+    )
+
+
+def _baseline(folder: StudyFolder, arm: str) -> tuple[BaselineResult | None, str]:
+    """The baseline so far, or why there is none yet."""
+    try:
+        return study_baseline(folder, arm=arm), ""
+    except (DataError, UsageError) as error:
+        return None, for_library(error.marked)
+
+
+def _tests(responses: Responses) -> pl.DataFrame:
+    """The answers to items of the test: `item`, `respondent`, `skipped`."""
+    mine = {text: may_be_mine(text) for text in responses.table["answer"].unique().to_list()}
+    skipped = pl.col("answer").replace_strict(mine, return_dtype=pl.Boolean) if mine else pl.lit(value=False)
+    return responses.table.filter(~pl.col("is_control")).select(
+        "item", "respondent", skipped.alias("skipped")
+    )
+
+
+def _annotators(
+    responses: Responses, tests: pl.DataFrame, made: BaselineResult | None
+) -> tuple[AnnotatorProgress, ...]:
+    known = {} if made is None else {row["annotator"]: row for row in made.annotators.iter_rows(named=True)}
+    skipped = dict(tests.group_by("respondent").agg(pl.col("skipped").sum()).iter_rows())
+    pages = (
+        responses.table.with_columns(page_of().alias("page"))
+        .unique(["respondent", "page"], keep="first", maintain_order=True)
+        .drop_nulls(["page_seconds", "page_reward"])
+        .group_by("respondent")
+        .agg(pl.col("page_seconds").sum(), pl.col("page_reward").sum())
+    )
+    hourly = {
+        who: round(reward / seconds * 3600, 6) for who, seconds, reward in pages.iter_rows() if seconds > 0
+    }
+    controls = responses.table.group_by("respondent").agg(
+        pl.col("is_control").sum().alias("controls"), (~pl.col("is_control")).sum().alias("tests")
+    )
+    found = []
+    for who, asked, answered in controls.iter_rows():
+        row = known.get(who, {})
+        found.append(
+            AnnotatorProgress(
+                annotator=who,
+                answers=answered - skipped.get(who, 0),
+                skipped=skipped.get(who, 0),
+                controls=asked,
+                control_accuracy=row.get("control_accuracy"),
+                excluded=bool(row.get("excluded", False)),
+                median_seconds=row.get("median_seconds"),
+                hourly=hourly.get(who),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: (-one.answers, one.annotator)))
+
+
+def _estimate(made: BaselineResult) -> StudyEstimate | None:
+    main = next(iter(made.details.scores.values()), None)
+    if main is None:
+        return None
+    interval = main.interval
+    return StudyEstimate(
+        main.name,
+        main.value,
+        None if interval is None else interval.low,
+        None if interval is None else interval.high,
+        main.n,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None

@@ -1,0 +1,191 @@
+"""`merilo study export | import | status | baseline`: a study out to a platform, and its answers back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from merilo.atomic_write import guarded
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
+from merilo.cli.study_options import AnonymiseOption, EncodingOption, ForceOption, JsonOption
+from merilo.people.platforms import Platform
+from merilo.reports.summary import as_text
+from merilo.studies.study_folder import StudyFolder, open_study
+
+app = typer.Typer(add_completion=False)
+
+# fmt: off
+StudyArgument: TypeAlias = Annotated[Path, typer.Argument(help="The study's folder.")]
+ArmOption: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="The group of annotators in study.yaml: people (the default) or experts.")]
+# fmt: on
+
+
+@app.command("export")
+def export_(
+    study: StudyArgument,
+    *,
+    platform: Annotated[Platform, typer.Option(help="The platform.")],
+    out: Annotated[Path, typer.Option(help="A new folder for the platform's files.")],
+    arm: ArmOption = None,
+    language: Annotated[str | None, typer.Option(metavar="ru|en", help="The language of the instruction; the first of the plan when not given.")] = None,
+    media_url: Annotated[str, typer.Option(metavar="URL", help="The address of the folder samples/, for pictures and sounds.")] = "",
+    author_field: Annotated[str | None, typer.Option(metavar="FIELD", help="The field of meta that names the authors of an item (an arm with skip_own); author, authors, created_by, expert or annotator when not given.")] = None,
+    expert: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An expert who gets a sheet without their own items; all authors when not given; may be given several times.")] = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Write a study's tasks, control items, training and instruction in the format of a platform.
+
+    The gold answers of the test never leave the study. The known answers of control items leave only for Toloka.
+    """
+    from merilo.studies.study_export import export_study  # noqa: PLC0415 - the help needs no writers
+
+    folder = open_study(study)
+    refuse_json(json_to, _files(folder))
+    OutFolder.checked(out, force=force, needed=_files(folder))
+    made = export_study(
+        folder, platform, out, arm=arm, language=language, media_url=media_url, author_field=author_field,
+        experts=expert or (), force=force,
+    )  # fmt: skip
+    _warn_unfrozen(folder)
+    if made.author_field is None and folder.plan.arms[made.arm].skip_own:
+        say(
+            "authorship is not known, so everybody gets all items and skips their own by the option: name the field of meta "
+            "with --author-field"
+        )
+    if json_to:
+        emit_json(made.to_dict(), json_to)
+    if json_to != "-":
+        from merilo.cli.study_table import show_export  # noqa: PLC0415 - the JSON needs no tables
+
+        show_export(made, out)
+    return 0
+
+
+@app.command("import")
+def import_(
+    study: StudyArgument,
+    files: Annotated[list[Path] | None, typer.Argument(help="Files that the platform exported; without files, the answers are made anew from the files imported before.")] = None,
+    *,
+    platform: Annotated[Platform | None, typer.Option(help="The platform of the files; told by their header when not given.")] = None,
+    encoding: EncodingOption = None,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Import a platform's files into a study. A file that was imported before changes nothing."""
+    from merilo.studies.study_import import import_files  # noqa: PLC0415 - the help needs no readers
+
+    folder = open_study(study)
+    refuse_json(json_to, [*_files(folder), *(files or ())])
+    with working("Importing"):
+        made = import_files(folder, files or (), platform=platform, encoding=encoding)
+    for name in made.known:
+        say(f"{name}: was imported before and changes nothing")
+    if json_to:
+        emit_json(made.to_dict(), json_to)
+    if json_to != "-":
+        from merilo.cli.study_table import show_import  # noqa: PLC0415 - the JSON needs no tables
+
+        show_import(made)
+    return 0
+
+
+@app.command()
+def status(
+    study: StudyArgument,
+    *,
+    arm: ArmOption = None,
+    show_estimate: Annotated[bool, typer.Option("--show-estimate", help="Also show the main metric so far. Stopping a study because of it biases the result.")] = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Tell how far a study is: answers, overlap left, people and their control items, agreement, speed and pay."""
+    from merilo.api.study_status import study_status  # noqa: PLC0415 - the help needs no statistics
+
+    folder = open_study(study)
+    refuse_json(json_to, _files(folder))
+    with working("Reading the answers"):
+        found = study_status(folder, arm=arm, estimate=show_estimate)
+    if found.estimate:
+        say("the estimate is not final: stopping a study because of it biases the result")
+    if json_to:
+        emit_json(found.to_dict(), json_to)
+    if json_to != "-":
+        from merilo.cli.study_table import show_status  # noqa: PLC0415 - the JSON needs no tables
+
+        show_status(found)
+    return 0
+
+
+@app.command("baseline")
+def baseline_(
+    study: StudyArgument,
+    *,
+    arm: ArmOption = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.")] = None,
+    anonymise: AnonymiseOption = False,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Make the baseline of a study with the settings of its frozen plan.
+
+    Exit status 1: the baseline was made and must be rejected.
+    """
+    from merilo.studies.study_export import arm_of  # noqa: PLC0415 - the help needs no writers
+
+    study_folder = open_study(study)
+    name, group = arm_of(study_folder, arm)
+    folder = OutFolder.checked(out, force=force, needed=_files(study_folder))
+    refuse_json(json_to, _files(study_folder))
+    _warn_unfrozen(study_folder)
+    if group.skip_own:
+        return _experts(study_folder, name, folder, json_to)
+    from merilo.api.study import study_baseline  # noqa: PLC0415 - the help needs no statistics
+
+    with working("Making the baseline"):
+        made = study_baseline(study_folder, arm=name, anonymise=anonymise)
+        content = made.save(folder.path, force=folder.force) if folder else made.to_dict() if json_to else {}
+    for warning in (*made.details.warnings, *made.details.reasons):
+        say(warning.en)
+    if json_to:
+        emit_json(content, json_to)
+    if json_to != "-":
+        from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
+
+        from merilo.errors import for_command_line  # noqa: PLC0415
+        from merilo.reports.baseline_table import table  # noqa: PLC0415
+
+        console = Console(highlight=False)
+        console.print(table(made.details, for_command_line))
+        if out:
+            console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
+    return 0 if made.status == "accepted" else 1
+
+
+def _experts(study: StudyFolder, arm: str, folder: OutFolder | None, json_to: str | None) -> int:
+    """The baseline of experts who skip their own questions."""
+    from merilo.api.study_experts import expert_study  # noqa: PLC0415 - only expert tests need it
+
+    with working("Making the experts' baseline"):
+        made = expert_study(study, arm=arm)
+    if folder:
+        with folder.filled() as hidden:
+            (hidden / "experts.json").write_text(as_text(made.summary), encoding="utf-8")
+            guarded(made.items()).write_csv(hidden / "items.csv")
+    if json_to:
+        emit_json(made.summary, json_to)
+    if json_to != "-":
+        from merilo.cli.experts_table import show_baselines  # noqa: PLC0415 - the JSON needs no tables
+
+        show_baselines(made.summary, folder.path if folder else None)
+    return 0
+
+
+def _files(folder: StudyFolder) -> list[Path]:
+    """The files of a study that no output may replace."""
+    return [path for path in folder.path.iterdir() if path.is_file()]
+
+
+def _warn_unfrozen(folder: StudyFolder) -> None:
+    if not folder.frozen:
+        say("the plan is not frozen: 'merilo study freeze' records it before answers are collected")
