@@ -140,6 +140,23 @@ def page(
     return for_command_line(rendered)
 
 
+def page_charts(baseline: Baseline, comparisons: Sequence[ModelComparison] = ()) -> dict[str, Markup]:
+    """Return every chart of the page by name: `estimate METRIC`, `resolution`, `controls`, `agreement`, `models`."""
+    found = {f"estimate {name}": chart for name, _, chart in _figures(baseline)}
+    charted = {
+        "resolution": charts.stacked_bar(_ways(baseline)),
+        "controls": _control_chart(baseline),
+        "agreement": _agreement_chart(baseline),
+        "models": _standing_chart(baseline, comparisons),
+    }
+    return found | {name: chart for name, chart in charted.items() if chart is not None}
+
+
+def resolution_legend(baseline: Baseline) -> list[Segment]:
+    """Return the parts of the chart of how items were resolved."""
+    return _ways(baseline)
+
+
 def _coefficients(baseline: Baseline) -> list[tuple[Bilingual, float, Interval | None]]:
     """Return the defined coefficients of agreement with their intervals."""
     names = {

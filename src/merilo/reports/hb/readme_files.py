@@ -1,0 +1,199 @@
+"""The README of `hb/` in English and in Russian: what each file is, and how the figures are verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from merilo.reports.hb.drawing import Language
+from merilo.strict_json import Json
+
+README_FILES: Final[dict[Language, str]] = {"en": "README.md", "ru": "README_ru.md"}
+
+#: The beginning of the names of instructions.
+_INSTRUCTION: Final = "plan/instruction"
+
+#: File, or folder ending in `/` -> what it is.
+_FILES: Final[dict[str, dict[Language, str]]] = {
+    "raw/responses.csv": {
+        "en": "every answer as the platform exported it, a row each: item, annotator (a pseudonym), answer, known answer of a control item, page, times, reward",
+        "ru": "все ответы в том виде, в каком их выгрузила платформа, по строке на ответ: вопрос, разметчик (псевдоним), ответ, правильный ответ контрольного задания, страница, время, оплата",
+    },
+    "raw/items.csv": {
+        "en": "every item as people saw it, with the number that the other files use",
+        "ru": "все вопросы в том виде, в каком их видели разметчики, с номерами, которые используются в остальных файлах",
+    },
+    "raw/gold.jsonl": {
+        "en": "the gold answers of the items",
+        "ru": "эталонные ответы на вопросы",
+    },
+    "raw/skills.csv": {
+        "en": "the platform's skills of annotators, which decide ties",
+        "ru": "навыки разметчиков на платформе; они учитываются при равенстве голосов",
+    },
+    "raw/dataset.yaml": {
+        "en": "the declaration of the dataset: kind of answers and metrics",
+        "ru": "описание датасета: вид ответов и метрики",
+    },
+    "raw/models/": {
+        "en": "the answers of the models that are compared with people",
+        "ru": "ответы моделей, с которыми сравниваются люди",
+    },
+    "raw/reading.json": {
+        "en": "what else reading the export found (dropped rows, pages without answers), and the settings of the baseline",
+        "ru": "остальные сведения о выгрузке (отброшенные строки, страницы без ответов) и параметры оценки",
+    },
+    "annotators.csv": {
+        "en": "every annotator: answers, accuracy on control items, time, exclusion",
+        "ru": "все разметчики: ответы, точность на контрольных заданиях, время, исключение",
+    },
+    "consensus.csv": {
+        "en": "every item with its answers, the consensus and how it was reached, the gold answer",
+        "ru": "все вопросы: ответы, согласованный ответ и способ его получения, эталонный ответ",
+    },
+    "metrics.json": {
+        "en": "every figure except money: metrics with intervals, counts, agreement, groups, sensitivity",
+        "ru": "все показатели, кроме затрат: метрики с интервалами, количества, согласие разметчиков, группы, чувствительность",
+    },
+    "costs.json": {
+        "en": "money and time: total, pages, hours, hourly pay",
+        "ru": "затраты и время: общая сумма, страницы, часы, почасовая оплата",
+    },
+    "plan/settings.json": {
+        "en": "the settings with which the baseline was made",
+        "ru": "параметры, с которыми получена оценка",
+    },
+    "plan/study.yaml": {"en": "the plan of the study", "ru": "план исследования"},
+    "plan/frozen.json": {
+        "en": "the date and hash of the frozen plan",
+        "ru": "дата фиксации плана и его хеш",
+    },
+    _INSTRUCTION: {
+        "en": "the instruction that annotators read",
+        "ru": "инструкция, которую читали разметчики",
+    },
+    "report.html": {
+        "en": "the report as a page, in English and Russian",
+        "ru": "отчёт в виде страницы на русском и английском языках",
+    },
+    "plots/": {
+        "en": "the plots of the report, in `en/` and `ru/`",
+        "ru": "графики отчёта, в папках `en/` и `ru/`",
+    },
+    "hb.ipynb": {
+        "en": "a notebook that computes every published figure from `raw/`; Run All needs only `merilo`",
+        "ru": "блокнот, который заново вычисляет все опубликованные показатели по файлам из `raw/`; для Run All нужна только библиотека `merilo`",
+    },
+    "manifest.json": {
+        "en": "the SHA-256 of every file, the versions and the parameters",
+        "ru": "SHA-256 каждого файла, версии программ и параметры",
+    },
+}
+
+_TEXTS: Final[dict[Language, dict[str, str]]] = {
+    "en": {
+        "title": "Human baseline: {name}",
+        "rejected": "**The baseline is rejected: too many items have no majority, and the estimate must not be used.**",
+        "simulated": "**The annotators are simulated.**",
+        "value": "The main metric, {metric}, is {value} ({n} items).",
+        "interval": "Its 95% interval is [{low}, {high}].",
+        "table": "| file | content |",
+        "closed": "Gold is closed or unknown: the files hold no gold answers, so the figures are counts, agreement and cost, without a metric.",
+        "unplanned": "The study has no plan made with Merilo; `plan/settings.json` holds the settings that were used.",
+        "plain": "The plots are SVG only, because Matplotlib is not installed (`pip install 'merilo[plots]'` adds PDF and PNG).",
+        "verify": "To verify the figures, install Merilo {version} and run this command in the folder above:",
+        "verified": "The command computes every figure from `raw/` and names those that do not follow.",
+        "people": "Annotators and pages are named by pseudonyms, which are the same in all files.",
+    },
+    "ru": {
+        "title": "Оценка уровня человека: {name}",
+        "rejected": "**Оценка отклонена: слишком много вопросов не набрали большинства, использовать её нельзя.**",
+        "simulated": "**Ответы разметчиков смоделированы.**",
+        "value": "Значение основной метрики {metric} — {value} (вопросов: {n}).",
+        "interval": "95%-й доверительный интервал — [{low}; {high}].",
+        "table": "| файл | содержание |",
+        "closed": "Эталонные ответы закрыты или неизвестны: в файлах их нет, поэтому показатели — это количества, согласие разметчиков и затраты, без метрик.",
+        "unplanned": "План исследования в Merilo не составлялся; параметры, с которыми получена оценка, записаны в `plan/settings.json`.",
+        "plain": "Графики сохранены только в формате SVG, потому что не установлена библиотека Matplotlib (команда `pip install 'merilo[plots]'` добавит PDF и PNG).",
+        "verify": "Чтобы проверить показатели, установите Merilo {version} и выполните команду в папке уровнем выше:",
+        "verified": "Команда заново вычисляет все показатели по файлам из `raw/` и называет те, которые не подтверждаются.",
+        "people": "Разметчики и страницы названы псевдонимами, одинаковыми во всех файлах.",
+    },
+}
+
+
+def readme_files(
+    content: Mapping[str, Json], names: Iterable[str], *, version: str, plots_only_svg: bool
+) -> dict[str, bytes]:
+    """Return the README in both languages.
+
+    Args:
+        content: the baseline as JSON.
+        names: the names of all other files of the folder.
+        version: the version of Merilo.
+        plots_only_svg: whether plots are missing as PDF and PNG.
+    """
+    files = sorted({*names, "manifest.json"})
+    return {
+        path: _readme(content, files, language, version, plots_only_svg=plots_only_svg).encode()
+        for language, path in README_FILES.items()
+    }
+
+
+def _readme(
+    content: Mapping[str, Json], files: list[str], language: Language, version: str, *, plots_only_svg: bool
+) -> str:
+    text = _TEXTS[language]
+    name = content.get("dataset") or ("a study" if language == "en" else "исследование")
+    paragraphs = [f"# {text['title'].format(name=name)}"]
+    if content.get("status") == "rejected":
+        paragraphs.append(text["rejected"])
+    if content.get("simulated"):
+        paragraphs.append(text["simulated"])
+    if headline := _headline(content, language):
+        paragraphs.append(headline)
+    if content.get("gold") is None:
+        paragraphs.append(text["closed"])
+    paragraphs.append("\n".join([text["table"], "| --- | --- |", *_rows(files, language)]))
+    paragraphs.append(text["people"])
+    if "plan/study.yaml" not in files:
+        paragraphs.append(text["unplanned"])
+    if plots_only_svg:
+        paragraphs.append(text["plain"])
+    paragraphs += [text["verify"].format(version=version), "```console\nmerilo report verify hb\n```"]
+    paragraphs.append(text["verified"])
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _headline(content: Mapping[str, Json], language: Language) -> str:
+    """Say the main metric with its interval; empty if no metric has a value."""
+    metrics = content.get("metrics")
+    for name, one in metrics.items() if isinstance(metrics, dict) else ():
+        if not isinstance(one, dict) or not isinstance(value := one.get("value"), int | float):
+            continue
+        text = _TEXTS[language]
+        said = text["value"].format(metric=name, value=_number(value, language), n=one.get("n"))
+        interval = one.get("ci95")
+        if isinstance(interval, list):
+            low, high = (_number(end, language) for end in interval if isinstance(end, int | float))
+            said = f"{said} {text['interval'].format(low=low, high=high)}"
+        return said
+    return ""
+
+
+def _number(value: float, language: Language) -> str:
+    text = f"{value:.3f}".replace("-", "−")
+    return text.replace(".", ",") if language == "ru" else text
+
+
+def _rows(files: list[str], language: Language) -> list[str]:
+    rows = []
+    for name, about in _FILES.items():
+        if name.endswith("/"):
+            found = [name] if any(file.startswith(name) for file in files) else []
+        else:
+            found = [
+                file for file in files if file == name or (name == _INSTRUCTION and file.startswith(name))
+            ]
+        rows += [f"| `{file}` | {about[language]} |" for file in found]
+    return rows

@@ -1,0 +1,132 @@
+"""Reading what a report is made of: the folder of a baseline, or of a study with its plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from merilo.datasets.custom import read_yaml
+from merilo.errors import DataError, InputError
+from merilo.reports.hb.figures import compare_figures, figures_of
+from merilo.reports.hb.raw_reader import read_raw
+from merilo.reports.hb.raw_study import RAW, RawStudy
+from merilo.reports.hb.recomputation import Recomputed, recompute
+from merilo.reports.report_source import ReportSource
+from merilo.strict_json import Json, read_json
+
+#: The plan of a study, in the folder of the study.
+PLAN_FILE: Final = "study.yaml"
+
+#: Files of a plan that a report includes, where they exist.
+_ATTACHED: Final = (PLAN_FILE, "frozen.json", "instruction*")
+
+#: The subfolder of a study that holds its baseline.
+_BASELINE: Final = "baseline"
+
+#: The parts of a baseline's JSON that do not name annotators: equal with ids and with pseudonyms.
+_COMPARED: Final = (
+    "status", "metrics", "agreement", "by", "items", "responses", "annotators", "resolved_by", "unresolved", "cost",
+)  # fmt: skip
+
+
+def read_source(folder: Path) -> tuple[ReportSource, Recomputed]:
+    """Read the folder of a baseline, or of a study whose baseline was made, and compute the baseline again.
+
+    Args:
+        folder: a folder that `merilo baseline --out` wrote; or the folder of a study: `study.yaml`, and the baseline in
+            the subfolder `baseline` or in the same folder.
+
+    Raises:
+        InputError: the folder is neither, or its files are damaged.
+        DataError: the figures in `baseline.json` do not follow from the raw answers.
+    """
+    plan = folder / PLAN_FILE
+    place = _baseline_folder(folder, studied=plan.is_file())
+    made = recompute(_raw(place))
+    _refuse_other_figures(place / "baseline.json", made)
+    return ReportSource(
+        folder=folder,
+        content=made.content,
+        responses=made.raw.responses.table,
+        annotators=made.baseline.annotators,
+        consensus=made.baseline.consensus,
+        items=made.raw.responses.items,
+        dataset=made.raw.dataset,
+        plan=_plan(plan) if plan.is_file() else None,
+        attachments=_attachments(folder) if plan.is_file() else {},
+    ), made
+
+
+def _baseline_folder(folder: Path, *, studied: bool) -> Path:
+    if not folder.is_dir():
+        raise InputError(
+            "is not a folder: give the folder that merilo baseline --out wrote"
+            if folder.exists()
+            else "there is no such folder",
+            file=folder,
+        )
+    for place in (folder / _BASELINE, folder) if studied else (folder,):
+        if (place / "baseline.json").is_file():
+            return place
+    if studied:
+        raise InputError(
+            f"this study has no baseline yet: {_BASELINE}/baseline.json is missing (merilo study baseline makes it)",
+            file=folder,
+        )
+    raise InputError(
+        "is not a folder of merilo baseline --out: baseline.json is missing (results of other commands, such as recipe "
+        "and code people, are not reported)",
+        file=folder,
+    )
+
+
+def _raw(place: Path) -> RawStudy:
+    if not (place / RAW).is_dir():
+        raise InputError(
+            f"has no raw answers ({RAW}/ is missing): an earlier version of Merilo made it; make the baseline again",
+            file=place,
+        )
+    return read_raw(place / RAW)
+
+
+def _refuse_other_figures(path: Path, made: Recomputed) -> None:
+    """Refuse a baseline whose JSON was changed, or whose raw answers were."""
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError("is not a summary of a baseline", file=path)
+    published, recomputed = (
+        {
+            name: value
+            for name, value in figures_of({key: one[key] for key in _COMPARED if key in one}).items()
+            if not name.endswith(".annotator")
+        }
+        for one in (content, made.content)
+    )
+    moved = [one for one in compare_figures(published, recomputed) if not one.follows]
+    if moved:
+        first = moved[0]
+        raise DataError(
+            f"{len(moved)} figures do not follow from the answers in {RAW}; the first says {first.published} where "
+            f"{first.recomputed} follows: make the baseline again",
+            file=path,
+            field=first.name,
+        )
+
+
+def _plan(path: Path) -> Mapping[str, Json]:
+    content = read_yaml(path)
+    if not isinstance(content, dict):
+        raise InputError("is not the plan of a study", file=path)
+    # Dates of YAML become texts.
+    return cast("dict[str, Json]", json.loads(json.dumps(content, ensure_ascii=False, default=str)))
+
+
+def _attachments(folder: Path) -> dict[str, bytes]:
+    found = {}
+    for pattern in _ATTACHED:
+        for path in sorted(folder.glob(pattern)):
+            if path.is_file():
+                found[path.name] = path.read_bytes()
+    return found

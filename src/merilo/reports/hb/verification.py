@@ -1,0 +1,120 @@
+"""Verification of a folder `hb/`: whether its files are unchanged and each figure follows from the raw answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from merilo.errors import InputError, MeriloError
+from merilo.reports.hb.figures import Figure, compare_figures, figures_of, table_figures
+from merilo.reports.hb.manifest import FileCheck, read_manifest
+from merilo.reports.hb.raw_reader import read_raw
+from merilo.reports.hb.raw_study import RAW
+from merilo.reports.hb.recomputation import Recomputed, recompute
+from merilo.strict_json import Json, read_json
+
+METRICS_FILE: Final = "metrics.json"
+COSTS_FILE: Final = "costs.json"
+TABLES: Final = ("annotators.csv", "consensus.csv")
+
+#: The keys of the baseline's JSON that stand in `costs.json`; the others stand in `metrics.json`.
+COST_KEYS: Final = ("cost",)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The result of a verification.
+
+    Attributes:
+        folder: the folder.
+        figures: every published figure with its recomputed value; empty if nothing could be computed.
+        files: changed, missing and unknown files.
+        faults: published files that cannot be read, and why nothing could be recomputed, a sentence each.
+    """
+
+    folder: Path
+    figures: tuple[Figure, ...]
+    files: FileCheck
+    faults: tuple[str, ...] = field(default=())
+
+    @property
+    def moved(self) -> tuple[Figure, ...]:
+        """Return the figures that do not follow from the raw answers."""
+        return tuple(one for one in self.figures if not one.follows)
+
+    @property
+    def ok(self) -> bool:
+        """Return whether every figure follows and every file is as it was written."""
+        files = self.files
+        return not (self.moved or self.faults or files.changed or files.missing or files.extra)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the verification as JSON; docs/report.md explains its keys."""
+        return {
+            "folder": str(self.folder),
+            "verified": self.ok,
+            "figures": {"total": len(self.figures), "follow": len(self.figures) - len(self.moved)},
+            "moved": [one.to_json() for one in self.moved],
+            "files": {
+                "changed": [*self.files.changed],
+                "missing": [*self.files.missing],
+                "extra": [*self.files.extra],
+            },
+            "faults": [*self.faults],
+        }
+
+
+def verify_folder(folder: Path) -> Verification:
+    """Compute every figure of a folder `hb/` again from its raw answers, and compare the files with the manifest.
+
+    Raises:
+        InputError: the folder is not a folder of `merilo report`.
+    """
+    manifest = read_manifest(folder)
+    files = manifest.check(folder)
+    published, faults = _published(folder)
+    try:
+        made = recompute(read_raw(folder / RAW))
+    except MeriloError as error:
+        return Verification(folder, (), files, (*faults, f"nothing can be recomputed: {error}"))
+    figures = compare_figures(published, recomputed_figures(made))
+    return Verification(folder, tuple(figures), files, tuple(faults))
+
+
+def recomputed_figures(made: Recomputed) -> dict[str, Json]:
+    """Return every figure that follows from the raw answers, by name."""
+    tables = {
+        name: value
+        for file, content in made.tables().items()
+        for name, value in table_figures(file, content).items()
+    }
+    return {**figures_of(made.content), **tables}
+
+
+def _published(folder: Path) -> tuple[Mapping[str, Json], list[str]]:
+    """Return the published figures, and a sentence for each file that cannot be read."""
+    content: dict[str, Json] = {}
+    tables: dict[str, Json] = {}
+    faults = []
+    for name in (METRICS_FILE, COSTS_FILE):
+        try:
+            content |= _object(folder / name)
+        except InputError as error:
+            faults.append(str(error))
+    for name in TABLES:
+        try:
+            tables |= table_figures(name, (folder / name).read_bytes())
+        except InputError as error:
+            faults.append(str(error))
+        except OSError as error:
+            faults.append(f"{folder / name}: cannot be read ({error.strerror})")
+    return {**figures_of(content), **tables}, faults
+
+
+def _object(path: Path) -> dict[str, Json]:
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise InputError("is not an object", file=path)
+    return found
