@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from merilo.api.programs import score_programs as score_programs
     from merilo.api.reading import read_responses as read_responses
     from merilo.api.recipes import run_recipe as run_recipe
+    from merilo.api.report import read_raw as read_raw
+    from merilo.api.report import report as report
+    from merilo.api.report import verify as verify
     from merilo.api.scoring import score as score
     from merilo.datasets import dataset as dataset
     from merilo.errors import DataError as DataError
@@ -45,6 +48,7 @@ _HOMES = {
     "merilo.api.programs": ("score_programs",),
     "merilo.api.reading": ("read_responses",),
     "merilo.api.recipes": ("run_recipe",),
+    "merilo.api.report": ("read_raw", "report", "verify"),
     "merilo.api.scoring": ("score",),
     "merilo.datasets": ("dataset",),
     "merilo.errors": (

@@ -12,11 +12,9 @@ from merilo.reports.human_table import (
     group_figures,
     human_rows,
     read_study,
-    table_html,
     table_json,
-    table_latex,
-    table_markdown,
 )
+from merilo.reports.human_table_text import table_html, table_latex, table_markdown
 
 
 @pytest.fixture(scope="module")

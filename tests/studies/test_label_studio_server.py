@@ -36,17 +36,17 @@ class Server:
 
     def ask(self, path: str, content: Json = None) -> Json:
         """Send a request of the API; with content, a POST."""
-        request = urllib.request.Request(  # noqa: S310 - the address is that of the server below
+        request = urllib.request.Request(
             f"{self.url}{path}",
             None if content is None else json.dumps(content).encode(),
             {"Authorization": f"Token {TOKEN}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read())  # type: ignore[no-any-return]
 
     def file(self, path: str) -> bytes:
-        request = urllib.request.Request(f"{self.url}{path}", headers={"Authorization": f"Token {TOKEN}"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        request = urllib.request.Request(f"{self.url}{path}", headers={"Authorization": f"Token {TOKEN}"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.read()  # type: ignore[no-any-return]
 
 

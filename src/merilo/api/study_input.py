@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 import polars as pl
 
 from merilo.api.frames import Frame, is_frame, polars_of
-from merilo.api.reading import Origin, Source, StudyResponses, read_responses
 from merilo.api.gold_answers import gold_in_memory, gold_of
+from merilo.api.reading import Origin, Source, StudyResponses, read_responses
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
@@ -22,7 +22,7 @@ from merilo.responses import Responses
 from merilo.strict_json import Json
 from merilo.wording import shown
 
-GoldSource: TypeAlias = str | Path | Frame | Mapping[str, str] | None
+GoldSource: TypeAlias = str | Path | Frame | Mapping[str, str] | Gold | None
 SkillSource: TypeAlias = str | Path | Frame | Mapping[str, float] | None
 
 #: Placeholder in the provenance for an argument that is not a file.
@@ -161,6 +161,8 @@ def find_gold(
     alternatives: str | None = None,
 ) -> Gold | None:
     """Return the gold answers from any source; arguments as for `study_input`."""
+    if isinstance(gold, Gold):
+        return gold
     if gold is None or isinstance(gold, str | Path):
         return gold_of(responses, declared, _file(gold), column, encoding, alternatives=alternatives)
     return gold_in_memory(responses, declared, gold, column, alternatives=alternatives)

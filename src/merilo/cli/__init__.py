@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "datasets": ("merilo.cli.datasets", "list, show, check, generate and load datasets"),
     "inspect": ("merilo.cli.inspect", "tell what is in an export, and the command that fits it"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
+    "report": ("merilo.cli.report", "publish a baseline with raw answers and notebook, and verify it"),
     "power": ("merilo.cli.power", "plan a study: how many items, people and control items"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
     "audit": ("merilo.cli.audit", "list the items whose gold is probably wrong"),

@@ -11,7 +11,7 @@ from merilo.atomic_write import guarded
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.study_options import AnonymiseOption, EncodingOption, ForceOption, JsonOption
 from merilo.people.platforms import Platform
-from merilo.reports.summary import as_text
+from merilo.strict_json import as_text
 from merilo.studies.study_folder import StudyFolder, open_study
 
 app = typer.Typer(add_completion=False)

@@ -190,7 +190,7 @@ def chance_of(declared: Dataset) -> float:
     return max(float(labels) ** -max(len(declared.answer.criteria), 1), _LEAST_CHANCE)
 
 
-def _controls(
+def _controls(  # noqa: PLR0917 - the parts of one plan
     plan: Study,
     section: ControlsPlan,
     declared: Dataset,

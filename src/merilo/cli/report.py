@@ -1,0 +1,112 @@
+"""`merilo report`: write the folder that a published baseline hands in, and verify such a folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from merilo.api.report import report, verify
+from merilo.cli.output import emit_json, refuse_json, say, working
+from merilo.cli.study_options import JsonOption
+from merilo.reports.hb.verification import Verification
+
+#: The subcommand that is meant if the first word is a folder.
+_DEFAULT: Final = "make"
+
+#: How many figures are named in the terminal; the JSON names all.
+_MOST: Final = 20
+
+
+class _ReportGroup(TyperGroup):
+    """A group whose first word may be a folder: `merilo report SOURCE` is `merilo report make SOURCE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer's class is private
+        if args and args[0] not in {*self.commands, "--help"}:
+            args = [_DEFAULT, *args]
+        return list(super().parse_args(ctx, args))
+
+
+app = typer.Typer(
+    cls=_ReportGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    help="Publish a baseline: merilo report SOURCE --out hb writes the folder, merilo report verify hb checks it.",
+)
+
+
+@app.command(_DEFAULT)
+def make(
+    source: Annotated[Path, typer.Argument(help="The folder of a baseline (merilo baseline --out), or of a study.", show_default=False)],
+    *,
+    out: Annotated[Path, typer.Option(help="The new folder, by convention hb.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Write the folder of a published baseline: raw answers, results, plan, notebook, plots and manifest.
+
+    The word make may be left out. Exit status 1: the figures of the baseline do not follow from its raw answers.
+    """
+    refuse_json(json_to, [source])
+    with working("Computing the baseline again and writing the report"):
+        made = report(source, out, force=force)
+    for remark in made.remarks:
+        say(remark)
+    if json_to:
+        emit_json({"folder": str(out), "files": [*made.files], "remarks": [*made.remarks]}, json_to)
+    if json_to != "-":
+        sys.stdout.write(f"{len(made.files)} files are in {out}; merilo report verify {out} checks them\n")
+    return 0
+
+
+@app.command("verify")
+def check(
+    folder: Annotated[Path, typer.Argument(help="A folder that merilo report wrote.", show_default=False)],
+    *,
+    json_to: JsonOption = None,
+) -> int:
+    """Compute every figure again from the raw answers, and compare the files with the manifest.
+
+    Exit status 1: a figure does not follow, or a file was changed, is missing or is unknown.
+    """
+    refuse_json(json_to, [folder])
+    with working("Computing every figure again"):
+        found = verify(folder)
+    if json_to:
+        emit_json(found.to_dict(), json_to)
+    if json_to != "-":
+        sys.stdout.write("".join(f"{line}\n" for line in _lines(found)))
+    return 0 if found.ok else 1
+
+
+def _lines(found: Verification) -> list[str]:
+    """Return the lines of the terminal, without control characters of names."""
+    from merilo.cli import tame  # noqa: PLC0415 - defined beside the list of commands
+
+    moved = found.moved
+    lines = [
+        f"{len(found.figures) - len(moved):,} of {len(found.figures):,} figures follow from the raw answers"
+    ]
+    lines += [
+        f"does not follow: {one.name}: published {_shown(one.published)}, recomputed {_shown(one.recomputed)}"
+        for one in moved[:_MOST]
+    ]
+    if len(moved) > _MOST:
+        lines.append(f"and {len(moved) - _MOST:,} more (--json names all)")
+    for what, names in (
+        ("changed", found.files.changed),
+        ("missing", found.files.missing),
+        ("not in the manifest", found.files.extra),
+    ):
+        lines += [f"{what}: {name}" for name in names]
+    lines += [f"fault: {one}" for one in found.faults]
+    lines.append("verified" if found.ok else "NOT verified")
+    return [tame(line) for line in lines]
+
+
+def _shown(value: object) -> str:
+    text = "null" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,122 @@
+"""Building a folder `hb/` from a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from merilo.atomic_write import new_folder, refuse_existing, write_files
+from merilo.errors import for_command_line
+from merilo.reports.hb.drawing import has_matplotlib
+from merilo.reports.hb.manifest import MANIFEST, Manifest, entry_of_file
+from merilo.reports.hb.notebook_file import NOTEBOOK_FILE, notebook_file
+from merilo.reports.hb.plot_files import plot_files
+from merilo.reports.hb.raw_study import RAW
+from merilo.reports.hb.readme_files import readme_files
+from merilo.reports.hb.recomputation import Recomputed
+from merilo.reports.hb.sources import read_source
+from merilo.reports.hb.verification import COST_KEYS, COSTS_FILE, METRICS_FILE
+from merilo.reports.report_source import Producer, ReportSource
+from merilo.strict_json import Json, indented
+from merilo.version import __version__
+
+#: Functions that make further files of the folder: cards, the checklist, formats for a paper.
+PRODUCERS: Final[tuple[Producer, ...]] = ()
+
+#: The subfolder for the plan: the settings, and the files of a study that was planned with Merilo.
+_PLAN: Final = "plan"
+
+
+@dataclass(frozen=True, slots=True)
+class HbFolder:
+    """A folder `hb/` that was written.
+
+    Attributes:
+        folder: the folder.
+        files: the names of its files.
+        remarks: what the user should know about it, a sentence each.
+        content: the baseline as JSON.
+    """
+
+    folder: Path
+    files: tuple[str, ...]
+    remarks: tuple[str, ...]
+    content: Mapping[str, Json]
+
+
+def write_hb(source: Path, out: Path, *, force: bool = False) -> HbFolder:
+    """Write the folder `hb/` of a baseline.
+
+    Args:
+        source: the folder of a baseline, or of a study; see `sources.read_source`.
+        out: the new folder.
+        force: replace an existing one.
+
+    Raises:
+        InputError: the source is neither, or its files are damaged.
+        DataError: the figures of the baseline do not follow from its raw answers.
+        OutputError: the folder exists and `force` is not given, or it contains the source.
+    """
+    refuse_existing(out, force=force, needed=[source])
+    read, made = read_source(source)
+    files = hb_files(read, made)
+    with new_folder(out, force=force) as place:
+        write_files(place, files)
+    return HbFolder(out, tuple(sorted(files)), _remarks(read, made), made.content)
+
+
+def hb_files(source: ReportSource, made: Recomputed) -> dict[str, bytes]:
+    """Return all files of the folder by name; the same source gives the same bytes."""
+    content = made.content
+    files = {f"{RAW}/{name}": data for name, data in made.raw.to_files().items()}
+    files |= made.tables()
+    # The provenance stands in the manifest.
+    metrics = {key: value for key, value in content.items() if key not in {*COST_KEYS, "provenance"}}
+    files[METRICS_FILE] = _json(metrics)
+    files[COSTS_FILE] = _json({key: content[key] for key in COST_KEYS})
+    files[f"{_PLAN}/settings.json"] = _json(made.raw.keywords)
+    files |= {f"{_PLAN}/{name}": data for name, data in source.attachments.items()}
+    files["report.html"] = made.page().encode()
+    files |= plot_files(made)
+    for producer in PRODUCERS:
+        files |= producer(source)
+    files[NOTEBOOK_FILE] = notebook_file(made.raw, str(content.get("dataset") or source.folder.name))
+    files |= readme_files(content, files, version=__version__, plots_only_svg=not has_matplotlib())
+    return {**files, MANIFEST: _manifest(files, made).to_bytes()}
+
+
+def _json(content: Mapping[str, Json]) -> bytes:
+    return f"{for_command_line(indented({**content}))}\n".encode()
+
+
+def _manifest(files: Mapping[str, bytes], made: Recomputed) -> Manifest:
+    made_by = made.content["provenance"]
+    versions: dict[str, Json] = {"merilo": __version__}
+    for name in ("numpy", "polars", "scipy", *(["matplotlib"] if has_matplotlib() else [])):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = None
+    return Manifest(
+        {name: entry_of_file(name, data) for name, data in sorted(files.items())},
+        versions,
+        made_by if isinstance(made_by, dict) else {},
+    )
+
+
+def _remarks(source: ReportSource, made: Recomputed) -> tuple[str, ...]:
+    remarks = []
+    if made.raw.gold is None:
+        remarks.append("the baseline has no gold answers, so hb/ has no metric")
+    if made.content.get("status") == "rejected":
+        remarks.append("the baseline is rejected, and every file of hb/ says so")
+    if source.plan is None:
+        remarks.append("there is no study.yaml, so plan/ holds only the settings")
+    if not has_matplotlib():
+        remarks.append(
+            "Matplotlib is not installed, so plots are SVG only (pip install 'merilo[plots]' adds PDF and PNG)"
+        )
+    return tuple(remarks)
