@@ -39,7 +39,7 @@ def percent(share: float) -> str:
     return f"{value:.{0 if value == int(value) else 1}f}%"
 
 
-def money(amount: float, currency: str | None) -> str:
+def money(amount: float, currency: str | None, digits: int = 2) -> str:
     """Format an amount of money.
 
     Example:
@@ -47,8 +47,8 @@ def money(amount: float, currency: str | None) -> str:
         ('$7.25', '7.25 RUB', '1.00')
     """
     if currency in _SYMBOLS:
-        return f"{_SYMBOLS[currency]}{amount:.2f}"
-    return f"{amount:.2f} {currency}" if currency else f"{amount:.2f}"
+        return f"{_SYMBOLS[currency]}{amount:.{digits}f}"
+    return f"{amount:.{digits}f} {currency}" if currency else f"{amount:.{digits}f}"
 
 
 def interval(span: Span, digits: int = 3) -> str:

@@ -57,7 +57,7 @@ def percent(share: float) -> str:
     return f"{decimal(value, 0 if value == int(value) else 1)}{_FIXED}%"
 
 
-def money(amount: float, currency: str | None) -> str:
+def money(amount: float, currency: str | None, digits: int = 2) -> str:
     """Format an amount of money; a decimal fraction governs the genitive singular.
 
     Example:
@@ -65,7 +65,7 @@ def money(amount: float, currency: str | None) -> str:
         ('7,25 доллара США', '1,00')
     """
     unit = _CURRENCIES.get(currency, currency) if currency else None
-    return f"{decimal(amount, 2)}{_FIXED}{unit}" if unit else decimal(amount, 2)
+    return f"{decimal(amount, digits)}{_FIXED}{unit}" if unit else decimal(amount, digits)
 
 
 def interval(span: Span, digits: int = 3) -> str:

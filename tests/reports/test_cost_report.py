@@ -1,0 +1,103 @@
+"""The cost report: what was paid once a page, per answer and per hour, arms and pools apart, and a message ready to send."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from merilo.people import platforms
+from merilo.reports.cost_report import arm_cost, cost_json, cost_message, cost_report, pool_costs
+
+PEOPLE: dict[str, Any] = {
+    "dataset": "lcs",
+    "items": {"total": 100, "overlap_before_exclusion": {"5": 100}},
+    "responses": {"used": 492, "control": 250},
+    "cost": {
+        "total": 7.25, "currency": "USD", "pages": 250, "hours": 8.439354, "hourly": 0.859071,
+        "published_way": {"total": 14.5, "hourly": 1.730367},
+    },
+}  # fmt: skip
+EXPERTS: dict[str, Any] = {
+    "items": {"overlap_before_exclusion": {"3": 100}},
+    "cost": {"total": 30.5, "currency": "USD", "pages": 300, "hours": 21.2, "hourly": 1.44},
+}
+
+
+def russian(*arms: dict[str, Any]) -> str:
+    return cost_report(dict(zip(("people", "experts"), arms, strict=False)), "ru").replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+
+
+def test_arms_are_told_apart_and_added_up() -> None:
+    text = russian(PEOPLE, EXPERTS)
+    assert "Общие затраты на оплату разметки — 37,75 доллара США." in text
+    assert "выплачено 7,25 доллара США за 250 страниц заданий; получено 500 ответов на вопросы теста, в среднем 0,015 доллара США за ответ." in text  # fmt: skip
+    assert "Почасовая оплата по измеренному времени (8,4 часа) составила 0,86 доллара США." in text
+    assert "получится 14,50 доллара США и 1,73 доллара США за час" in text
+    assert "Экспертный human baseline: выплачено 30,50 доллара США за 300 страниц" in text
+    assert "Почасовая оплата по измеренному времени (21 час) составила 1,44 доллара США." in text
+    english = cost_report({"people": PEOPLE, "experts": EXPERTS}, "en")
+    assert "The total cost of the annotation is $37.75." in english
+    assert (
+        "$7.25 was paid for 250 pages of tasks; with 500 answers to test items, an answer cost $0.015 on average."
+        in english
+    )
+    assert "The hourly pay by measured time (8.4 hours) was $0.86." in english
+
+
+def test_currencies_are_not_added_to_each_other() -> None:
+    rubles = {**EXPERTS, "cost": {**EXPERTS["cost"], "currency": "RUB"}}
+    assert "— 7,25 доллара США и 30,50 рубля." in russian(PEOPLE, rubles)
+    assert cost_json({"people": PEOPLE, "experts": rubles})["total"] == {"USD": 7.25, "RUB": 30.5}
+
+
+def test_what_is_not_known_is_said() -> None:
+    unpaid = {**EXPERTS, "cost": {"total": None, "currency": None, "pages": 9, "hours": 1.0, "hourly": None}}
+    assert "Экспертный human baseline: сведений об оплате нет." in russian(PEOPLE, unpaid)
+    assert cost_report({"people": unpaid}, "en").startswith("There are no data on pay.")
+    untimed = {
+        **PEOPLE,
+        "cost": {"total": 7.25, "currency": None, "pages": 250, "hours": None, "hourly": None},
+    }
+    assert "Время работы не измерено, поэтому почасовая оплата неизвестна." in russian(untimed)
+    assert "7,25 (валюта не указана)" in russian(untimed)
+
+
+@pytest.mark.parametrize(
+    ("total", "told"), [(7.25, "$0.015"), (725.0, "$1.45"), (0.4, "$0.00080"), (50.0, "$0.10"), (0.0, "$0.00")]
+)  # fmt: skip
+def test_an_answer_costs_at_least_two_digits(total: float, told: str) -> None:
+    assert f"an answer cost {told} on average" in cost_report(
+        {"people": {**PEOPLE, "cost": {**PEOPLE["cost"], "total": total}}}, "en"
+    )
+
+
+def test_the_message_can_be_sent() -> None:
+    text = cost_message({"people": PEOPLE}, None, "ru")
+    assert text.startswith(
+        "Кому: mera@a-ai.ru\nТема: Human baseline датасета LCS: затраты и методология\n\nЗдравствуйте!"
+    )
+    assert "Методология\n\nУровень человека измерен на 100 вопросах датасета LCS." in text
+    assert text.endswith("С уважением,\nавторы датасета LCS\n")
+    assert "To: me@example.org" in cost_message({"people": PEOPLE}, None, "en", recipient="me@example.org")
+
+
+def test_pools_add_up_to_the_published_study(pools: Path) -> None:
+    files = sorted((pools / "rwsd").glob("assignments*.tsv"))
+    lines = pool_costs(platforms.read(files).table, "USD")
+    assert [line.name for line in lines] == [file.name for file in files]
+    assert sum(line.total or 0 for line in lines) == pytest.approx(13.523)
+    assert sum(line.answers or 0 for line in lines) == 1300
+    text = cost_report({"people": PEOPLE}, "en", pools=lines)
+    assert "By pool:\n\n- assignments_from_pool_41009024__19-12-2023.tsv: " in text
+
+
+def test_the_json_has_every_arm_and_pool() -> None:
+    found = cost_json({"people": PEOPLE}, [arm_cost("pool.tsv", EXPERTS)])
+    assert found["arms"] == {
+        "people": {
+            "total": 7.25, "currency": "USD", "pages": 250, "answers": 500, "per_answer": 0.0145, "hours": 8.439354, "hourly": 0.859071,
+        }
+    }  # fmt: skip
+    assert found["pools"] == {"pool.tsv": arm_cost("pool.tsv", EXPERTS).to_json()}
