@@ -10,40 +10,9 @@ from typing import Any
 
 import pytest
 from every import every
+from report_contents import CONTENT, STUDY
 
 from merilo.reports.readme_section import human_baseline_section, readme_with_section
-
-CONTENT: dict[str, Any] = {
-    "dataset": "lcs",
-    "simulated": False,
-    "status": "accepted",
-    "responses": {"total": 750, "control": 250, "used": 492},
-    "annotators": {
-        "total": 29, "with_controls": 28, "excluded": 3, "kept_without_controls": 1, "unjudged": 0, "min_control_accuracy": 0.5,
-    },
-    "control_health": {"controls": 19},
-    "items": {"total": 100, "consensus": 99, "overlap": {"5": 91, "4": 8, "3": 1}, "overlap_before_exclusion": {"5": 100}},
-    "resolved_by": {
-        "majority": 80, "unanimous": 21, "plurality": 26, "skill": 15, "top_skill": 0, "glad": 4, "unresolved": 1,
-    },
-    "metrics": {
-        "acc": {
-            "value": 0.56, "n": 99, "ci95": [0.462281, 0.65328], "ci95_items_and_annotators": [0.408397, 0.701179],
-            "by_majority_alone": {"value": 0.703704, "n": 54, "ci95": [0.571724, 0.808626]},
-            "with_dropped_items": {"n": 100, "dropped": 1, "dropped_counted_as_wrong": 0.554},
-            "single_person": {"mean": 0.46, "ci95": [0.330729, 0.594887], "annotators": 26, "answers": 492},
-        }
-    },
-    "agreement": {
-        "krippendorff_alpha": 0.300137, "krippendorff_alpha_ci95": [0.225784, 0.37303], "gwet_ac1": 0.360119,
-        "gwet_ac1_ci95": [0.287541, 0.433143], "low_agreement": 20, "max_low_agreement": 0.3, "votes_needed": {"3": 100}, "n": 492,
-    },
-    "cost": {
-        "total": 7.25, "pages": 250, "hours": 8.439354, "hourly": 0.859071, "currency": "USD", "median_seconds_per_answer": 26.748,
-    },
-    "gold": {"source": "the solver of lcs"},
-    "provenance": {"parameters": {"platform": "toloka", "aggregator": "majority", "resolve": "cascade"}},
-}  # fmt: skip
 
 PLAN: dict[str, Any] = {
     "study": "lcs-2026",
@@ -190,26 +159,6 @@ def test_an_empty_baseline_gives_sentences_and_no_error() -> None:
         text = human_baseline_section({}, None, language)  # type: ignore[arg-type]
         assert text
         assert "None" not in text
-
-
-STUDY: dict[str, Any] = {
-    "dataset": "ruworldtree",
-    "experts": {
-        "protocol": "out-of-bag",
-        "experts": {"physics": 5, "law": 4},
-        "items": {"total": 40, "decided": 39},
-        "answers": {"counted": 171, "may_be_mine": 21, "late": 2, "missing": 0},
-        "design": {"time_limit_seconds": 60.0, "late": "drop", "min_answers": 3, "decision": "majority"},
-        "metrics": {"acc": {"value": 0.9487, "ci95": [0.83, 0.99], "n": 39}},
-        "undecided_counted_as_wrong": 0.925,
-        "by_domain": {"physics": {"value": 0.95, "ci95": [0.76, 0.99], "n": 20}, "law": {"value": 0.9474, "ci95": None, "n": 19}},
-    },
-    "people": {"protocol": "basic"},
-    "comparison": {
-        "n": 38, "experts": 0.947368, "people": 0.605263, "difference": 0.342105, "ci95": [0.17, 0.5], "p": 0.0004,
-        "test": "McNemar's exact test",
-    },
-}  # fmt: skip
 
 
 def test_an_expert_study_tells_both_groups_and_their_difference() -> None:

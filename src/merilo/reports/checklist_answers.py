@@ -1,0 +1,378 @@
+"""Answers to the reporting checklist that follow from the data of a study and from its plan; nothing is guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from merilo.datasets.catalogue import CATALOGUE
+from merilo.datasets.declaration import Dataset
+from merilo.reports import baseline_prose_en as en
+from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
+from merilo.reports.estimates import counted
+from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
+from merilo.strict_json import Json
+
+_AI: Final = re.compile(
+    r"нейросет|языков\w+ модел|chatgpt|gpt|\bии\b|neural|\bai\b|\bllms?\b|language model", re.IGNORECASE
+)
+
+#: Why a question after another has no answer of its own.
+_NONE: Final = "not applicable"
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistAnswer:
+    """An answer.
+
+    Attributes:
+        answer: `yes`, `partial`, `no`, `not applicable`, or the value that is asked for.
+        detail: what the answer rests on; may be empty.
+        source: `data`, `plan` or `author`.
+    """
+
+    answer: str
+    detail: str
+    source: str
+
+
+class StudyAnswers:
+    """The answers that a study gives, by number.
+
+    Args:
+        content: the JSON of the baseline.
+        plan: the content of `study.yaml`.
+        frozen: the date and hash of the frozen plan: `date` and `sha256` or `hash`.
+        experts: the JSON of `merilo experts baseline`.
+        platform: the platform's code, if the baseline's command does not name it.
+    """
+
+    def __init__(
+        self,
+        content: Mapping[str, Json],
+        plan: Mapping[str, Json] | None = None,
+        *,
+        frozen: Mapping[str, Json] | None = None,
+        experts: Mapping[str, Json] | None = None,
+        platform: str | None = None,
+    ) -> None:
+        self._content = content
+        self._plan = plan
+        self._frozen = frozen or mapping_at(plan, "frozen") or None
+        self._experts = experts
+        self._facts: BaselineFacts = baseline_facts(content, plan, platform=platform)
+        self.found: dict[str, ChecklistAnswer] = {}
+        self._evaluation()
+        self._design()
+        self._recruitment()
+        self._training_and_pay()
+        self._execution()
+        self._analysis()
+        self._documentation()
+
+    def _add(self, number: str, answer: object, detail: str = "", source: str = "data") -> None:
+        if answer is not None:
+            self.found[number] = ChecklistAnswer(str(answer), detail, source)
+
+    def _add_planned(self, number: str, answer: object, detail: str = "") -> None:
+        if self._plan is not None:
+            self._add(number, answer, detail, "plan")
+
+    def _declared(self) -> Dataset | None:
+        name = text_at(self._content, "dataset") or text_at(self._plan, "dataset")
+        return CATALOGUE.get(name.lower()) if name else None
+
+    def _evaluation(self) -> None:
+        declared = self._declared()
+        if declared is not None:
+            knowledge = any("knowledge" in skill.lower() for skill in declared.skills)
+            self._add(
+                "0.5", "knowledge" if knowledge else None, f"skills: {', '.join(declared.skills)}", "plan"
+            )
+            media = f"text and media ({', '.join(declared.media)})" if declared.media else "text"
+            self._add("0.6", media, "by the dataset's declaration", "plan")
+            self._add("0.7", "Russian", "by the dataset's declaration", "plan")
+        size = count_at(self._plan, "subset", "of")
+        if size is None and declared is not None and declared.sizes:
+            size = [*declared.sizes.values()][-1]
+        self._add("0.8", size)
+        models = [one for one in list_at(self._content, "models", "models") if isinstance(one, dict)]
+        tested = [n for one in models if (n := count_at(one, "n")) is not None]
+        self._add("0.9", max(tested) if tested else size, "" if tested else "all items of the dataset")
+        samples = [n for one in models if (n := count_at(one, "samples", "most")) is not None]
+        self._add(
+            "0.10", max(samples) if samples else 1, "" if samples else "no run with several samples is given"
+        )
+
+    def _design(self) -> None:
+        facts, planned = self._facts, self._facts.conditions
+        self._add("1.1", facts.people)
+        self._add("1.2", facts.items)
+        method = text_at(self._plan, "subset", "method")
+        if planned.subset is None and self._plan is not None and method is not None:
+            self._add_planned("1.2.1", "all items")
+        elif planned.subset is not None:
+            fields = ", ".join(planned.subset[2])
+            kept = f"the distribution of {fields} is kept" if fields else ""
+            seed = count_at(self._plan, "seed")
+            self._add_planned(
+                "1.2.1",
+                f"random sample ({method or 'random'})",
+                "; ".join(filter(None, [kept, f"seed {seed}" if seed is not None else ""])),
+            )
+        overlap = facts.overlap_before or facts.overlap
+        if overlap:
+            self._add(
+                "1.3",
+                ", ".join(f"{size} on {counted(n, 'item')}" for size, n in overlap.items()),
+                "before exclusion" if facts.overlap_before else "",
+            )
+        self._per_person()
+        self._add_planned(
+            "1.5",
+            "yes",
+            "people see the prompt that models receive, rendered by the same code, without solved examples",
+        )
+        if facts.cost.total is not None or facts.cost.hours is not None:
+            told = [f"{facts.cost.hours:.1f} hours" if facts.cost.hours is not None else "", _money(facts)]
+            self._add(
+                "1.7",
+                "partial",
+                f"people: {', '.join(filter(None, told))}; the effort of models is not in the study",
+            )
+        power, margin = (
+            number_at(self._plan, "assumptions", "power"),
+            number_at(self._plan, "baseline", "margin"),
+        )
+        if mapping_at(self._plan, "assumptions"):
+            self._add_planned(
+                "1.8", "yes", "the plan's figures: expected interval, power and margin for equivalence"
+            )
+            if power is not None and margin is not None:
+                self._add_planned("1.8.1", f"{margin:g} (margin for equivalence); power {power:g}")
+        if self._frozen is not None:
+            day = text_at(self._frozen, "date") or text_at(self._frozen, "frozen")
+            digest = text_at(self._frozen, "sha256") or text_at(self._frozen, "hash")
+            if day and digest:
+                self._add_planned("1.10", "yes", f"the plan was frozen on {day}, hash {digest}")
+
+    def _per_person(self) -> None:
+        answers = [
+            n
+            for one in list_at(self._content, "quality", "annotators")
+            if isinstance(one, dict) and (n := count_at(one, "answers"))
+        ]
+        if answers:
+            self._add(
+                "1.4",
+                f"median {median(answers):g} ({min(answers)} to {max(answers)})",
+                "control items included",
+            )
+
+    def _recruitment(self) -> None:
+        facts = self._facts
+        kinds = {
+            name: text_at(arm, "kind")
+            for name, arm in mapping_at(self._plan, "arms").items()
+            if isinstance(arm, dict)
+        }
+        if kinds:
+            names = {
+                "basic": "adults without special training",
+                "untrained": "people without training",
+                "expert": "experts of the domain",
+            }
+            known = [names[kind] for kind in kinds.values() if kind in names]
+            if known:
+                self._add_planned("2.1", "yes", " and ".join(known))
+            languages = [str(one) for one in list_at(self._plan, "languages")]
+            narrowed = [
+                f"language of the instruction ({', '.join(languages)})" if languages else "",
+                "expertise (experts' arm)" if "expert" in kinds.values() else "",
+            ]
+            self._add_planned("2.1.1", "; ".join(filter(None, narrowed)) or None)
+        if facts.platform and facts.platform != "Label Studio":
+            self._add("2.2", "crowd", facts.platform)
+        may_be_mine = count_at(self._experts, "experts", "answers", "may_be_mine")
+        if may_be_mine is not None:
+            self._add(
+                "2.4",
+                "partial",
+                f"experts could be authors; they skipped {counted(may_be_mine, 'item')} that might be their own",
+            )
+            self._add("2.5", "yes", "experts skipped items that might be their own")
+        elif any(
+            value_at(arm, "skip_own") is True
+            for arm in mapping_at(self._plan, "arms").values()
+            if isinstance(arm, dict)
+        ):
+            self._add_planned("2.5", "yes", "people skip items that may be their own")
+        elif kinds:
+            self._add_planned("2.5", "no", "people were not asked whether they had seen the items")
+
+    def _training_and_pay(self) -> None:
+        facts = self._facts
+        if self._plan is not None:
+            threshold = facts.conditions.trained
+            trained = bool(mapping_at(self._plan, "training"))
+            self._add_planned(
+                "2.3",
+                "yes" if trained and threshold else "no",
+                "by training items" if trained and threshold else "everybody was admitted",
+            )
+            self._add_planned(
+                "2.3.1",
+                f"at least {en.percent(threshold)} correct answers to training items" if threshold else _NONE,
+            )
+            self._add_planned("2.6", "yes" if trained else "no")
+            feedback = value_at(self._plan, "training", "feedback") is not False
+            self._add_planned(
+                "2.6.1", f"solved items{' with feedback' if feedback else ''}" if trained else _NONE
+            )
+            if not trained:
+                for number in ("2.6.2", "2.6.2.1"):
+                    self._add_planned(number, _NONE, "no training")
+            if not threshold:
+                self._add_planned("2.3.2", _NONE, "no screening")
+        if facts.cost.total is not None:
+            self._add("2.7", "yes" if facts.cost.total > 0 else "no", _money(facts))
+        if facts.cost.hourly is not None:
+            self._add("2.7.1", en.money(facts.cost.hourly, facts.cost.currency), "total pay by measured time")
+        page = number_at(self._plan, "arms", "people", "pay", "per_page")
+        if page is not None:
+            self._add_planned("2.7.2", "no", "the plan pays by the page alone")
+            self._add_planned("2.7.2.1", _NONE, "no bonus")
+            total, pages = facts.cost.total, facts.cost.pages
+            if total is None or (pages and abs(total - page * pages) < 0.005 * max(total, 1)):
+                self._add_planned("2.7.3", "yes", f"{page:g} a page")
+                self._add_planned("2.7.3.1", _NONE, "all were paid alike")
+
+    def _execution(self) -> None:
+        facts = self._facts
+        size, total, pages = (
+            facts.conditions.items_per_page,
+            count_at(self._content, "responses", "total"),
+            facts.cost.pages,
+        )
+        if size is not None:
+            self._add_planned("3.1", f"{size} a page", "control items included")
+        elif total and pages:
+            self._add("3.1", f"{round(total / pages, 1):g} a page on average", "control items included")
+        checks = []
+        if facts.control_answers:
+            checks.append(f"control items ({counted(facts.control_answers, 'answer')})")
+        checks += [
+            str(text_at(one, "test")).replace("_", " ")
+            for one in list_at(self._content, "quality", "tests")
+            if isinstance(one, dict) and text_at(one, "test")
+        ]
+        if checks:
+            during = bool(facts.control_answers)
+            self._add(
+                "3.2", "yes" if during else "partial", "" if during else "checks after the collection alone"
+            )
+            self._add("3.2.1", ", ".join(checks))
+        if facts.excluded is not None and facts.people is not None:
+            lost = count_at(self._content, "responses", "dropped", "excluded_annotator") or 0
+            self._add(
+                "3.2.2",
+                f"{facts.excluded} of {counted(facts.people, 'annotator')}, {counted(lost, 'answer')}",
+            )
+        if self._plan is not None or facts.platform:
+            source = "plan" if self._plan is not None else "data"
+            self._add("3.3", "no", "people answered on a page", source)
+            self._add("3.3.1", "yes", "", source)
+        self._add_planned("3.3.2", "yes", "the text of the prompt and the labels of answers are the same")
+        self._add_planned(
+            "3.4",
+            "partial",
+            "the same prompt; people also read an instruction with examples, models may get solved examples",
+        )
+        self._add_planned(
+            "3.4.1", "yes", "the instruction has examples in place of the solved examples of models"
+        )
+        rules = facts.conditions.restrictions
+        if rules:
+            self._add_planned("3.5", "partial", f"rules for people: {'; '.join(rules)}")
+            limit = facts.conditions.time_limit
+            timed = f", and by a time limit of {counted(round(limit), 'second')} per item" if limit else ""
+            self._add_planned("3.5.1", f"by the instruction{timed}")
+        self._add_planned("3.6", "no")
+
+    def _analysis(self) -> None:
+        facts = self._facts
+        models = [one for one in list_at(self._content, "models", "models") if isinstance(one, dict)]
+        tests = {
+            test
+            for one in models
+            for match in mapping_at(one, "comparisons").values()
+            if isinstance(match, dict) and (test := text_at(match, "test"))
+        }
+        self._add("4.1", "yes" if tests else "no", "" if tests else "no model is compared in this study")
+        self._add("4.1.1", ", ".join(sorted(tests)) if tests else _NONE)
+        if any(one.over_items for one in facts.metrics):
+            self._add(
+                "4.2",
+                "yes" if tests else "partial",
+                "" if tests else "the study has the uncertainty of people alone",
+            )
+            self._add("4.2.1", "interval")
+        if facts.metrics:
+            single = any(one.single for one in facts.metrics)
+            self._add(
+                "4.3",
+                "yes" if single else "partial",
+                "a single person is given to be set beside single answers of a model"
+                if single
+                else "the consensus of several people is not comparable with single answers",
+            )
+            self._add("4.4", "yes", "one scorer for people and models")
+            self._add("4.5", "yes", "a program, for people and models")
+        self._robustness()
+
+    def _robustness(self) -> None:
+        rows = [one for one in list_at(self._content, "sensitivity", "rows") if isinstance(one, dict)]
+        values = [value for one in rows if (value := number_at(one, "value")) is not None]
+        if values:
+            self._add(
+                "4.6",
+                "partial" if max(values) - min(values) > 0.02 else "yes",
+                f"{min(values):.3f} to {max(values):.3f} over {counted(len(values), 'combination')} of threshold and procedure",
+            )
+
+    def _documentation(self) -> None:
+        facts = self._facts
+        files = [str(name) for name in mapping_at(self._plan, "instruction").values()]
+        self._add_planned("5.1.2", "yes" if files else None, ", ".join(files))
+        if facts.cost.seconds is not None:
+            self._add("5.1.3", en.seconds(facts.cost.seconds), "median time of an answer")
+        if any(_AI.search(rule) for rule in facts.conditions.restrictions):
+            self._add_planned("5.1.4", "none", "the instruction forbids them")
+        dropped = mapping_at(self._content, "responses", "dropped")
+        if mapping_at(self._content, "responses"):
+            self._add(
+                "5.1.5",
+                "unreported",
+                f"the export has {counted(count_at(dropped, 'not_submitted') or 0, 'answer')} that {'was' if count_at(dropped, 'not_submitted') == 1 else 'were'} not submitted; it does not count people",
+            )
+        data = text_at(self._plan, "publication", "data")
+        if data:
+            self._add_planned("5.2", "yes", data)
+            self._add_planned("5.2.1", "yes", "every answer with the pseudonym of its annotator")
+            self._add_planned("5.2.2", _NONE)
+        materials = text_at(self._plan, "publication", "materials")
+        self._add_planned("5.3", "yes" if materials else None, materials or "")
+        code = text_at(self._plan, "publication", "code") or data
+        self._add(
+            "5.4",
+            "yes" if code else "partial",
+            code
+            or "the notebook of hb/ recomputes every figure; the plan does not say where it is published",
+        )
+
+
+def _money(facts: BaselineFacts) -> str:
+    return "" if facts.cost.total is None else f"{en.money(facts.cost.total, facts.cost.currency)} in all"

@@ -1,0 +1,70 @@
+"""Text from datasets and authors made harmless in LaTeX, Markdown tables, CSV and BibTeX."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+_LATEX: Final = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "\N{NO-BREAK SPACE}": "~",
+}
+
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>|#~!$&])")
+_FORMULA: Final = re.compile(r"\s*[=+\-@\t\r]")
+_NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
+
+
+def one_line(text: str) -> str:
+    """Fold white space, and remove control and format characters, which steer terminals or reverse the direction of text."""
+    kept = "".join(
+        sign
+        for sign in text
+        if sign.isspace() or unicodedata.category(sign) not in {"Cc", "Cf", "Cs", "Co", "Cn"}
+    )
+    return re.sub(r"[^\S\N{NO-BREAK SPACE}]+", " ", kept).strip()
+
+
+def latex(text: str) -> str:
+    r"""Escape a text for LaTeX; no character of it is a command.
+
+    Example:
+        >>> print(latex("50% of $x_1 \\input{secret}"))
+        50\% of \$x\_1 \textbackslash{}input\{secret\}
+    """
+    return "".join(_LATEX.get(sign, sign) for sign in one_line(text))
+
+
+def markdown(text: str) -> str:
+    r"""Escape a text for a paragraph or a table's cell in Markdown; no character of it is markup or HTML.
+
+    Example:
+        >>> print(markdown("a|b <img src=x> [c](d)"))
+        a\|b \<img src=x\> \[c\](d)
+    """
+    return _MARKDOWN.sub(r"\\\1", one_line(text))
+
+
+def csv_cell(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula; numbers stay as they are.
+
+    Example:
+        >>> csv_cell("=1+2"), csv_cell("-0.5"), csv_cell("a")
+        ("'=1+2", '-0.5', 'a')
+    """
+    line = one_line(text)
+    return f"'{line}" if _FORMULA.match(line) and not _NUMBER.fullmatch(line) else line

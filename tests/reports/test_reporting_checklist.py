@@ -1,0 +1,196 @@
+"""The checklist of Wei et al.: at least 54 of 71 questions follow from a planned study, and nothing is guessed."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_contents import CONTENT, STUDY
+
+from merilo.errors import DataError
+from merilo.reports.checklist_questions import QUESTIONS
+from merilo.reports.reporting_checklist import (
+    checklist_json,
+    checklist_latex,
+    checklist_markdown,
+    reporting_checklist,
+)
+
+FULL: dict[str, Any] = {
+    **CONTENT,
+    "responses": {
+        "total": 750,
+        "control": 250,
+        "used": 492,
+        "dropped": {"excluded_annotator": 8, "not_submitted": 2},
+    },
+    "quality": {"annotators": [{"answers": n} for n in (3, 24, 60)], "tests": [{"test": "one_answer"}]},
+    "sensitivity": {"rows": [{"value": 0.47}, {"value": 0.83}, {"value": None}]},
+}
+PLAN: dict[str, Any] = {
+    "study": "lcs-2026",
+    "dataset": "lcs",
+    "languages": ["ru", "en"],
+    "seed": 7,
+    "arms": {"people": {"kind": "basic", "overlap": 5, "items_per_page": 20, "pay": {"per_page": 0.029, "currency": "USD"}, "time_limit": None, "skip_own": False}},
+    "restrictions": [{"ru": "Не используйте нейросети.", "en": "Do not use neural networks."}],
+    "subset": {"all": False, "size": 100, "of": 500, "fields": ["length"], "method": "balanced"},
+    "controls": {"file": "controls.jsonl", "share": 0.05, "every": 20, "min_accuracy": 0.5},
+    "training": {"file": "training.jsonl", "threshold": 0.8, "feedback": True},
+    "instruction": {"ru": "instruction_ru.md", "en": "instruction_en.md"},
+    "assumptions": {"expected": 0.9, "power": 0.8},
+    "baseline": {"margin": 0.02},
+    "checklist": {"1.9": ""},
+    "publication": {"data": None, "code": None},
+}  # fmt: skip
+FROZEN = {"date": "2026-11-22", "hash": "ab12"}
+
+
+def numbers_in_the_list_of_the_project() -> set[str]:
+    path = Path(__file__).parents[3] / "shared" / "CHECKLIST.md"
+    if not path.is_file():
+        pytest.skip(f"the list of questions is not here ({path})")
+    found: set[str] = set()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not re.match(r"\| \d", line):
+            continue
+        for part in line.split("|")[1].replace(" ", "").split(","):
+            first, _, last = part.partition("-")
+            base, _, start = first.rpartition(".")
+            end = last.rpartition(".")[2] if last else start
+            found |= {f"{base}.{n}" for n in range(int(start), int(end) + 1)}
+    return found
+
+
+def test_there_are_71_questions_with_the_numbers_of_the_source() -> None:
+    assert len(QUESTIONS) == 71
+    assert set(QUESTIONS) == numbers_in_the_list_of_the_project()
+
+
+def test_a_planned_study_answers_at_least_54_questions() -> None:
+    found = checklist_json(reporting_checklist(FULL, PLAN, frozen=FROZEN))
+    assert found["answered"] == 55
+    without_training = {key: value for key, value in PLAN.items() if key != "training"}
+    assert checklist_json(reporting_checklist(FULL, without_training, frozen=FROZEN))["answered"] == 58
+    published = {
+        **PLAN,
+        "publication": {"data": "https://example.org/hb", "materials": "https://example.org/study"},
+    }
+    assert checklist_json(reporting_checklist(FULL, published, frozen=FROZEN))["answered"] == 59
+
+
+def test_what_only_the_author_knows_is_left_to_the_author() -> None:
+    found = checklist_json(reporting_checklist(FULL, PLAN, frozen=FROZEN))
+    assert found["open"] == [
+        "0.1", "0.2", "0.3", "0.4", "1.6", "1.9", "2.3.2", "2.4", "2.6.2", "2.6.2.1", "3.1.1", "5.1.1", "5.2", "5.2.1", "5.2.2", "5.3",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("number", "answer", "detail"),
+    [
+        ("0.8", "500", ""),
+        ("1.1", "29", ""),
+        ("1.2.1", "random sample (balanced)", "the distribution of length is kept; seed 7"),
+        ("1.3", "5 on 100 items", "before exclusion"),
+        ("1.4", "median 24 (3 to 60)", "control items included"),
+        ("1.8.1", "0.02 (margin for equivalence); power 0.8", ""),
+        ("1.10", "yes", "the plan was frozen on 2026-11-22, hash ab12"),
+        ("2.2", "crowd", "Toloka"),
+        ("2.3.1", "at least 80% correct answers to training items", ""),
+        ("2.7.1", "$0.86", "total pay by measured time"),
+        ("2.7.3", "yes", "0.029 a page"),
+        ("3.1", "20 a page", "control items included"),
+        ("3.2.2", "3 of 29 annotators, 8 answers", ""),
+        ("3.5", "partial", "rules for people: Do not use neural networks."),
+        ("4.1.1", "not applicable", ""),
+        ("4.6", "partial", "0.470 to 0.830 over 2 combinations of threshold and procedure"),
+        ("5.1.4", "none", "the instruction forbids them"),
+    ],
+)
+def test_answers_follow_from_the_study(number: str, answer: str, detail: str) -> None:
+    own = reporting_checklist(FULL, PLAN, frozen=FROZEN)[number]
+    assert (own.answer, own.detail) == (answer, detail)
+
+
+def test_without_a_plan_and_data_nothing_is_claimed() -> None:
+    found = reporting_checklist({}, None)
+    assert set(found) == {"0.10", "4.1", "4.1.1", "5.4"}
+
+
+def test_a_comparison_with_a_model_answers_the_questions_about_models() -> None:
+    models = {"models": [{"model": "m", "n": 90, "samples": {"fewest": 5, "most": 5}, "comparisons": {"single": {"test": "McNemar's exact test"}}}]}  # fmt: skip
+    found = reporting_checklist({**FULL, "models": models}, PLAN)
+    assert [found[number].answer for number in ("0.9", "0.10", "4.1", "4.1.1", "4.2")] == [
+        "90", "5", "yes", "McNemar's exact test", "yes",
+    ]  # fmt: skip
+
+
+def test_experts_who_skip_their_own_items_are_told() -> None:
+    found = reporting_checklist(FULL, PLAN, experts=STUDY)
+    assert found["2.4"].answer == "partial"
+    assert found["2.5"].answer == "yes"
+
+
+def test_pay_that_differs_from_the_plan_is_not_called_equal() -> None:
+    content = {**FULL, "cost": {**FULL["cost"], "total": 9.0}}
+    found = reporting_checklist(content, PLAN)
+    assert "2.7.3" not in found
+
+
+def test_the_author_answers_and_the_study_is_told_beside() -> None:
+    answered = {**PLAN, "checklist": {"1.9": "yes: board 12", "1.1": "30", "5.1.1": " "}}
+    found = reporting_checklist(FULL, answered)
+    assert (found["1.9"].answer, found["1.9"].source) == ("yes: board 12", "author")
+    assert (found["1.1"].answer, found["1.1"].detail, found["1.1"].source) == (
+        "30",
+        "from the study: 29",
+        "author",
+    )
+    assert "5.1.1" not in found
+
+
+def test_an_answer_to_a_question_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(DataError, match=r"study\.yaml, checklist\.9\.9: there is no question 9\.9"):
+        reporting_checklist(FULL, {**PLAN, "checklist": {"9.9": "yes"}})
+
+
+def test_every_form_has_all_questions_and_the_count() -> None:
+    found = reporting_checklist(FULL, {**PLAN, "checklist": {"1.9": "yes"}}, frozen=FROZEN)
+    content = checklist_json(found)
+    assert [item["number"] for item in content["items"]] == list(QUESTIONS)  # type: ignore[union-attr,index,call-overload]
+    assert json.loads(json.dumps(content)) == content
+    for text in (checklist_markdown(found), checklist_latex(found)):
+        assert "56 of 71 questions are answered (1 of them by the author); 15 are left to the author." in text
+    table = checklist_markdown(found)
+    for number, question in QUESTIONS.items():
+        assert f"| {number} | {question} |" in table
+
+
+HOSTILE = "a|b & 50% \\input{x} $y$ <script> [l](u)\n# h"
+
+
+def test_hostile_answers_stay_text() -> None:
+    found = reporting_checklist(FULL, {**PLAN, "checklist": {"1.9": HOSTILE}})
+    row = next(line for line in checklist_markdown(found).splitlines() if line.startswith("| 1.9 "))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 5
+    assert "\\<script\\>" in row
+    tex = next(line for line in checklist_latex(found).splitlines() if line.startswith("1.9 "))
+    assert r"a\textbar{}b \& 50\% \textbackslash{}input\{x\} \$y\$ \textless{}script\textgreater{}" in tex
+
+
+def test_the_table_compiles(tmp_path: Path) -> None:
+    compiler = shutil.which("pdflatex") or shutil.which("lualatex") or shutil.which("tectonic")
+    if compiler is None:
+        pytest.skip("no LaTeX is installed")
+    found = reporting_checklist(FULL, {**PLAN, "checklist": {"1.9": HOSTILE}})
+    body = checklist_latex(found)
+    (tmp_path / "t.tex").write_text(
+        f"\\documentclass{{article}}\\usepackage[T1]{{fontenc}}\\usepackage{{longtable,booktabs}}\\begin{{document}}{body}\\end{{document}}",
+        encoding="utf-8",
+    )
+    command = [compiler, *([] if "tectonic" in compiler else ["-interaction=nonstopmode"]), "t.tex"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
