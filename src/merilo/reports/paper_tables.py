@@ -1,0 +1,287 @@
+"""Tables, the methods paragraph and citations for a paper, in LaTeX, Markdown or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from merilo.reports.baseline_facts import Span, dataset_title, metric_facts
+from merilo.reports.bibliography import Source, bibtex, sources
+from merilo.reports.json_record import count_at, interval_at, mapping_at, number_at
+from merilo.reports.metric_names import metric_title
+from merilo.reports.readme_section import human_baseline_section
+from merilo.reports.text_escapes import csv_cell, latex, markdown
+from merilo.strict_json import Json
+
+Format: TypeAlias = Literal["latex", "markdown", "csv"]
+SUFFIXES: Final[Mapping[Format, str]] = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
+
+#: Columns whose cells are numbers and stand to the right.
+_TEXT_COLUMNS: Final = frozenset({"metric", "field", "value", "group", "respondents"})
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table for a paper.
+
+    Attributes:
+        name: the name of its file and label.
+        caption: its caption.
+        columns: the names of its columns.
+        rows: its rows; a missing value is an empty text.
+    """
+
+    name: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def metric_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = None) -> PaperTable:
+    """Make the table of metrics: the consensus, the majorities alone and a single annotator, each with interval and counts.
+
+    Args:
+        content: the JSON of the baseline.
+        plan: the content of `study.yaml`, for the dataset's name.
+    """
+    rows = []
+    for one in metric_facts(content):
+        name = metric_title(one.name).en
+        people = count_at(content, "metrics", one.name, "annotators")
+        rows.append(
+            (
+                name,
+                "consensus",
+                _value(one.value),
+                *_ends(one.over_both or one.over_items),
+                str(one.n),
+                _count(people),
+            )
+        )
+        if one.by_majority:
+            value, n, span = one.by_majority
+            rows.append((name, "majorities alone", _value(value), *_ends(span), str(n), ""))
+        if one.single:
+            mean, span, people, answers = one.single
+            rows.append(
+                (name, "single annotator", _value(mean), *_ends(span), f"{answers} answers", str(people))
+            )
+    title = dataset_title(content, plan)
+    caption = f"Human baseline{f' of {title}' if title else ''}: metrics with 95% confidence intervals."
+    columns = ("metric", "respondents", "estimate", "low", "high", "items", "annotators")
+    return PaperTable("metrics", caption, columns, tuple(rows))
+
+
+def group_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = None) -> PaperTable | None:
+    """Make the table by groups of items; `None` if the baseline has no groups.
+
+    Args:
+        content: the JSON of the baseline.
+        plan: the content of `study.yaml`, for the dataset's name.
+    """
+    rows = []
+    fields = mapping_at(content, "by")
+    for field in fields:
+        groups = mapping_at(fields, field)
+        for value in groups:
+            group = mapping_at(groups, value)
+            alpha = number_at(group, "agreement", "krippendorff_alpha")
+            names = [name for name in group if number_at(group, name, "value") is not None]
+            for name in names or [""]:
+                found, n = number_at(group, name, "value"), count_at(group, name, "n")
+                shown = found if n is not None else None
+                rows.append(
+                    (
+                        field, value, metric_title(name).en if name else "", _value(shown), *_ends(interval_at(group, name, "ci95")),
+                        _count(n if n is not None else count_at(group, "items")), _value(alpha), _count(count_at(group, "answers")),
+                    )
+                )  # fmt: skip
+    if not rows:
+        return None
+    title = dataset_title(content, plan)
+    caption = f"Human baseline{f' of {title}' if title else ''} by group, with 95% confidence intervals over items and Krippendorff's alpha."
+    columns = ("field", "value", "metric", "estimate", "low", "high", "items", "alpha", "answers")
+    return PaperTable("groups", caption, columns, tuple(rows))
+
+
+def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
+    """Make the table of an expert study: experts, people without training, and their difference.
+
+    Args:
+        study: the JSON of `merilo experts baseline`.
+
+    Returns:
+        The table; `None` if there are no experts.
+    """
+    rows = []
+    for arm, title in (("experts", "experts"), ("people", "people without training")):
+        rows += [
+            (
+                metric_title(one.name).en,
+                title,
+                _value(one.value),
+                *_ends(one.over_both or one.over_items),
+                str(one.n),
+            )
+            for one in metric_facts(mapping_at(study, arm))
+        ]
+    if not rows:
+        return None
+    found = mapping_at(study, "comparison")
+    difference, n = number_at(found, "difference"), count_at(found, "n")
+    if difference is not None and n:
+        rows.append(
+            (
+                rows[0][0],
+                "difference on common items",
+                _value(difference),
+                *_ends(interval_at(found, "ci95")),
+                str(n),
+            )
+        )
+    columns = ("metric", "respondents", "estimate", "low", "high", "items")
+    return PaperTable(
+        "arms", "Experts and people without training, with 95% confidence intervals.", columns, tuple(rows)
+    )
+
+
+def methods_paragraph(
+    content: Mapping[str, Json],
+    plan: Mapping[str, Json] | None,
+    form: Format,
+    *,
+    language: Literal["ru", "en"] = "en",
+    experts: Mapping[str, Json] | None = None,
+    platform: str | None = None,
+) -> str:
+    """Write the methods as one paragraph with citations of the methods used; in CSV it is plain text without citations.
+
+    Args:
+        content: the JSON of the baseline.
+        plan: the content of `study.yaml`.
+        form: `latex`, `markdown` or `csv`.
+        language: `ru` or `en`.
+        experts: the JSON of `merilo experts baseline`.
+        platform: the platform's code, if the baseline's command does not name it.
+    """
+    text = human_baseline_section(content, plan, language, experts=experts, platform=platform)
+    paragraph = " ".join(text.split("\n\n"))
+    if form == "csv":
+        return paragraph + "\n"
+    escape = latex if form == "latex" else markdown
+    return f"{escape(paragraph)} {_cited(sources(content, experts), form, language)}\n"
+
+
+def _cited(found: Sequence[Source], form: Format, language: Literal["ru", "en"]) -> str:
+    def mark(source: Source) -> str:
+        return f"~\\cite{{{source.key}}}" if form == "latex" else f" [@{source.key}]"
+
+    named = [f"{source.method}{mark(source)}" for source in found]
+    if form == "markdown":
+        named = [name.replace("--", "–") for name in named]
+    program, *methods = named
+    if language == "ru":
+        return f"Вычисления выполнены программой {program}. Источники методов: {', '.join(methods)}."
+    return f"The analysis was done with {program}. Methods: {', '.join(methods)}."
+
+
+def table_text(table: PaperTable, form: Format) -> str:
+    """Write a table in a format; text from datasets is escaped for it.
+
+    The LaTeX needs the package `booktabs`.
+    """
+    return _WRITERS[form](table)
+
+
+def paper_files(
+    content: Mapping[str, Json],
+    plan: Mapping[str, Json] | None,
+    form: Format,
+    *,
+    language: Literal["ru", "en"] = "en",
+    experts: Mapping[str, Json] | None = None,
+    platform: str | None = None,
+) -> dict[str, str]:
+    """Make everything for the paper: tables, the methods paragraph and the bibliography.
+
+    Args:
+        content: the JSON of the baseline.
+        plan: the content of `study.yaml`.
+        form: `latex`, `markdown` or `csv`.
+        language: the language of the methods paragraph.
+        experts: the JSON of `merilo experts baseline`.
+        platform: the platform's code, if the baseline's command does not name it.
+
+    Returns:
+        File name -> content: `metrics`, `groups` if there are groups, `arms` of an expert study, `methods` and `references.bib`.
+    """
+    tables = [
+        metric_table(content, plan),
+        group_table(content, plan),
+        arms_table(experts) if experts else None,
+    ]
+    files = {
+        f"{table.name}{SUFFIXES[form]}": table_text(table, form) for table in tables if table is not None
+    }
+    ending = ".txt" if form == "csv" else SUFFIXES[form]
+    files[f"methods{ending}"] = methods_paragraph(
+        content, plan, form, language=language, experts=experts, platform=platform
+    )
+    files["references.bib"] = bibtex(sources(content, experts))
+    return files
+
+
+def _latex_table(table: PaperTable) -> str:
+    alignment = "".join("l" if name in _TEXT_COLUMNS else "r" for name in table.columns)
+    lines = [
+        "\\begin{table}",
+        "\\centering",
+        f"\\caption{{{latex(table.caption)}}}",
+        f"\\label{{tab:human-{table.name}}}",
+        f"\\begin{{tabular}}{{{alignment}}}",
+        "\\toprule",
+        " & ".join(latex(name) for name in table.columns) + " \\\\",
+        "\\midrule",
+        *(" & ".join(latex(cell) for cell in row) + " \\\\" for row in table.rows),
+        "\\bottomrule",
+        "\\end{tabular}",
+        "\\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_table(table: PaperTable) -> str:
+    marks = ["---" if name in _TEXT_COLUMNS else "---:" for name in table.columns]
+    rows = [table.columns, marks, *([markdown(cell) for cell in row] for row in table.rows)]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([*lines, "", markdown(table.caption)]) + "\n"
+
+
+def _csv_table(table: PaperTable) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([csv_cell(cell) for cell in row] for row in table.rows)
+    return text.getvalue()
+
+
+_WRITERS: Final[Mapping[Format, Callable[[PaperTable], str]]] = {
+    "latex": _latex_table,
+    "markdown": _markdown_table,
+    "csv": _csv_table,
+}
+
+
+def _value(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _ends(span: Span | None) -> tuple[str, str]:
+    return ("", "") if span is None else (_value(span[0]), _value(span[1]))
+
+
+def _count(n: int | None) -> str:
+    return "" if n is None else str(n)

@@ -1,0 +1,165 @@
+"""What goes into a paper: every estimate with its interval and counts, hostile text escaped, methods cited."""
+
+import csv
+import io
+import re
+from typing import Any
+
+import pytest
+from every import every
+from hypothesis import given
+from hypothesis import strategies as st
+from report_contents import CONTENT, STUDY
+
+from merilo.reports.bibliography import bibtex, sources
+from merilo.reports.paper_tables import (
+    Format,
+    arms_table,
+    group_table,
+    methods_paragraph,
+    metric_table,
+    paper_files,
+    table_text,
+)
+from merilo.reports.text_escapes import csv_cell, latex, markdown
+
+HOSTILE = '=HYPERLINK("x")|a & 50% \\input{/etc/passwd} $x$ <script>alert(1)</script> `c` [l](u)'
+GROUPED: dict[str, Any] = {
+    **CONTENT,
+    "by": {
+        "domain": {
+            HOSTILE: {
+                "items": 40, "answers": 200, "agreement": {"krippendorff_alpha": 0.4}, "acc": {"value": 0.5, "ci95": [0.3, 0.7], "n": 39},
+            },
+            "law": {"items": 60, "answers": 300, "agreement": {"krippendorff_alpha": None}},
+        }
+    },
+}  # fmt: skip
+
+
+def rows(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text)))
+
+
+def test_every_estimate_has_its_interval_and_counts() -> None:
+    assert rows(table_text(metric_table(CONTENT), "csv")) == [
+        ["metric", "respondents", "estimate", "low", "high", "items", "annotators"],
+        ["accuracy", "consensus", "0.560", "0.408", "0.701", "99", ""],
+        ["accuracy", "majorities alone", "0.704", "0.572", "0.809", "54", ""],
+        ["accuracy", "single annotator", "0.460", "0.331", "0.595", "492 answers", "26"],
+    ]
+
+
+def test_the_latex_table_is_ready_for_a_paper() -> None:
+    text = table_text(metric_table(CONTENT), "latex")
+    assert text.startswith(
+        "\\begin{table}\n\\centering\n\\caption{Human baseline of LCS: metrics with 95\\% confidence intervals.}"
+    )
+    assert "accuracy & consensus & 0.560 & 0.408 & 0.701 & 99 &  \\\\" in text
+    assert text.count("\\begin{") == text.count("\\end{") == 2
+
+
+def test_groups_without_gold_keep_their_items_and_answers() -> None:
+    table = group_table(GROUPED)
+    assert table is not None
+    assert [row[1:] for row in table.rows] == [
+        (HOSTILE, "accuracy", "0.500", "0.300", "0.700", "39", "0.400", "200"),
+        ("law", "", "", "", "", "60", "", "300"),
+    ]
+    assert group_table(CONTENT) is None
+
+
+def test_an_expert_study_has_both_arms_and_their_difference() -> None:
+    study = {**STUDY, "people": {"metrics": {"acc": {"value": 0.6, "ci95": [0.4, 0.8], "n": 40}}}}
+    table = arms_table(study)
+    assert table is not None
+    assert [row[1:] for row in table.rows] == [
+        ("experts", "0.949", "0.830", "0.990", "39"),
+        ("people without training", "0.600", "0.400", "0.800", "40"),
+        ("difference on common items", "0.342", "0.170", "0.500", "38"),
+    ]
+    assert set(paper_files(CONTENT, None, "csv", experts=study)) == {
+        "metrics.csv",
+        "arms.csv",
+        "methods.txt",
+        "references.bib",
+    }
+
+
+def test_text_of_the_dataset_stays_text_in_every_format() -> None:
+    table = group_table(GROUPED)
+    assert table is not None
+    tex = table_text(table, "latex")
+    assert r"\textbackslash{}input\{/etc/passwd\} \$x\$ \textless{}script\textgreater{}" in tex
+    row = next(line for line in table_text(table, "markdown").splitlines() if "HYPERLINK" in line)
+    assert len(re.findall(r"(?<!\\)\|", row)) == 10
+    assert "<script" not in row.replace("\\<", "")
+    assert rows(table_text(table, "csv"))[1][1] == f"'{HOSTILE}"
+
+
+@given(st.text())
+def test_no_character_is_a_command_in_latex(text: str) -> None:
+    escaped = latex(text)
+    plain = re.sub(r"\\(?:text[a-z]+\{\}|[{}$&#%_])", "", escaped)
+    assert not set(plain) & set('\\{}$&#%_^<>|"')
+    assert "\n" not in escaped
+
+
+@given(st.text())
+def test_no_character_is_markup_in_markdown(text: str) -> None:
+    escaped = markdown(text)
+    assert not re.search(r"(?<!\\)[`*_{}\[\]<>|#~!$&]", re.sub(r"\\\\", "", escaped))
+    assert "\n" not in escaped
+
+
+@given(st.text())
+def test_no_cell_is_a_formula(text: str) -> None:
+    cell = csv_cell(text)
+    assert not re.match(r"\s*[=@\t\r]", cell)
+    assert not re.match(r"\s*[+-]", cell) or re.fullmatch(
+        r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", cell, re.IGNORECASE
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys"),
+    [
+        ({}, ["merilo", "krippendorff2011", "gwet2008", "searle1992", "whitehill2009", "wei2025"]),
+        ({"resolved_by": {}}, ["merilo", "krippendorff2011", "gwet2008", "searle1992", "wei2025"]),
+        ({"agreement": {}, "metrics": {}, "resolved_by": {"dawid_skene": 5}}, ["merilo", "dawid1979", "wei2025"]),
+        (
+            {"agreement": {}, "resolved_by": {}, "metrics": {"acc": {"interval": "Wilson score", "interval_items_and_annotators": "two-way bootstrap over items"}}},
+            ["merilo", "wilson1927", "owen2007", "wei2025"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_methods_that_were_used_are_cited(changes: dict[str, Any], keys: list[str]) -> None:
+    assert [source.key for source in sources({**CONTENT, **changes})] == keys
+
+
+def test_the_comparison_of_experts_cites_its_test() -> None:
+    assert [source.key for source in sources(CONTENT, STUDY)][-3:] == ["mcnemar1947", "tango1998", "wei2025"]
+
+
+@every("form", ["latex", "markdown", "csv"])
+def test_the_methods_are_one_paragraph(form: Format) -> None:
+    text = methods_paragraph(CONTENT, None, form)
+    assert text.count("\n") == 1
+    cited = {"latex": "Merilo~\\cite{merilo}", "markdown": "Merilo [@merilo]"}
+    assert form == "csv" or cited[form] in text
+    assert "29 annotators of the crowdsourcing platform Toloka" in text
+
+
+def test_every_citation_is_in_the_bibliography() -> None:
+    files = paper_files(GROUPED, None, "latex", experts=STUDY)
+    cited = set(re.findall(r"\\cite\{(\w+)\}", files["methods.tex"]))
+    assert cited
+    assert cited == set(re.findall(r"^@\w+\{(\w+),$", files["references.bib"], re.MULTILINE))
+    assert bibtex(sources(CONTENT)).count("{") == bibtex(sources(CONTENT)).count("}")
+
+
+def test_a_baseline_without_gold_gives_a_table_without_rows() -> None:
+    assert metric_table({**CONTENT, "metrics": {}}).rows == ()
+    assert "No metric is given" in methods_paragraph(
+        {**CONTENT, "metrics": {}, "gold": None}, None, "markdown"
+    )
