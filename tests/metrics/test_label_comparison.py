@@ -1,13 +1,12 @@
 """Comparisons by macro F1 and MCC against scikit-learn and every swap by hand."""
 
-import warnings
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import f1_score, matthews_corrcoef
+from label_metrics import by_scikit_learn
 
 from merilo.metrics import label_comparison
 from merilo.metrics.classification import label_figures
@@ -15,10 +14,7 @@ from merilo.metrics.label_comparison import compare_labels
 
 
 def label_figure(metric: str, answers, gold) -> float:
-    if metric == "mcc":
-        with warnings.catch_warnings(action="ignore"):
-            return float(matthews_corrcoef(gold, answers))
-    return float(f1_score(gold, answers, average="macro", zero_division=0))
+    return by_scikit_learn(metric, gold, answers)
 
 
 def by_swapping(metric: str, first: list[str], second: list[str], gold: list[str]) -> float:
@@ -64,7 +60,7 @@ def test_the_interval_of_a_difference_of_labels_is_that_of_drawing_items_one_by_
     first, second = ([g if rng.random() < p else "A" for g in gold] for p in (0.9, 0.6))
     found = compare_labels("f1_macro", first, second, gold)
     by_hand = []
-    for _ in range(1500):
+    for _ in range(600):
         drawn = rng.integers(0, 120, 120)
         picked = [[labels[i] for i in drawn] for labels in (first, second, gold)]
         by_hand.append(
