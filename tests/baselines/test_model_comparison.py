@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from command import merilo
+from made_once import made_once
 
 from merilo.baselines.model_comparison import committee_score
 from merilo.statistics.paired_tests import holm, mcnemar
@@ -16,6 +17,7 @@ from merilo.statistics.paired_tests import holm, mcnemar
 LABELS = ["A", "B", "C"]
 
 
+@made_once
 def study(folder: Path, *options: object, items: int = 40, people: int = 8, overlap: int = 3) -> Path:
     """A study whose items are known by ids q0, q1 ... and whose gold is A, B, C in turn."""
     rng = np.random.default_rng(1)
