@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import merilo
+from command import merilo, merilo_once
 
 #: pool -> people with control answers, excluded, items, overlap after exclusion, majorities
 PUBLISHED = {
@@ -26,7 +26,7 @@ MONEY = {
 def answer(pools: Path, pool: str, *options: str) -> dict:
     files = sorted((pools / pool).glob("*.tsv"))
     known = ["--dataset", pool] if pool in {"bps", "lcs"} else []
-    return merilo("baseline", *files, *known, "--resolve", "none", *options, "--json", "-").json
+    return merilo_once("baseline", *files, *known, "--resolve", "none", *options, "--json", "-").json
 
 
 @pytest.mark.parametrize("pool", PUBLISHED)
@@ -70,7 +70,7 @@ def test_people_solve_bps(pools: Path) -> None:
 
 
 def test_lcs_is_rejected_with_its_figure_and_both_bounds(pools: Path) -> None:
-    outcome = merilo(
+    outcome = merilo_once(
         "baseline", *(pools / "lcs").glob("*.tsv"), "--dataset", "lcs", "--resolve", "none", "--json", "-"
     )
     assert outcome.status == 1

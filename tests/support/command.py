@@ -1,6 +1,7 @@
 """Running `merilo` inside the test's process, as its users see it."""
 
 import contextlib
+import functools
 import io
 import json
 from dataclasses import dataclass
@@ -34,6 +35,15 @@ def merilo(*words: object) -> Outcome:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main([str(word) for word in words])
     return Outcome(status, out.getvalue(), err.getvalue())
+
+
+@functools.cache
+def merilo_once(*words: object) -> Outcome:
+    """As `merilo`, and the command runs once in a process for all tests.
+
+    For commands that write no file and read only files that no test changes, such as those of a real pool.
+    """
+    return merilo(*words)
 
 
 def printed(*words: object) -> tuple[int, str]:
