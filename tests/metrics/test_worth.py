@@ -50,14 +50,20 @@ def theirs(metric: str, gold: list[str], answers: list[str], weight: np.ndarray,
         )
 
 
-def slope(
-    metric: str, gold: list[str], answers: list[str], weight: np.ndarray, true: str, given: str
-) -> float:
-    """The change of the metric, by scikit-learn, if one more item gets a small weight taken from all items."""
+def slopes(
+    metric: str, gold: list[str], answers: list[str], weight: np.ndarray, pairs: set[tuple[str, str]]
+) -> dict[tuple[str, str], float]:
+    """The change of the metric, by scikit-learn, if one more item gets a small weight taken from all items.
+
+    For each pair of a gold label and an answer of that item.
+    """
     labels = sorted({*gold, *answers})
-    added = STEP * weight.sum()
-    there = theirs(metric, [*gold, true], [*answers, given], np.append(weight, added), labels)
-    return (there - theirs(metric, gold, answers, weight, labels)) / STEP
+    added = np.append(weight, STEP * weight.sum())
+    here = theirs(metric, gold, answers, weight, labels)
+    return {
+        (true, given): (theirs(metric, [*gold, true], [*answers, given], added, labels) - here) / STEP
+        for true, given in pairs
+    }
 
 
 @pytest.mark.parametrize("metric", ["f1_macro", "mcc"])
@@ -73,11 +79,12 @@ def test_influences_are_the_derivatives_of_scikit_learns_metric(
     assert result.value == pytest.approx(
         theirs(metric, gold, answers, weight, sorted({*gold, *answers})), abs=1e-12
     )
+    pairs = set(zip(gold, answers, strict=True)) | {(true, UNSEEN) for true in gold}
+    expected = slopes(metric, gold, answers, weight, pairs)
     for row, (true, given_label) in enumerate(zip(gold, answers, strict=True)):
-        expected = slope(metric, gold, answers, weight, true, given_label)
-        assert result.answer[row] - result.value == pytest.approx(expected, rel=1e-3, abs=1e-3)
-        unseen = slope(metric, gold, answers, weight, true, UNSEEN)
-        assert result.unseen[row] - result.value == pytest.approx(unseen, rel=1e-3, abs=1e-3)
+        change = expected[true, given_label]
+        assert result.answer[row] - result.value == pytest.approx(change, rel=1e-3, abs=1e-3)
+        assert result.unseen[row] - result.value == pytest.approx(expected[true, UNSEEN], rel=1e-3, abs=1e-3)
 
 
 @pytest.mark.parametrize("metric", ["acc", "em", "f1_macro", "mcc", "f1"])
