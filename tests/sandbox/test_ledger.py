@@ -230,12 +230,12 @@ def test_what_was_appended_survives_a_killed_writer(tmp_path):
     writer = f"""
 import os, signal, pathlib
 from merilo.sandbox.ledger import open_ledger
-from merilo.sandbox.verdicts import Result, Verdict
+from merilo.sandbox.verdicts import Ending, Verdict
 with open_ledger(pathlib.Path({str(path)!r}), {HEADER!r}) as ledger:
     for number in range(300):
-        ledger.append(str(number), "1", Verdict(Result.PASSED))
+        ledger.append(str(number), "1", Verdict(Ending.PASSED))
     ledger.sync()
-    ledger.append("last", "1", Verdict(Result.PASSED))
+    ledger.append("last", "1", Verdict(Ending.PASSED))
     os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run(
