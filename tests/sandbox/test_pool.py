@@ -59,7 +59,7 @@ TOKENS = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     source=st.one_of(
         st.binary(max_size=300).map(lambda raw: raw.decode("utf-8", "surrogateescape")), ANY_CHARACTER, TOKENS
@@ -166,8 +166,8 @@ def test_too_little_memory_even_to_read_the_program_is_called_so() -> None:
 @pytest.mark.parametrize("which", [2, 3], ids=["worker", "fork server"])
 def test_a_worker_that_is_stuck_is_replaced(which: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker ends late programs; the pool ends late workers."""
-    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 1.0)
-    with jailed(Limits(wall_seconds=1)) as pool:
+    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.5)
+    with jailed(Limits(wall_seconds=0.75)) as pool:
         processes = everything_of(pool)
         os.kill(processes[which], signal.SIGSTOP)
         assert is_healthy(pool)
@@ -176,11 +176,11 @@ def test_a_worker_that_is_stuck_is_replaced(which: int, monkeypatch: pytest.Monk
 
 def test_a_worker_that_is_long_at_work_is_not_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each program has its own time, however many came before it without a pause."""
-    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 1.5)
-    with jailed(Limits(wall_seconds=1.5)) as pool:
+    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.75)
+    with jailed(Limits(wall_seconds=0.75)) as pool:
         worker = pool.pids
-        programs = [asked("__import__('time').sleep(0.5)", str(number)) for number in range(9)]
-        assert [execution.attempts for execution in pool.run(programs)] == [1] * 9
+        programs = [asked("__import__('time').sleep(0.25)", str(number)) for number in range(8)]
+        assert [execution.attempts for execution in pool.run(programs)] == [1] * 8
         assert pool.pids == worker
 
 
@@ -188,12 +188,12 @@ class Slow(NoJail):
     """Workers that take longer to come up than any program may run."""
 
     def start(self, number: int, limits: Limits) -> Start:
-        return preceded(super().start(number, limits), "import time; time.sleep(3)")
+        return preceded(super().start(number, limits), "import time; time.sleep(1.5)")
 
 
 def test_the_start_of_a_worker_is_not_a_programs_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 1.0)
-    with Pool(1, backend=Slow(interpreter()), limits=Limits(wall_seconds=1)) as pool:
+    monkeypatch.setattr("merilo.sandbox.pool.GRACE", 0.25)
+    with Pool(1, backend=Slow(interpreter()), limits=Limits(wall_seconds=0.75)) as pool:
         (execution,) = pool.run([asked("1")])
     assert (execution.texts, execution.attempts) == (("1",), 1)
 
