@@ -71,10 +71,8 @@ def only(
 
 def is_healthy(pool: Pool) -> bool:
     """The pool still runs programs, and they come out as they should."""
-    programs = [asked(f"{number} * 2", str(number)) for number in range(4)]
-    return {execution.id: execution.texts for execution in pool.run(programs)} == {
-        str(number): (str(number * 2),) for number in range(4)
-    }
+    programs = [asked(f"{number} * 2", str(number)) for number in (1, 2)]
+    return {execution.id: execution.texts for execution in pool.run(programs)} == {"1": ("2",), "2": ("4",)}
 
 
 @dataclass
