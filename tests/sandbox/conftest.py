@@ -20,13 +20,13 @@ def pool() -> Iterator[Pool]:
 @pytest.fixture(scope="module")
 def roomy_pool() -> Iterator[Pool]:
     """One jailed worker whose programs may be several processes."""
-    with jailed(Limits(wall_seconds=5, processes=8)) as pool:
+    with jailed(Limits(wall_seconds=2, processes=8)) as pool:
         yield pool
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def open_pool() -> Iterator[Pool]:
-    """One worker without a jail, to show that attacks are real."""
+    """One worker without a jail, to show that attacks are real; a worker that an attack ends is replaced."""
     with unjailed() as pool:
         yield pool
 
