@@ -116,7 +116,7 @@ def test_few_answers_make_nobody_best_or_worst_and_still_count_in_the_mean() -> 
 
 def test_nobody_at_all_is_an_error() -> None:
     empty = Votes(*(np.zeros(0, np.int32) for _ in range(3)), 0, 0, 0)
-    with pytest.raises(DataError, match="no answers with gold"):
+    with pytest.raises(DataError, match="no answer is to an item with a gold answer"):
         individuals(empty, np.zeros(0))
 
 
