@@ -96,8 +96,8 @@ def test_a_revision_may_name_the_item_by_its_number_or_its_inputs(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("item,revised_gold\nsum 7,\n", "marks no item as revised"),
-        ("item,revised_gold\nsum 99,1\n", "row 2: names an item that this study does not have"),
+        ("item,revised_gold\nsum 7,\n", "has no revised item"),
+        ("item,revised_gold\nsum 99,1\n", "row 2: is an item that this study does not have"),
         ("item,revised_gold\nsum 7,1\nsum 7,2\n", "row 3: gives item 8 a different new gold answer"),
         ("what,revised_gold\nsum 7,1\n", "does not identify the items"),
         ("item,other\nsum 7,1\n", "there is no column revised_gold"),

@@ -1,4 +1,4 @@
-"""The examples that come with Merilo: items of our own for every dataset of the catalogue."""
+"""The examples included in Merilo: items written for it, for every dataset of the catalogue."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def examples(declared: Dataset) -> Mapping[str, Split]:
     """
     resource = files("merilo.datasets") / "examples" / f"{declared.name}.json"
     if not resource.is_file():
-        raise UsageError(f"no examples of '{declared.name}' come with Merilo")
+        raise UsageError(f"Merilo includes no examples of '{declared.name}'")
     with as_file(resource) as path:
         return read_splits(path)

@@ -177,7 +177,7 @@ def _value(node: ast.expr, deeper: int) -> Fraction:
         case _:
             pass
     raise DataError(
-        f"an expression may contain only integers, + - * / and brackets; there is something else at position {node.col_offset + 1}"
+        f"an expression may contain only integers, + - * / and brackets; position {node.col_offset + 1} has something else"
     )
 
 

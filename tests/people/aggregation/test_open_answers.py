@@ -55,7 +55,7 @@ def test_more_labels_than_a_list_has_are_open_unless_the_dataset_says_otherwise(
 
 def test_dawid_skene_refuses_open_answers_and_says_what_to_take() -> None:
     pool = pool_of(open_pool("slips").votes)
-    with pytest.raises(UsageError, match=r"closed answers only: .* different labels .*take one-coin"):
+    with pytest.raises(UsageError, match=r"closed answers only: .* different labels .*use one-coin"):
         decide(pool, aggregator="dawid-skene")
     few = pool_of(votes_with(3))
     decide(few, aggregator="dawid-skene")

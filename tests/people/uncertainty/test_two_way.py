@@ -190,7 +190,7 @@ def test_weights_break_ties_as_a_cascade_by_skill_does() -> None:
 
 def test_a_least_number_of_votes_and_weights_do_not_go_together() -> None:
     votes, worth = crowd(10, 3, 5, np.full(5, 0.8), 0)
-    with pytest.raises(ValueError, match="weighs none"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         two_way(votes, worth, min_votes=2, weight=np.ones(30))
 
 

@@ -127,8 +127,8 @@ def refuse_open_answers(votes: Votes, declared: bool | None = None) -> None:
     """
     if is_open(votes, declared):
         raise UsageError(
-            f"Dawid-Skene takes closed answers only: with {votes.labels} different labels it would learn "
-            f"{votes.labels**2:,} confusions of every annotator (take one-coin, glad or majority)"
+            f"Dawid-Skene takes closed answers only: with {votes.labels} different labels it would estimate "
+            f"{votes.labels**2:,} confusion probabilities of every annotator (use one-coin, glad or majority)"
         )
 
 
@@ -190,7 +190,7 @@ class _Model:
             if cells > LARGEST_TABLE:
                 raise UsageError(
                     f"Dawid-Skene's {what} would take {cells * 8 / 1e9:.0f} GB with {candidates.size} labels: "
-                    "normalise the answers, or take one-coin, glad or majority"
+                    "normalise the answers, or use one-coin, glad or majority"
                 )
         place = np.full(votes.labels + 1, NO_LABEL, dtype=np.intp)
         place[candidates] = np.arange(candidates.size)

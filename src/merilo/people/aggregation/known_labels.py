@@ -21,7 +21,7 @@ def anchor_labels(anchors: ArrayLike | None, votes: Votes) -> IntArray:
     codes = np.asarray(anchors)
     if codes.shape != (votes.items,):
         raise UsageError(
-            f"anchors take one label for each of the {votes.items} items, or -1 where it is unknown"
+            f"anchors take one label for each of the {votes.items} items, or -1 if it is unknown"
         )
     if codes.size and not (codes.min() >= NO_LABEL and codes.max() < votes.labels):
         raise UsageError(f"an anchor is a label's code from 0 to {votes.labels - 1}, or -1")

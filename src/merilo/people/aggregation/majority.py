@@ -110,7 +110,7 @@ def known_skill(skill: ArrayLike, annotators: int) -> FloatArray:
     numbers = np.array(skill, dtype=np.float64)
     if numbers.shape != (annotators,) or np.isinf(numbers).any():
         raise UsageError(
-            f"skill takes one number for each of the {annotators} annotators, or NaN where it is unknown"
+            f"skill takes one number for each of the {annotators} annotators, or NaN if it is unknown"
         )
     unknown = np.isnan(numbers)
     numbers[unknown] = numbers[~unknown].mean() if not unknown.all() else 0.0

@@ -54,7 +54,7 @@ def read_revisions(
     keys, known = _keys(table, responses, gold, path)
     marked = table.filter(pl.col(column).is_not_null()).select("row", column, *keys)
     if not marked.height:
-        raise DataError("marks no item as revised", file=path, field=column)
+        raise DataError("has no revised item", file=path, field=column)
     numbers = {tuple(row[1:]): int(row[0]) for row in known.iter_rows()}
     spelling = unify(
         sorted(marked[column].unique()),
@@ -64,7 +64,7 @@ def read_revisions(
     for row, new, *key in marked.iter_rows():
         number = numbers.get(tuple(key))
         if number is None:
-            raise DataError("names an item that this study does not have", file=path, row=row)
+            raise DataError("is an item that this study does not have", file=path, row=row)
         if revisions.setdefault(number, spelling[new]) != spelling[new]:
             raise DataError(
                 f"gives item {number} a different new gold answer than a row above", file=path, row=row

@@ -209,7 +209,7 @@ def influences(
         ValueError: both `min_votes` and `weight` are given.
     """
     if np.any(min_votes) and weight is not None:
-        raise ValueError("a least number of votes counts votes, and weighs none")
+        raise ValueError("min_votes and weight cannot be combined, because min_votes counts unweighted votes")
     of_unseen = np.full(votes.items, float(worth.min(initial=0.0))) if unseen is None else unseen
     ballots = _Ballots.of(votes, worth, np.ones(len(votes)) if weight is None else weight, of_unseen)
     needed = ballots.needed(min_votes)
