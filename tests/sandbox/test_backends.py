@@ -363,7 +363,7 @@ def test_a_device_that_is_a_mere_file_is_handed_to_no_jail(
     jail_or_skip()
     (tmp_path / "null").touch()
     monkeypatch.setattr("merilo.sandbox.backends.DEVICES", ("/dev/zero", str(tmp_path / "null")))
-    with pytest.raises(MissingPartError, match="null is not the device that it should be"):
+    with pytest.raises(MissingPartError, match="null is not the expected device"):
         Bubblewrap(interpreter())
 
 
@@ -392,7 +392,7 @@ def test_only_the_full_spelling_runs_without_a_jail(tmp_path: Path, monkeypatch:
 
 
 def test_a_packages_folder_must_be_one(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="not a folder"):
         backend(packages=tmp_path / "missing")
 
 
@@ -404,7 +404,7 @@ def test_a_version_finds_its_python_and_a_path_is_taken(tmp_path: Path) -> None:
     for wrong in ("3.8", "2.7", "4.0"):
         with pytest.raises(UsageError, match=r"3\.9 to 3\.14"):
             interpreter(wrong)
-    with pytest.raises(UsageError, match="no program"):
+    with pytest.raises(UsageError, match="neither a program"):
         interpreter(str(tmp_path / "python"))
     on_path(tmp_path, "python", "echo hello")
     with pytest.raises(UsageError, match="does not answer as a Python"):
@@ -441,13 +441,13 @@ def test_what_is_loaded_into_every_process_here_opens_no_folder_to_programs(
 
 
 def test_a_version_that_is_not_here_is_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 here: install it"):
+    with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 on this machine: install it"):
         interpreter("3.12.99")
 
 
 def test_a_place_for_pythons_that_cannot_be_looked_into_holds_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYENV_ROOT", "/" + "x" * 5000)
-    with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 here"):
+    with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 on this machine"):
         interpreter("3.12.99")
 
 
@@ -468,7 +468,7 @@ def test_who_lacks_a_python_is_not_told_to_install_what_is_here(monkeypatch: pyt
     jail_or_skip()
     monkeypatch.setattr("merilo.sandbox.interpreter._candidates", lambda version: iter(()))
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
-    with pytest.raises(MissingPartError, match=r"no Python 3\.12 here") as refused:
+    with pytest.raises(MissingPartError, match=r"no Python 3\.12 on this machine") as refused:
         backend(python="3.12")
     assert "install bubblewrap" not in str(refused.value)
 
@@ -479,6 +479,8 @@ def test_where_only_the_python_is_missing_nothing_is_said_about_jails(tmp_path, 
         pytest.skip("bubblewrap is not installed")
     (tmp_path / "bwrap").symlink_to(bwrap)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingPartError, match=r"^python: there is no Python 3\.12\.99 here") as caught:
+    with pytest.raises(
+        MissingPartError, match=r"^python: there is no Python 3\.12\.99 on this machine"
+    ) as caught:
         backend("auto", python="3.12.99")
     assert "jail" not in str(caught.value)

@@ -76,14 +76,14 @@ def test_a_completion_of_fifty_megabytes_counts_and_is_not_run(tmp_path):
 
 
 @pytest.mark.parametrize(("row", "message"), [
-    ({"id": 2, "completion": ""}, "row 2, id: '2' is none of the 3 problems"),
-    ({"task_id": "HumanEval/3", "completion": ""}, "row 2, task_id: 'HumanEval/3' is none of the 3 problems, did you mean 'HumanEval/2'"),
+    ({"id": 2, "completion": ""}, "row 2, id: '2' is not one of the 3 problems"),
+    ({"task_id": "HumanEval/3", "completion": ""}, "row 2, task_id: 'HumanEval/3' is not one of the 3 problems, did you mean 'HumanEval/2'"),
     ({"completion": ""}, "row 2, id: is missing"),
-    ({"id": [1], "completion": ""}, "row 2, id: is no problem's id: [1]"),
-    ({"id": True, "completion": ""}, "row 2, id: is no problem's id: True"),
-    ({"id": 1}, "row 2, completion: must be the text that the model wrote, and is missing"),
-    ({"id": 1, "completion": None}, "row 2, completion: must be the text that the model wrote, and is null"),
-    ({"id": 1, "completion": ["a"]}, 'row 2, completion: must be the text that the model wrote, and is ["a"]'),
+    ({"id": [1], "completion": ""}, "row 2, id: is not the id of a problem: [1]"),
+    ({"id": True, "completion": ""}, "row 2, id: is not the id of a problem: True"),
+    ({"id": 1}, "row 2, completion: must be the text that the model wrote, but is missing"),
+    ({"id": 1, "completion": None}, "row 2, completion: must be the text that the model wrote, but is null"),
+    ({"id": 1, "completion": ["a"]}, 'row 2, completion: must be the text that the model wrote, but is ["a"]'),
 ])  # fmt: skip
 def test_a_row_without_its_problem_or_its_completion_is_named(tmp_path, row, message):
     path = written(tmp_path, {"id": 1, "completion": ""}, row)
@@ -105,14 +105,14 @@ GOOD = b'{"id": 1, "completion": "a"}\n'
     (GOOD + b"[]\n", "row 2: must be an object"),
     (GOOD + '{"id": 1, "completion": "кот"}\n'.encode("cp1251"), "row 2: is not UTF-8 text (byte 0xea)"),
     (GOOD.decode().encode("utf-16"), "is UTF-16 text"),
-    (b"[" * 100_000 + b"\n", "row 1: is no JSON that can be read"),
-    (b'{"id": ' + b"9" * 10_000 + b"}\n", "row 1: is no JSON that can be read"),
-    (gzip.compress(GOOD * 100, mtime=0)[:-9], "is not a whole gzip archive"),
+    (b"[" * 100_000 + b"\n", "row 1: cannot be read as JSON"),
+    (b'{"id": ' + b"9" * 10_000 + b"}\n", "row 1: cannot be read as JSON"),
+    (gzip.compress(GOOD * 100, mtime=0)[:-9], "is an incomplete or damaged gzip archive"),
     (b"\0" * 10, "row 1: is not a row of JSON"),
     (b"[\n" + GOOD.strip() + b"]\n", "row 1: is not a row of JSON (Expecting value); JSON Lines hold a whole object in every row"),
-    (b"\x28\xb5\x2f\xfdpacked", "is packed by Zstandard, and only gzip is read: unpack it first"),
+    (b"\x28\xb5\x2f\xfdpacked", "is compressed with Zstandard, but only gzip is supported; decompress it first"),
     (b"PK\x03\x04packed", "is a ZIP archive"),
-    (gzip.compress(gzip.compress(GOOD, mtime=0), mtime=0), "is packed twice"),
+    (gzip.compress(gzip.compress(GOOD, mtime=0), mtime=0), "is compressed twice"),
     (gzip.compress(GOOD.decode().encode("utf-16"), mtime=0), "is UTF-16 text"),
 ])  # fmt: skip
 def test_a_file_that_is_no_json_lines_is_refused(tmp_path, data, message):
@@ -128,7 +128,7 @@ def test_a_row_that_says_two_things_is_not_read_as_one(tmp_path, name):
     path = tmp_path / "completions.jsonl"
     said = {"id": 1, "completion": "a"} | {name: "1"}
     path.write_text(json.dumps(said)[:-1] + f', "{name}": "2"}}\n')
-    with pytest.raises(DataError, match=f"row 1, {name}: stands twice in the row"):
+    with pytest.raises(DataError, match=f"row 1, {name}: occurs twice in the row"):
         count_completions(path, PROBLEMS)
     path.write_text('{"id": 1, "completion": "a", "tokens": {"a": NaN, "a": 2}}\n')
     assert count_completions(path, PROBLEMS).generations == 1

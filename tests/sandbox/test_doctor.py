@@ -99,10 +99,10 @@ def test_a_jail_that_sees_the_machines_files_is_found_out(
         found = broken(list(examine(pool)))
     assert {
         "a file of this machine cannot be read",
-        "nor by a link",
+        "a file cannot be read through a link",
         "a file of this machine cannot be written",
     } <= found
-    assert "accounts, settings and homes are not there" in found
+    assert "accounts, settings and home folders are not visible" in found
     assert "a process of this machine cannot be killed" not in found
 
 
@@ -112,9 +112,9 @@ def test_a_jail_without_a_filter_and_with_the_machines_network_is_found_out() ->
         findings = list(examine(pool))
     assert {
         "a port of this machine cannot be reached",
-        "no socket can be made at all",
-        "the filter is in force",
-        "it can start no other",
+        "no socket can be created",
+        "the system-call filter is active",
+        "a program cannot start a process",
     } <= broken(findings)
     assert {"a file of this machine cannot be read", "a process of this machine cannot be killed"} & broken(
         findings
@@ -128,10 +128,10 @@ def test_what_one_wall_holds_needs_no_other() -> None:
     with Pool(1, backend=WithoutFilter(interpreter()), limits=LIMITS) as pool:
         found = broken(list(examine(pool)))
     assert {
-        "it has no capabilities",
-        "it can make no user namespace",
-        "it can mount nothing",
-        "it cannot become root",
+        "a program has no capabilities",
+        "a program cannot create a user namespace",
+        "a program cannot mount anything",
+        "a program cannot become root",
         "the system is read-only",
     } & found == set()
 
@@ -177,10 +177,10 @@ def test_a_jail_that_hands_files_on_is_found_out() -> None:
     jail_or_skip()
     with Pool(1, backend=Untidy(interpreter()), limits=LIMITS) as pool:
         found = broken(list(examine(pool)))
-    assert "of files, a program leaves the next nothing" in found
+    assert "a program leaves no trace in files" in found
     if os.geteuid() == 0:
         # An ordinary user's worker is kept out of a folder whose mode a program changed, for good.
-        assert "of the environment, a program leaves the next nothing" not in found
+        assert "a program leaves no trace in the environment" not in found
 
 
 class Outliving(Bubblewrap):
@@ -197,17 +197,21 @@ def test_a_jail_that_outlives_its_worker_is_found_out(monkeypatch: pytest.Monkey
     monkeypatch.setattr("merilo.sandbox.doctor._DYING", 0.2)
     with Pool(1, backend=Outliving(interpreter()), limits=LIMITS) as pool:
         findings = list(examine(pool))
-    assert broken(findings) == {"a killed worker takes all its processes with it"}
+    assert broken(findings) == {"all processes of a killed worker end"}
 
 
 def test_limits_that_are_too_wide_are_found_out() -> None:
     with jailed(Limits(wall_seconds=5, memory_bytes=2**33, threads=1000, open_files=1000)) as pool:
         found = broken(list(examine(pool)))
-    assert {"memory is bounded", "threads are bounded", "descriptors are bounded"} <= found
+    assert {
+        "memory is limited",
+        "the number of threads is limited",
+        "the number of descriptors is limited",
+    } <= found
 
 
 def test_hostile_programs_are_never_run_without_a_jail() -> None:
-    with unjailed() as pool, pytest.raises(UsageError, match="only a jail"):
+    with unjailed() as pool, pytest.raises(UsageError, match="only a sandbox"):
         next(examine(pool))
 
 
@@ -217,7 +221,7 @@ def test_the_command_prints_what_held() -> None:
     assert outcome.status == 0
     assert outcome.out.count("\n  held") == len(outcome.out.splitlines()) - 8
     assert "BROKEN" not in outcome.out
-    assert "promises held" in outcome.complaint
+    assert "guarantees held" in outcome.complaint
 
 
 def test_the_command_says_what_does_not_hold_and_that_the_answer_is_no(
@@ -231,8 +235,8 @@ def test_the_command_says_what_does_not_hold_and_that_the_answer_is_no(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     outcome = merilo("code", "doctor")
     assert outcome.status == 1
-    assert "BROKEN  accounts, settings and homes are not there: the program got" in outcome.out
-    assert "promises did not hold; do not run strangers' programs here" in outcome.complaint
+    assert "BROKEN  accounts, settings and home folders are not visible: the program got" in outcome.out
+    assert "guarantees did not hold; do not run untrusted programs on this machine" in outcome.complaint
 
 
 def test_the_command_answers_with_one_json_object() -> None:
@@ -271,4 +275,4 @@ def test_the_exit_status_is_that_of_the_whole_examination_though_the_reader_has_
     done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert done.returncode == 0
-    assert "promises held" in done.stderr
+    assert "guarantees held" in done.stderr

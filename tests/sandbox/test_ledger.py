@@ -156,7 +156,7 @@ def test_another_jobs_verdicts_are_not_gone_on_with(tmp_path, changed):
 def test_a_file_that_is_no_ledger_is_left_alone(tmp_path, content):
     path = tmp_path / "verdicts.jsonl"
     path.write_text(content)
-    with pytest.raises(InputError, match="is no file of verdicts"):
+    with pytest.raises(InputError, match="is not a file of verdicts"):
         keep(path)
     assert path.read_text() == content
 
@@ -166,7 +166,7 @@ def test_a_line_that_is_no_verdict_is_named(tmp_path):
     keep(path, ("a", Ending.PASSED))
     with path.open("a") as stream:
         stream.write(json.dumps({"program": "b", "result": "guessed", "error": ""}) + "\n")
-    with pytest.raises(InputError, match="row 3: is no verdict that this version wrote"):
+    with pytest.raises(InputError, match="row 3: is not a verdict written by this version"):
         keep(path)
 
 
@@ -190,7 +190,7 @@ def test_a_ledger_of_shortened_answers_stays_small_and_still_tells_answers_apart
     with open_ledger(path, header) as ledger:
         ledger.append("a", "1", Verdict(Ending.WRONG_ANSWER, texts=("right", *long)))
         ledger.append("b", "1", Verdict(Ending.WRONG_ANSWER, texts=("x" * LONGEST_ANSWERS, "y")))
-        with pytest.raises(UsageError, match="holds long answers shortened, and they are needed whole"):
+        with pytest.raises(UsageError, match="stores long answers shortened, but they are needed in full"):
             ledger.texts("a")
     first, second = (json.loads(line)["texts"] for line in path.read_text().splitlines()[1:])
     assert first[0] == "right"

@@ -441,7 +441,7 @@ def test_a_jail_that_does_not_hold_runs_nothing() -> None:
     jail_or_skip()
     with (
         Pool(1, backend=Leaky(interpreter())) as pool,
-        pytest.raises(MissingPartError, match=r"the jail does not hold on this machine: .*'/nowhere'"),
+        pytest.raises(MissingPartError, match=r"the sandbox does not work on this machine: .*'/nowhere'"),
     ):
         list(pool.run([asked("1")]))
 

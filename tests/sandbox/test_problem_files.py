@@ -129,11 +129,11 @@ def test_the_last_function_of_the_stub_is_the_entry_point_where_none_is_named(tm
     (item(outputs=[["2", "a"], ["2", "b"]]), "item 1, outputs: the lists of results differ"),
     (item(outputs={"a": 1}), "item 1, outputs: must be a list"),
     (item(entry_point="triple"), "item 1, meta.entry_point: the function triple is not defined in the stub"),
-    (item(entry_point="double()"), "item 1, meta.entry_point: is no name of a function"),
-    (item(function="x = 1", entry_point=None), "item 1, meta.entry_point: is missing, and the stub defines no function"),
+    (item(entry_point="double()"), "item 1, meta.entry_point: is not the name of a function"),
+    (item(function="x = 1", entry_point=None), "item 1, meta.entry_point: is missing, and the stub does not define a function"),
     (item(function=""), "item 1, inputs.function: must be a text"),
-    (item(function="async def double(x):\n"), "item 1, meta.entry_point: the function double is async: its calls return no results"),
-    (item() | {"inputs": "text"}, "item 1, inputs: must hold function and tests, and is a text"),
+    (item(function="async def double(x):\n"), "item 1, meta.entry_point: the function double is async, and the results of async calls cannot be compared"),
+    (item() | {"inputs": "text"}, "item 1, inputs: must be an object with function and tests, not a text"),
 ])  # fmt: skip
 def test_a_problem_that_cannot_be_judged_is_named(tmp_path, problem, message):
     with pytest.raises(DataError) as caught:
@@ -146,8 +146,8 @@ def test_a_problem_that_cannot_be_judged_is_named(tmp_path, problem, message):
     (row(test=""), "row 2, test: has no tests"),
     (row(test="x = 1"), "row 2, test: has no tests: it must define check(candidate)"),
     (row(entry_point="triple"), "row 2, entry_point: the function triple is not defined in the stub"),
-    (row(prompt=None), "row 2, prompt: must be a text and is missing"),
-    (row("HumanEval/0"), 'row 2, task_id: another problem has the id \'HumanEval/0\' too'),
+    (row(prompt=None), "row 2, prompt: must be a text, but is missing"),
+    (row("HumanEval/0"), 'row 2, task_id: another problem also has the id \'HumanEval/0\''),
 ])  # fmt: skip
 def test_a_row_that_cannot_be_judged_is_named(tmp_path, problem, message):
     path = written(tmp_path, lines(row(), {"task_id": "HumanEval/1"} | problem), "rows.jsonl")
@@ -171,18 +171,18 @@ def test_an_id_is_the_same_as_a_number_and_as_a_text(tmp_path):
     ("a.json", b'[{"inputs": ', "is not JSON"),
     ("a.json", b"[" * 200_000, "cannot be read as JSON"),
     ("a.jsonl", lines(row()).encode() + b'{"task_id": "Hum', "row 2: is not JSON"),
-    ("a.jsonl", lines(row()).encode() + b"7\n", "row 2: must be an object and is 7"),
+    ("a.jsonl", lines(row()).encode() + b"7\n", "row 2: must be an object, not 7"),
     ("a.jsonl", lines(row()).encode() + '"кот"'.encode("cp1251"), "row 2: is not UTF-8 text (byte 0xea)"),
     ("a.json", "[\n\"кот\"]".encode("cp1251"), "is not UTF-8 text"),
-    ("a.gz", b"\x1f\x8b\x08\x00broken", "is not a whole gzip archive"),
-    ("a.gz", b"\x1f\x8b\x09\x00broken", "is not a whole gzip archive"),
-    ("a.jsonl.gz", gzip.compress(lines(row()).encode(), mtime=0)[:-12], "is not a whole gzip archive"),
-    ("a.jsonl", b'{"task_id": "1", "completion": "pass"}\n', "holds completions, and no problems"),
-    ("a.json", b'{"id": 1, "completion": "pass"}\n', "holds completions, and no problems"),
-    ("a.gz", gzip.compress(b'{"id": 1, "completion": "pass"}\n', mtime=0), "holds completions, and no problems"),
-    ("a.json.gz", gzip.compress(json.dumps({"data": [item()]}).encode(), mtime=0), "is packed, and only HumanEval's own JSON Lines are read so"),
-    ("a.json.gz", gzip.compress(json.dumps([item()], indent=1).encode(), mtime=0), "is packed, and only HumanEval's own JSON Lines are read so"),
-    ("a.jsonl.zst", b"\x28\xb5\x2f\xfdpacked", "is packed by Zstandard, and only gzip is read"),
+    ("a.gz", b"\x1f\x8b\x08\x00broken", "is an incomplete or damaged gzip archive"),
+    ("a.gz", b"\x1f\x8b\x09\x00broken", "is an incomplete or damaged gzip archive"),
+    ("a.jsonl.gz", gzip.compress(lines(row()).encode(), mtime=0)[:-12], "is an incomplete or damaged gzip archive"),
+    ("a.jsonl", b'{"task_id": "1", "completion": "pass"}\n', "holds completions, not problems"),
+    ("a.json", b'{"id": 1, "completion": "pass"}\n', "holds completions, not problems"),
+    ("a.gz", gzip.compress(b'{"id": 1, "completion": "pass"}\n', mtime=0), "holds completions, not problems"),
+    ("a.json.gz", gzip.compress(json.dumps({"data": [item()]}).encode(), mtime=0), "is compressed, but only HumanEval's own JSON Lines may be"),
+    ("a.json.gz", gzip.compress(json.dumps([item()], indent=1).encode(), mtime=0), "is compressed, but only HumanEval's own JSON Lines may be"),
+    ("a.jsonl.zst", b"\x28\xb5\x2f\xfdpacked", "is compressed with Zstandard, but only gzip is supported"),
     ("a.json", json.dumps({"data": [item()]}).encode("utf-16"), "is UTF-16 text"),
     ("a.json", lines(item(1), item(2)).encode(), "is not JSON: extra data at line 2, column 1; JSON Lines are read from a file named .jsonl"),
     ("a.json", b'{"data": "cut', "is not JSON: unterminated string starting at line 1, column 10"),
@@ -237,7 +237,9 @@ def test_a_file_too_large_for_problems_is_refused_before_it_is_read(tmp_path, na
     path = tmp_path / name
     with path.open("wb") as stream:
         stream.truncate(1 << 40)  # nothing on the disk, and more than there is memory
-    with pytest.raises(InputError, match=f"{name}: holds more than 256 MiB, which no set of problems does"):
+    with pytest.raises(
+        InputError, match=f"{name}: holds more than 256 MiB, which is too large for a file of problems"
+    ):
         read_problems(path)
 
 

@@ -160,7 +160,7 @@ def test_a_stream_gives_the_messages_however_they_are_cut(messages: list[bytes],
         (b"\x05", "cut off"),
         (b"\x05\0\0\0abc", "cut off"),
         (b"\x05\0\0\0", "cut off"),
-        (b"\xff\0\0\0", "255 bytes, where 100"),
+        (b"\xff\0\0\0", "255 bytes, but only 100"),
     ],
 )
 def test_a_stream_that_is_cut_off_or_too_long_is_refused(sent: bytes, complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""The kinds of jail for a worker.
+"""Backends: the kinds of jail that workers run in.
 
 A backend gives the command that starts one worker. The worker itself does everything else (forking for each program,
 limits, the filter), so that programs run in the same way on all backends.
@@ -57,7 +57,7 @@ class Bubblewrap:
             )
         if fakes := [device for device in DEVICES if not Path(device).is_char_device()]:
             # If it is a regular file, programs in the jail could write to it.
-            raise MissingPartError(f"{fakes[0]} is not the device that it should be on this machine")
+            raise MissingPartError(f"{fakes[0]} is not the expected device on this machine")
         self.python = python.version
         self._python = python
         self._packages = packages
@@ -185,7 +185,7 @@ def backend(
         UsageError: the name is unknown, or an option is invalid for the backend.
     """
     if packages is not None and not packages.is_dir():
-        raise UsageError(f"'{packages}' is no folder", field=argument("packages"))
+        raise UsageError(f"'{packages}' is not a folder", field=argument("packages"))
     folder = packages.resolve() if packages else None
     if unsafe_no_sandbox:
         return NoJail(interpreter(python), folder)
@@ -195,7 +195,7 @@ def backend(
         return Docker(image_of(python), folder)
     if name != "auto":
         raise UsageError(
-            f"there is no backend '{name}': bubblewrap, docker or auto", field=argument("backend")
+            f"there is no backend '{name}' (choose from: bubblewrap, docker, auto)", field=argument("backend")
         )
     reasons: list[MissingPartError] = []
     for make in (lambda: Bubblewrap(interpreter(python), folder), lambda: Docker(image_of(python), folder)):
@@ -208,7 +208,9 @@ def backend(
         raise reasons[0]
     advice = "" if shutil.which("bwrap") else ": install bubblewrap, or Docker"
     why = "; ".join(reason.marked for reason in reasons)
-    raise MissingPartError(f"generated programs run only in a jail, and there is none here ({why}){advice}")
+    raise MissingPartError(
+        f"generated programs run only in a sandbox, and none works on this machine ({why}){advice}"
+    )
 
 
 def _read_only(path: Path, target: str | None = None) -> list[str]:

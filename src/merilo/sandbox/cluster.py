@@ -54,7 +54,7 @@ class _Worker:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Programs sent to a worker, and how often they were lost; a batch without programs stands for the greeting."""
+    """Programs sent to a worker, and how often they were lost; a batch without programs is the greeting."""
 
     worker: _Worker
     programs: list[Program] = field(default_factory=list)
@@ -89,7 +89,7 @@ class _Queue:
         """
         if batch.losses >= LOSSES:
             raise MissingPartError(
-                f"the Ray cluster lost {LOSSES} workers in a row under the same programs",
+                f"the Ray cluster lost {LOSSES} workers in a row that ran the same programs",
                 field=argument("ray"),
             )
         self._lost.append(_Batch(batch.worker, batch.programs, batch.losses + 1))

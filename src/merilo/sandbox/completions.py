@@ -18,7 +18,7 @@ from merilo.sandbox.gzip_files import unpacked
 from merilo.sandbox.problems import Problem
 from merilo.wording import shortened
 
-#: The longest completion that is run, in characters; a longer one counts as a program that failed.
+#: The longest completion that is run, in characters; a longer one counts as a failed program.
 LONGEST_COMPLETION: Final = 1_000_000
 
 #: The fields that name the person who wrote a row; the first one present counts.
@@ -129,12 +129,12 @@ def _generation(line: bytes, row: int, path: Path, problems: Mapping[str, Proble
             ended = "; JSON Lines hold a whole object in every row"
         raise InputError(f"is not a row of JSON ({error.msg}){ended}", file=path, row=row) from None
     except _TwiceError as error:
-        raise DataError("stands twice in the row", file=path, row=row, field=str(error)) from None
+        raise DataError("occurs twice in the row", file=path, row=row, field=str(error)) from None
     except (ValueError, RecursionError):
-        message = "is no JSON that can be read (nested too deeply, or a number too long)"
+        message = "cannot be read as JSON (it is nested too deeply, or a number is too long)"
         raise InputError(message, file=path, row=row) from None
     if not isinstance(value, dict):
-        message = f"must be an object with task_id and completion, and is {shortened(repr(value))}"
+        message = f"must be an object with task_id and completion, not {shortened(repr(value))}"
         raise InputError(message, file=path, row=row)
     field = "task_id" if "task_id" in value else "id"
     problem = _problem(value.get(field), field, row, path, problems)
@@ -144,7 +144,7 @@ def _generation(line: bytes, row: int, path: Path, problems: Mapping[str, Proble
             "missing" if "completion" not in value else shortened(json.dumps(completion, ensure_ascii=False))
         )
         raise DataError(
-            f"must be the text that the model wrote, and is {what}", file=path, row=row, field="completion"
+            f"must be the text that the model wrote, but is {what}", file=path, row=row, field="completion"
         )
     kept = completion if len(completion) <= LONGEST_COMPLETION else None
     return Generation(row, problem, kept, len(completion), _annotator(value, row, path))
@@ -157,7 +157,7 @@ def _annotator(value: Mapping[str, object], row: int, path: Path) -> str | None:
         return None
     name = value[field]
     if isinstance(name, bool) or not isinstance(name, int | str) or not str(name).strip():
-        what = "empty" if name in (None, "") else f"no name of a person: {shortened(repr(name))}"
+        what = "empty" if name in (None, "") else f"not a name of a person: {shortened(repr(name))}"
         raise DataError(f"is {what}", file=path, row=row, field=field)
     return str(name)
 
@@ -180,7 +180,7 @@ class _People:
         if (first.annotator is None) != (generation.annotator is None):
             named, nameless = (first, generation) if generation.annotator is None else (generation, first)
             raise DataError(
-                f"is missing, and row {named.row} names a person; give all rows one or none",
+                f"is missing, but row {named.row} names a person; name one in all rows or in none",
                 file=self._path,
                 row=nameless.row,
                 field=PERSON_FIELDS[0],
@@ -192,7 +192,7 @@ class _People:
         if before != generation.row:
             raise DataError(
                 f"{shortened(generation.annotator)} has a program for problem {shortened(problem)} in row {before} already; "
-                "keep one program of a person and problem",
+                "keep one program per person and problem",
                 file=self._path,
                 row=generation.row,
                 field=PERSON_FIELDS[0],
@@ -215,12 +215,12 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _problem(name: object, field: str, row: int, path: Path, problems: Mapping[str, Problem]) -> Problem:
     if name is None or isinstance(name, bool) or not isinstance(name, int | str):
-        what = "missing" if name is None else f"no problem's id: {shortened(repr(name))}"
+        what = "missing" if name is None else f"not the id of a problem: {shortened(repr(name))}"
         raise DataError(f"is {what}", file=path, row=row, field=field)
     problem = problems.get(str(name))
     if problem is None:
         near = get_close_matches(str(name)[:100], problems, n=1)
         hint = f", did you mean {near[0]!r}" if near else f"; the first is {next(iter(problems))!r}"
-        message = f"{shortened(repr(name))} is none of the {len(problems)} problems{hint}"
+        message = f"{shortened(repr(name))} is not one of the {len(problems)} problems{hint}"
         raise DataError(message, file=path, row=row, field=field)
     return problem

@@ -57,11 +57,11 @@ class Docker:
             raise MissingPartError("docker is not installed")
         if not output_of([docker, "version", "--format", "{{.Server.Version}}"]).strip():
             raise MissingPartError(
-                "docker is installed, but its engine does not answer: start it, and allow this user to use it"
+                "docker is installed, but its engine does not answer: start it, or allow this user to use it"
             )
         if packages is not None and packages.stat().st_mode & 0o005 != 0o005:
             raise UsageError(
-                f"'{packages}' must be readable by everybody: in a container, programs run as nobody",
+                f"'{packages}' must be readable by everybody, because programs in a container run as the user nobody",
                 field=argument("packages"),
             )
         self.python = image.rpartition("/")[2].removeprefix("python:")

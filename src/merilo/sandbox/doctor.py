@@ -138,7 +138,7 @@ def examine(pool: Pool) -> Iterator[Attempt]:
         UsageError: the pool has no jail; hostile programs are never run without one.
     """
     if not pool.backend.jailed:
-        raise UsageError("only a jail can be examined: hostile programs are never run without one")
+        raise UsageError("only a sandbox can be examined: hostile programs are never run without one")
     with targets() as aims:
         for probe in PROBES:
             yield _tried(probe, pool, aims)
@@ -165,9 +165,9 @@ def _neighbours(pool: Pool) -> Iterator[Attempt]:
         held = found == "None"
         yield Attempt(
             "neighbours",
-            f"of {what}, a program leaves the next nothing",
+            f"a program leaves no trace in {what}",
             held,
-            "" if held else f"the next found {found}",
+            "" if held else f"the next program found {found}",
         )
 
 
@@ -180,7 +180,9 @@ def _verdicts(pool: Pool) -> Iterator[Attempt]:
         yield Attempt("verdict", claim, held, "" if held else "a wrong program passed")
     outcome = _run(pool, f"def probe():\n    return '{gold}'", check).outcome
     held = outcome is Outcome.COMPLETED
-    yield Attempt("verdict", "a right program passes", held, "" if held else f"it ended as '{outcome.value}'")
+    yield Attempt(
+        "verdict", "a correct program passes", held, "" if held else f"it ended as '{outcome.value}'"
+    )
 
 
 def _workers(pool: Pool) -> Iterator[Attempt]:
@@ -197,13 +199,13 @@ def _workers(pool: Pool) -> Iterator[Attempt]:
         ]
     yield Attempt(
         "workers",
-        "a killed worker takes all its processes with it",
+        "all processes of a killed worker end",
         not left,
-        f"{left} are left" if left else "",
+        f"the processes {left} are still running" if left else "",
     )
     execution = _run(pool, "def probe():\n    return 6 * 7")
     held = execution.texts == ("42",)
-    yield Attempt("workers", "and is replaced", held, "" if held else execution.message)
+    yield Attempt("workers", "a killed worker is replaced", held, "" if held else execution.message)
 
 
 def descendants(pid: int) -> list[int]:

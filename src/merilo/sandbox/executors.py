@@ -48,7 +48,7 @@ class Jails:
             raise UsageError("must be an address, auto or local", field=argument("ray"))
         if self.unsafe_no_sandbox and self.backend != "auto":
             raise UsageError(
-                f"'{self.backend}' is a jail, and {argument('unsafe_no_sandbox')} asks for none; give one of them",
+                f"'{self.backend}' is a sandbox, but {argument('unsafe_no_sandbox')} asks for none; give one of them",
                 field=argument("backend"),
             )
 

@@ -2,7 +2,7 @@
 
 A model is asked to complete a stub (a signature with its docstring). Its answer may be the body alone, the whole
 function or a module, with or without fences and prose. `extract` accepts all of these forms. It never parses the text as
-Python (see `merilo.sandbox.layout`): whether the result is a valid program is found out in the jail.
+Python (see `merilo.sandbox.layout`): the jail finds out whether the result is a valid program.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, Literal
 from merilo.sandbox.definitions import Definition, end_of_block, needed, read_definitions
 from merilo.sandbox.fences import Block, read_fences
 from merilo.sandbox.layout import Layout, Statement, read_layout
-from merilo.sandbox.response_text import spoken, with_plain_line_ends
+from merilo.sandbox.response_text import with_plain_line_ends, without_reasoning
 
 #: Where in the answer the code was found.
 Place = Literal["bare", "fenced", "unclosed fence", "before a fence", "between prose"]
@@ -120,7 +120,7 @@ def extract(completion: str, stub: Stub) -> Extraction:
         >>> extract("return 2 * x", stub).source
         'def double(x):\n    return 2 * x\n'
     """
-    text = spoken(completion)
+    text = without_reasoning(completion)
     if _is_plain_body(text, stub):
         return _program(stub.prompt + text.lstrip("\n"), "bare", "body")
     marked = read_fences(text)

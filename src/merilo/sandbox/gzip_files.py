@@ -17,12 +17,12 @@ MARK: Final = b"\x1f\x8b"
 
 #: The first bytes of unsupported file formats, and the message for each.
 _OTHERS: Final = (
-    (b"\x28\xb5\x2f\xfd", "is packed by Zstandard, and only gzip is read: unpack it first"),
-    (b"\xfd7zXZ\x00", "is packed by xz, and only gzip is read: unpack it first"),
-    (b"BZh", "is packed by bzip2, and only gzip is read: unpack it first"),
-    (b"PK\x03\x04", "is a ZIP archive, and only gzip is read: unpack it first"),
-    (b"\xff\xfe", "is UTF-16 text, and UTF-8 is read: convert it first"),
-    (b"\xfe\xff", "is UTF-16 text, and UTF-8 is read: convert it first"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard, but only gzip is supported; decompress it first"),
+    (b"\xfd7zXZ\x00", "is compressed with xz, but only gzip is supported; decompress it first"),
+    (b"BZh", "is compressed with bzip2, but only gzip is supported; decompress it first"),
+    (b"PK\x03\x04", "is a ZIP archive, but only gzip is supported; unpack it first"),
+    (b"\xff\xfe", "is UTF-16 text, but only UTF-8 is supported; convert it first"),
+    (b"\xfe\xff", "is UTF-16 text, but only UTF-8 is supported; convert it first"),
 )
 
 
@@ -59,11 +59,11 @@ def unpacked(path: Path) -> Iterator[BufferedReader | gzip.GzipFile]:
                 inner = archive.read(8)
                 _refuse_others(inner, path)
                 if inner.startswith(MARK):
-                    raise InputError("is packed twice; unpack it first", file=path)
+                    raise InputError("is compressed twice; decompress it once", file=path)
                 archive.seek(0)
                 yield archive
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(f"is not a whole gzip archive ({error})", file=path) from None
+            raise InputError(f"is an incomplete or damaged gzip archive ({error})", file=path) from None
 
 
 def _refuse_others(head: bytes, path: Path) -> None:

@@ -79,7 +79,7 @@ def interpreter(wanted: str | None = None) -> Interpreter:
         found = shutil.which(wanted)
         if found is None:
             raise UsageError(
-                f"'{wanted}' is no program that can be run, and no version such as {_dotted(NEWEST)}",
+                f"'{wanted}' is neither a program that can be run nor a version such as {_dotted(NEWEST)}",
                 field=argument("python"),
             )
         return _described(str(Path(found).absolute()))
@@ -89,7 +89,7 @@ def interpreter(wanted: str | None = None) -> Interpreter:
         if (described.version + ".").startswith(wanted + "."):
             return described
     raise MissingPartError(
-        f"there is no Python {wanted} here: install it (for example with 'uv python install {wanted}' or pyenv), or give the path of one",
+        f"there is no Python {wanted} on this machine: install it (for example with 'uv python install {wanted}' or pyenv), or give the path of one",
         field=argument("python"),
     )
 
@@ -163,7 +163,7 @@ def _described(executable: str) -> Interpreter:
 def _demand_supported(version: tuple[int, ...], what: str) -> None:
     if not OLDEST <= version[:2] <= NEWEST:
         raise UsageError(
-            f"{what} is not supported in the jail: it runs Python {_dotted(OLDEST)} to {_dotted(NEWEST)}",
+            f"{what} is not supported in the sandbox, which runs Python {_dotted(OLDEST)} to {_dotted(NEWEST)}",
             field=argument("python"),
         )
 

@@ -52,7 +52,7 @@ class Job:
         problems: by the text of their id.
         completions: the file.
         census: the counts from the first pass over the file.
-        retries: how often a failed program is tried again; a time-out is always retried at least once.
+        retries: how often a failed program is run again; a time-out is always run again at least once.
         workers: how many programs run at a time on each machine; by default, one for each processor.
         judge_seed: the seed of the tests that checks draw at random; the same seed gives the same tests. By default, a
             new seed is drawn for each job, so that no program can know those tests.
@@ -66,7 +66,7 @@ class Job:
     judge_seed: str = field(default_factory=new_judge_seed)
 
     def is_due(self, stored: StoredVerdict) -> bool:
-        """Return whether a program is to be tried again."""
+        """Return whether a program must be run again."""
         if stored.result in SETTLED:
             return False
         tries = max(1, self.retries) if stored.result is Ending.TIMEOUT else self.retries
@@ -212,5 +212,7 @@ def run_job(
             run.take(pool.run(run.due_programs(due)), len(due), quiet=True)
         ledger.sync()
     if hash_of(job.completions) != job.census.sha256:
-        raise InputError("was changed while it was scored; score it when it is whole", file=job.completions)
+        raise InputError(
+            "was changed while it was scored; score it again when it is complete", file=job.completions
+        )
     return run.entries

@@ -110,7 +110,7 @@ def kernel_limits(limits: Limits) -> dict[str, int | None]:
 
 
 def tasks(limits: Limits) -> int:
-    """Return the limit on tasks of a jail's user: the program's, the judge, the worker, the fork server and the keeper."""
+    """Return the limit on tasks of a jail's user: the program's, the judge, the worker, the fork server and the init process."""
     return limits.processes + limits.threads + 4
 
 

@@ -150,7 +150,7 @@ class Ledger:
             UsageError: this ledger shortens long answers.
         """
         if self._shortens:
-            raise UsageError("holds long answers shortened, and they are needed whole", file=self._path)
+            raise UsageError("stores long answers shortened, but they are needed in full", file=self._path)
         self._stream.flush()
         self._stream.seek(self.verdicts[key].position)
         line = json.loads(self._stream.readline())
@@ -177,7 +177,7 @@ class Ledger:
             try:
                 self._stand(str(line["program"]), Ending(line["result"]), str(line["error"]), position)
             except (KeyError, ValueError):
-                raise InputError("is no verdict that this version wrote", file=path, row=number) from None
+                raise InputError("is not a verdict written by this version", file=path, row=number) from None
         self.resumed = len(self.verdicts)
 
 
@@ -231,7 +231,7 @@ def _locked(path: Path) -> Iterator[IO[bytes]]:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError("another process is writing it; wait for its end", file=path) from None
+            raise OutputError("another process is writing it; wait until it ends", file=path) from None
         yield stream
     finally:
         # `sync` has reported any write error with the file's name; `close` would repeat it without the name.
@@ -273,7 +273,7 @@ def _header(stream: IO[bytes], path: Path) -> dict[str, Json]:
     except ValueError:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise InputError("is no file of verdicts that this version wrote", file=path, row=1)
+        raise InputError("is not a file of verdicts written by this version", file=path, row=1)
     return header
 
 

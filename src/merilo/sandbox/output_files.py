@@ -62,9 +62,7 @@ def write_outputs(
         separator = '{"data": {"test": ['
         for name, problem in problems.items():
             if isinstance(problem.tests, Check):
-                message = (
-                    f"problem {name} is tested by check(candidate) and has no outputs; they are ruHumanEval's"
-                )
+                message = f"problem {name} is tested by check(candidate), which has no outputs"
                 raise DataError(message, file=path)
             stream.write(separator + '\n{"outputs": [')
             for number, entry in enumerate(rows[name]):

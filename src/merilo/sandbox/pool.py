@@ -35,8 +35,8 @@ _START: Final = {"bubblewrap": 60.0, "docker": 600.0}
 
 #: Advice for the case that an installed backend does not work.
 _REMEDIES: Final = {
-    "bubblewrap": ": let users make namespaces (the sysctls user.max_user_namespaces, kernel.unprivileged_userns_clone and "
-    "kernel.apparmor_restrict_unprivileged_userns), or install Docker and ask for "
+    "bubblewrap": ": allow users to create namespaces (the sysctls user.max_user_namespaces, kernel.unprivileged_userns_clone and "
+    "kernel.apparmor_restrict_unprivileged_userns), or install Docker and choose "
     + argument("backend", "docker", given="docker")
 }
 
@@ -134,7 +134,7 @@ class Pool:
             UsageError: the pool is already running, or a test's arguments are not plain values.
         """
         if self._running:
-            raise UsageError("this pool is running programs already")
+            raise UsageError("this pool is already running programs")
         self._running = True
         try:
             yield from _Run(self, programs).executions()
@@ -177,9 +177,9 @@ class Pool:
         if worker.greeting is None and self._running:
             self._false_starts += 1
             if self._false_starts >= _FALSE_STARTS:
-                reason = complaint or "it gave no reason"
+                reason = complaint or "without a reason"
                 raise MissingPartError(
-                    f"{self.backend.name} makes no jail on this machine ({reason}){_REMEDIES.get(self.backend.name, '')}"
+                    f"{self.backend.name} cannot create a sandbox on this machine ({reason}){_REMEDIES.get(self.backend.name, '')}"
                 )
 
     def greeted(self, worker: WorkerProcess) -> None:
@@ -236,7 +236,7 @@ class _Run:
             return QueuedProgram(program, message_of(program))
         except NotPlainError as error:
             raise UsageError(
-                f"a test of program '{program.id}' has arguments that are no plain values: {error}"
+                f"a test of program '{program.id}' has arguments that are not plain values: {error}"
             ) from error
 
     def _attend(self, worker: WorkerProcess) -> None:
@@ -272,7 +272,8 @@ class _Run:
             self._report(worker.finished(), message)
         if not alive:
             self._lose(
-                worker, CallResult(Outcome.EXITED, error="worker lost", message="the worker was lost with it")
+                worker,
+                CallResult(Outcome.EXITED, error="worker lost", message="its worker was lost each time"),
             )
 
     def _report(self, job: QueuedProgram, message: bytes) -> None:
@@ -281,7 +282,7 @@ class _Run:
             self._try_again(
                 job,
                 CallResult(
-                    Outcome.EXITED, error="judge lost", message="the check's process was lost with it"
+                    Outcome.EXITED, error="judge lost", message="the process of its check was lost each time"
                 ),
             )
         else:

@@ -14,13 +14,13 @@ from merilo.sandbox.program import Outcome
 
 
 class Sign(Enum):
-    """The sign by which a successful attack is recognized."""
+    """The sign of a successful attack."""
 
-    SECRET = "the secret came out"  # noqa: S105 - no password
+    SECRET = "it read the secret"  # noqa: S105 - no password
     FOLDER = "the folder was changed"
-    CALL = "it was heard outside"
+    CALL = "it reached a socket outside"
     DEATH = "the process is dead"
-    ANSWER = "the program says so itself"
+    ANSWER = "the program reports it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ _FILES: Final = (
 def probe():
     return open("@FOLDER@/secret").read()
 """, Sign.SECRET),
-    Probe("files", "nor by way of another process's root", """
+    Probe("files", "a file cannot be read through another process's root", """
 def probe():
     return open("/proc/1/root@FOLDER@/secret").read()
 """, Sign.SECRET),
-    Probe("files", "nor by a link", """
+    Probe("files", "a file cannot be read through a link", """
 import os
 def probe():
     os.symlink("@FOLDER@/secret", "link")
@@ -71,17 +71,17 @@ def probe():
 def probe():
     open("@FOLDER@/open", "w").write("x")
 """, Sign.FOLDER),
-    Probe("files", "nor made", """
+    Probe("files", "a file of this machine cannot be created", """
 def probe():
     open("@FOLDER@/new", "w").close()
 """, Sign.FOLDER),
-    Probe("files", "no file of this machine can be locked for others", """
+    Probe("files", "a file of this machine cannot be locked", """
 import fcntl, random
 def probe():
     fcntl.flock(open(random.__file__), fcntl.LOCK_SH | fcntl.LOCK_NB)
     return "a lock"
 """, Sign.ANSWER),
-    Probe("files", "accounts, settings and homes are not there", """
+    Probe("files", "accounts, settings and home folders are not visible", """
 import os, sys
 def probe():
     found = [path for path in ("/etc/passwd", "/etc/hosts", "/proc/self/environ") if os.path.exists(path)]
@@ -104,7 +104,7 @@ def probe():
         os.unlink(path)
         return folder or "/"
 """, Sign.ANSWER),
-    Probe("files", "no device holds anything", """
+    Probe("files", "the devices hold no data", """
 import os, stat
 def probe():
     harmless = {(1, minor) for minor in (3, 7, 8, 9)}
@@ -114,7 +114,7 @@ def probe():
         if not stat.S_ISDIR(found.st_mode) and not (stat.S_ISCHR(found.st_mode) and device in harmless):
             return name
 """, Sign.ANSWER),
-    Probe("files", "and nothing of a device can be changed, not even its times", """
+    Probe("files", "a device cannot be changed, not even its times", """
 import os
 def probe():
     found = os.stat("/dev/null")
@@ -129,13 +129,13 @@ import socket
 def probe():
     socket.create_connection(("127.0.0.1", @PORT@), 1)
 """, Sign.CALL),
-    Probe("network", "nor a socket in a folder", """
+    Probe("network", "a socket in a folder of this machine cannot be reached", """
 import os, socket
 def probe():
     os.chdir("@FOLDER@")
     socket.socket(socket.AF_UNIX).connect("socket")
 """, Sign.CALL),
-    Probe("network", "no socket can be made at all", """
+    Probe("network", "no socket can be created", """
 import socket
 def probe():
     socket.socket()
@@ -149,23 +149,23 @@ import os
 def probe():
     os.kill(@PID@, 9)
 """, Sign.DEATH),
-    Probe("processes", "nor can its environment be read", """
+    Probe("processes", "a process's environment cannot be read", """
 def probe():
     return open("/proc/@PID@/environ").read()
 """, Sign.SECRET),
-    Probe("processes", "a program is alone: it is process 1", """
+    Probe("processes", "a program is process 1 of its own namespace", """
 import os
 def probe():
     return None if (os.getpid(), os.getppid()) == (1, 0) else "it is process %d" % os.getpid()
 """, Sign.ANSWER),
-    Probe("processes", "it can start no other", """
+    Probe("processes", "a program cannot start a process", """
 import os
 def probe():
     if os.fork() == 0:
         os._exit(0)
     return "a process"
 """, Sign.ANSWER),
-    Probe("processes", "it can become no other", """
+    Probe("processes", "a program cannot execute another program", """
 import os, sys
 def probe():
     os.execv(sys.executable, [sys.executable, "-c", ""])
@@ -173,17 +173,17 @@ def probe():
 )  # fmt: skip
 
 _PRIVILEGES: Final = (
-    Probe("privileges", "it has no capabilities", _C + """
+    Probe("privileges", "a program has no capabilities", _C + """
 def probe():
     capabilities = (ctypes.c_uint32 * 6)()
     libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), capabilities)
     return list(capabilities) if any(capabilities) else None
 """, Sign.ANSWER),
-    Probe("privileges", "it can make no user namespace", _C + """
+    Probe("privileges", "a program cannot create a user namespace", _C + """
 def probe():
     return tried("unshare", 0x10000000)
 """, Sign.ANSWER),
-    Probe("privileges", "it can mount nothing", _C + """
+    Probe("privileges", "a program cannot mount anything", _C + """
 def probe():
     os.mkdir("m")
     mounted = tried("mount", b"t", b"m", b"tmpfs", 0, None)
@@ -191,17 +191,17 @@ def probe():
         libc.umount2(b"m", 2)
     return mounted
 """, Sign.ANSWER),
-    Probe("privileges", "it can trace nothing", _C + """
+    Probe("privileges", "a program cannot trace a process", _C + """
 def probe():
     return tried("ptrace", 0, 0, 0, 0)
 """, Sign.ANSWER),
-    Probe("privileges", "the filter is in force", """
+    Probe("privileges", "the system-call filter is active", """
 import os
 def probe():
     os.close(os.memfd_create("x"))
     return "memfd_create"
 """, Sign.ANSWER),
-    Probe("privileges", "it cannot become root", """
+    Probe("privileges", "a program cannot become root", """
 import os
 def probe():
     os.setuid(0)
@@ -210,17 +210,17 @@ def probe():
 )  # fmt: skip
 
 _LIMITS: Final = (
-    Probe("limits", "memory is bounded", """
+    Probe("limits", "memory is limited", """
 def probe():
     kept = [bytes(2 ** 26) for _ in range(32)]
 """, _ends(Outcome.MEMORY)),
-    Probe("limits", "no memory is had that outlives its addresses", """
+    Probe("limits", "no memory outlives its mapping", """
 import mmap
 def probe():
     mmap.mmap(-1, 4096)
     return "shared memory"
 """, Sign.ANSWER),
-    Probe("limits", "time is bounded", """
+    Probe("limits", "time is limited", """
 import time
 def probe():
     end = time.monotonic() + 30
@@ -231,32 +231,32 @@ def probe():
         except BaseException:
             pass
 """, _ends(Outcome.TIMEOUT)),
-    Probe("limits", "output is bounded", """
+    Probe("limits", "output is limited", """
 def probe():
     return "x" * 10 ** 8
 """, _ends(Outcome.OUTPUT)),
-    Probe("limits", "threads are bounded", """
+    Probe("limits", "the number of threads is limited", """
 import threading, time
 def probe():
     for _ in range(300):
         threading.Thread(target=time.sleep, args=(1,)).start()
 """, _ends(Outcome.EXCEPTION, Outcome.MEMORY)),
-    Probe("limits", "descriptors are bounded", """
+    Probe("limits", "the number of descriptors is limited", """
 def probe():
     kept = [open("/dev/null") for _ in range(900)]
 """, _ends(Outcome.EXCEPTION)),
-    Probe("limits", "the size of a file is bounded", """
+    Probe("limits", "the size of a file is limited", """
 def probe():
     with open("f", "wb", buffering=0) as file:
         for _ in range(256):
             file.write(bytes(2 ** 20))
 """, _ends(Outcome.EXCEPTION, Outcome.EXITED)),
-    Probe("limits", "the size of the scratch folder is bounded", """
+    Probe("limits", "the size of the scratch folder is limited", """
 def probe():
     for number in range(256):
         open(str(number), "wb").write(bytes(2 ** 20))
 """, _ends(Outcome.EXCEPTION)),
-    Probe("limits", "a source that breaks the parser breaks nothing else",
+    Probe("limits", "a source that crashes the parser affects nothing else",
           "x = " + "-(" * 50_000 + ")" * 50_000, _ends(Outcome.SYNTAX_ERROR, Outcome.MEMORY, Outcome.EXITED)),
 )  # fmt: skip
 
@@ -293,12 +293,12 @@ class Equal(str):
 def probe():
     return Equal("x")
 """),
-    ("nor does leaving with success", """
+    ("a program that exits with status 0 does not pass", """
 import os
 def probe():
     os._exit(0)
 """),
-    ("nor does writing to every descriptor", """
+    ("a program that writes to every descriptor does not pass", """
 import os, struct
 for descriptor in range(3, 99):
     for message in (b'["completed", ""]', b'["accepted"]'):
@@ -309,7 +309,7 @@ for descriptor in range(3, 99):
 def probe():
     return "x"
 """),
-    ("the right answer is in no frame and in no object", """
+    ("the gold answer is in no frame and in no object", """
 import gc, sys
 def texts():
     frame = sys._getframe()

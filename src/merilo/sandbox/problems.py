@@ -78,7 +78,7 @@ def read_problems(path: Path) -> dict[str, Problem]:
         for row, value in _json_lines(path):
             problem = _with_check(_Place(path, row), value)
             if str(problem.id) in problems:
-                raise _Place(path, row).error(f"another problem has the id {problem.id!r} too", "task_id")
+                raise _Place(path, row).error(f"another problem also has the id {problem.id!r}", "task_id")
             problems[str(problem.id)] = problem
     else:
         for item in read_split(path):
@@ -105,7 +105,7 @@ class _Place:
     def text(self, value: Json, field: str) -> str:
         if not isinstance(value, str) or not value.strip():
             what = "missing" if value is None else shortened(repr(value))
-            raise self.error(f"must be a text and is {what}", field)
+            raise self.error(f"must be a text, but is {what}", field)
         return value
 
 
@@ -124,11 +124,11 @@ def _is_human_eval(path: Path) -> bool:
         first = None
     names = first.keys() if isinstance(first, dict) else frozenset[str]()
     if "completion" in names and names.isdisjoint({"prompt", "test", "inputs"}):
-        raise InputError("holds completions, and no problems", file=path)
+        raise InputError("holds completions, not problems", file=path)
     known = not names.isdisjoint({"prompt", "test", "task_id"})
     if packed and not known:
         raise InputError(
-            "is packed, and only HumanEval's own JSON Lines are read so; unpack it first", file=path
+            "is compressed, but only HumanEval's own JSON Lines may be; decompress it first", file=path
         )
     return known
 
@@ -147,12 +147,14 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
             message = f"is not UTF-8 text (byte 0x{line[error.start]:02x})"
             raise InputError(message, file=path, row=row) from None
         if not isinstance(value, dict):
-            raise InputError(f"must be an object and is {shortened(repr(value))}", file=path, row=row)
+            raise InputError(f"must be an object, not {shortened(repr(value))}", file=path, row=row)
         yield row, value
 
 
 def _too_long(path: Path) -> InputError:
-    return InputError(f"holds more than {LONGEST_FILE >> 20} MiB, which no set of problems does", file=path)
+    return InputError(
+        f"holds more than {LONGEST_FILE >> 20} MiB, which is too large for a file of problems", file=path
+    )
 
 
 def _with_check(place: _Place, value: Mapping[str, Json]) -> Problem:
@@ -160,7 +162,7 @@ def _with_check(place: _Place, value: Mapping[str, Json]) -> Problem:
     name = value.get(field)
     if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
         what = "missing" if name is None else shortened(repr(name))
-        raise place.error(f"must be a number or a text and is {what}", field)
+        raise place.error(f"must be a number or a text, but is {what}", field)
     prompt = place.text(value.get("prompt"), "prompt")
     test = value.get("test")
     if not isinstance(test, str) or not re.search(r"^def[ \t]+check[ \t]*\(", test, re.MULTILINE):
@@ -174,7 +176,7 @@ def _with_check(place: _Place, value: Mapping[str, Json]) -> Problem:
 
 def _with_calls(place: _Place, item: Item) -> Problem:
     if isinstance(item.inputs, str):
-        raise place.error("must hold function and tests, and is a text", "inputs")
+        raise place.error("must be an object with function and tests, not a text", "inputs")
     function = place.text(item.inputs.get("function"), "inputs.function")
     if item.inputs.get("tests") in (None, "", []):
         raise place.error("has no tests", "inputs.tests")
@@ -188,7 +190,7 @@ def _with_calls(place: _Place, item: Item) -> Problem:
     if gold is not None and len(gold) != len(tests):
         raise place.error(f"has {len(gold)} results for {len(tests)} tests", "outputs")
     if isinstance(item.outputs, list) and _differ(item.outputs):
-        raise place.error("the lists of results differ, and every one should be the gold", "outputs")
+        raise place.error("the lists of results differ, but all must be the same gold answers", "outputs")
     stub = _stub(place, function, item.meta.get("entry_point"), "meta.entry_point")
     canonical = item.meta.get("canonical_solution")
     return Problem(item.id, stub, tests, gold, canonical if isinstance(canonical, str) else None)
@@ -203,16 +205,16 @@ def _stub(place: _Place, prompt: str, entry_point: Json, field: str) -> Stub:
     if entry_point is None:
         defined = re.findall(r"^(?:async[ \t]+)?def[ \t]+(\w+)", prompt, re.MULTILINE)
         if not defined:
-            raise place.error("is missing, and the stub defines no function", field)
+            raise place.error("is missing, and the stub does not define a function", field)
         entry_point = defined[-1]
     name = place.text(entry_point, field)
     if not name.isidentifier():
-        raise place.error(f"is no name of a function: {shortened(name)}", field)
+        raise place.error(f"is not the name of a function: {shortened(name)}", field)
     stub = Stub.read(prompt, name)
     if stub is None:
         raise place.error(f"the function {name} is not defined in the stub", field)
     if re.search(rf"^async[ \t]+def[ \t]+{re.escape(name)}\b", stub.prompt, re.MULTILINE):
         raise place.error(
-            f"the function {name} is async: its calls return no results that could be compared", field
+            f"the function {name} is async, and the results of async calls cannot be compared", field
         )
     return stub

@@ -193,7 +193,7 @@ class Execution:
         attempts: how often it was started; more than 1 if its worker was lost.
 
     Example:
-        >>> Execution("1", Outcome.COMPLETED, (Answer(Outcome.COMPLETED, "4"),)).texts
+        >>> Execution("1", Outcome.COMPLETED, (CallResult(Outcome.COMPLETED, "4"),)).texts
         ('4',)
     """
 

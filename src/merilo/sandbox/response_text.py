@@ -29,11 +29,11 @@ _LABELLED: Final = re.compile(r"\s*(?P<word>[^\W\d]\w*):[ \t]*(?=(?:async|def|fr
 _QUOTED: Final = re.compile(r"\s*(?P<mark>``?)(?!`)(?P<code>[^`]+)(?P=mark)\s*")
 
 
-def spoken(completion: str) -> str:
+def without_reasoning(completion: str) -> str:
     r"""Return the completion without the model's reasoning, its end mark, and a label before the code.
 
     Example:
-        >>> spoken("<think>Double it?</think>Answer: return 2 * x<|im_end|>")
+        >>> without_reasoning("<think>Double it?</think>Answer: return 2 * x<|im_end|>")
         'return 2 * x'
     """
     text = with_plain_line_ends(completion)

@@ -118,14 +118,14 @@ class JobTally:
     def refusal(self, k: int) -> str | None:
         """Return a message if pass@k is not defined, otherwise `None`."""
         if k < 1:
-            return f"pass@{k} is not defined; k is 1 or more"
+            return f"pass@{k} is not defined; k must be at least 1"
         short = [tally for tally in self.problems if tally.generations < k]
         if not short:
             return None
         fewest = self.fewest()
         return (
-            f"pass@{k} needs {k} generations of every problem, and there are fewer of {len(short)} of "
-            f"{len(self.problems)} problems (problem {fewest.problem.id}: {fewest.generations})"
+            f"pass@{k} needs {k} generations of every problem, but {len(short)} of {len(self.problems)} problems have "
+            f"fewer (problem {fewest.problem.id}: {fewest.generations})"
         )
 
 

@@ -75,7 +75,7 @@ _ALLOWED: Final = {
 }
 
 #: Skipped and reported as successful: a program's files lie in memory, so a sync would only load the machine's disk.
-_SPARED: Final = "fsync=74/82 fdatasync=75/83 msync=26/227"
+_IGNORED: Final = "fsync=74/82 fdatasync=75/83 msync=26/227"
 
 #: Allowed only for programs that may use several processes.
 _PROCESSES: Final = _ALLOWED.pop("processes")
@@ -167,7 +167,9 @@ def docker_profile() -> dict[str, object]:
 
     It allows the calls with which the worker creates namespaces; the worker's own filter forbids them to programs.
     """
-    names = [entry.partition("=")[0] for entry in " ".join([*_ALLOWED.values(), _PROCESSES, _SPARED]).split()]
+    names = [
+        entry.partition("=")[0] for entry in " ".join([*_ALLOWED.values(), _PROCESSES, _IGNORED]).split()
+    ]
     names += [
         "clone",
         "clone3",
@@ -215,7 +217,7 @@ def _instructions(machine: str, several_processes: bool) -> list[Instruction]:
     ]
     table = " ".join([*_ALLOWED.values(), _PROCESSES if several_processes else ""])
     code += _these(_numbers(table, column) - {_SOCKETPAIR[column]}, _ALLOW)
-    code += _these(_numbers(_SPARED, column), _ERRNO)  # error number 0 reports success
+    code += _these(_numbers(_IGNORED, column), _ERRNO)  # error number 0 reports success
     return [
         *code,
         Instruction(_JUMP_GREATER, _LAST_KNOWN, if_false=1),

@@ -1,6 +1,6 @@
 """User ids for the programs of a pool that root runs.
 
-An ordinary user's jail maps only that user. A jail of root's would map root, who owns the machine's files and to whom
+An ordinary user's jail maps only that user. If root's jail did the same, it would map root, who owns the machine's files and to whom
 the kernel's limit on processes does not apply. So root's jail gets a user namespace with its own block of ids, created
 here: one id for each worker, which no account of the machine has.
 """
@@ -56,7 +56,9 @@ class RootsNamespace:
             try:
                 self.descriptor = self._made_by(maker)
             except OSError as error:
-                raise MissingPartError(f"this kernel makes no user namespaces for jails ({error})") from error
+                raise MissingPartError(
+                    f"the kernel refuses to create user namespaces for the sandbox ({error})"
+                ) from error
 
     def _made_by(self, maker: subprocess.Popen[bytes]) -> int:
         assert maker.stdin is not None  # noqa: S101 - both are pipes

@@ -65,11 +65,11 @@ def judge_execution(problem: Problem, execution: Execution) -> Verdict:
 
     Example:
         >>> from merilo.sandbox.extraction import Stub
-        >>> from merilo.sandbox.program import Answer
+        >>> from merilo.sandbox.program import CallResult
         >>> problem = Problem(1, Stub.read("def f(x):", "f"), ({"x": 1}, {"x": 2}), ("1", "2"))
-        >>> answers = (Answer(Outcome.COMPLETED, "1"), Answer(Outcome.COMPLETED, "3"))
+        >>> answers = (CallResult(Outcome.COMPLETED, "1"), CallResult(Outcome.COMPLETED, "3"))
         >>> judge_execution(problem, Execution("a", Outcome.COMPLETED, answers)).result
-        <Result.WRONG_ANSWER: 'wrong_answer'>
+        <Ending.WRONG_ANSWER: 'wrong_answer'>
     """
     result, error, message = _result(problem, execution)
     return Verdict(result, error, message, execution.texts, execution.seconds)
@@ -86,7 +86,7 @@ def _result(problem: Problem, execution: Execution) -> tuple[Ending, str, str]:
     if execution.outcome is Outcome.COMPLETED and len(execution.answers) == len(problem.gold):
         return Ending.PASSED, "", ""
     if execution.outcome is Outcome.COMPLETED:
-        return Ending.EXITED, "", "answered fewer calls than it was asked"
+        return Ending.EXITED, "", "answered fewer calls than it received"
     return _plain(execution.outcome), execution.error, execution.message
 
 

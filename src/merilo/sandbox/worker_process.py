@@ -103,7 +103,7 @@ class WorkerProcess:
             The complete messages, and whether the worker is still alive.
 
         Raises:
-            MissingPartError: the greeting says that the jail does not hold.
+            MissingPartError: the greeting says that the jail could not be set up.
         """
         alive = True
         try:
@@ -175,7 +175,7 @@ class WorkerProcess:
     def _greet(self, message: bytes) -> None:
         greeting = json.loads(message)
         if "error" in greeting:
-            raise MissingPartError(f"the jail does not hold on this machine: {greeting['error']}")
+            raise MissingPartError(f"the sandbox does not work on this machine: {greeting['error']}")
         self.greeting = greeting
         self.since = time.monotonic()
 

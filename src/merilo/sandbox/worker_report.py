@@ -34,14 +34,14 @@ _REFUSALS: Final = {**_FAILURES, "refused": Outcome.REFUSED, "broken": Outcome.R
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """A worker's report, parsed; `said` holds the program's answers or the judge's verdict."""
+    """A worker's report, parsed; `payload` holds the program's answers or the judge's verdict."""
 
     cause: int
     status: int
     seconds: float
     cpu_seconds: float
     peak_bytes: int
-    said: bytes
+    payload: bytes
 
 
 def report_of(message: bytes) -> WorkerReport:
@@ -52,7 +52,7 @@ def report_of(message: bytes) -> WorkerReport:
 
 def lost_its_judge(report: WorkerReport, program: Program) -> bool:
     """Return whether a check has no verdict although the program did not fail, so that the program must be run again."""
-    return isinstance(program.tests, Check) and report.cause == ENDED and not report.said
+    return isinstance(program.tests, Check) and report.cause == ENDED and not report.payload
 
 
 def execution_of(report: WorkerReport, program: Program, limits: Limits, attempts: int) -> Execution:
@@ -62,7 +62,7 @@ def execution_of(report: WorkerReport, program: Program, limits: Limits, attempt
         answers: tuple[CallResult, ...] = ()
         first = _verdict(report, ending)
     else:
-        answers = _answers(report.said, len(program.tests), ending)
+        answers = _answers(report.payload, len(program.tests), ending)
         first = next(
             (answer for answer in answers if answer.outcome is not Outcome.COMPLETED),
             CallResult(Outcome.COMPLETED),
@@ -88,7 +88,7 @@ def _ending(report: WorkerReport, limits: Limits) -> CallResult:
         return CallResult(Outcome.OUTPUT, message=f"more than {limits.output_bytes} bytes")
     code = os.waitstatus_to_exitcode(report.status)
     if code >= 0:
-        return CallResult(Outcome.EXITED, error=f"exit {code}", message="left before it had answered")
+        return CallResult(Outcome.EXITED, error=f"exit {code}", message="exited before it had answered")
     if -code in {signal.SIGXCPU, signal.SIGKILL} and report.cpu_seconds >= limits.cpu_limit - 0.5:
         return CallResult(Outcome.TIMEOUT, message=f"more than {limits.cpu_limit} s of processor time")
     name = _signal_name(-code)
@@ -105,7 +105,7 @@ def _signal_name(number: int) -> str:
 
 
 def _verdict(report: WorkerReport, ending: CallResult) -> CallResult:
-    record = _record(report.said)
+    record = _record(report.payload)
     if record is None or report.cause == TIMED_OUT:
         return ending
     if record[0] == "accepted":
@@ -113,9 +113,9 @@ def _verdict(report: WorkerReport, ending: CallResult) -> CallResult:
     return _failure(record, _REFUSALS) or ending
 
 
-def _answers(said: bytes, calls: int, ending: CallResult) -> tuple[CallResult, ...]:
+def _answers(payload: bytes, calls: int, ending: CallResult) -> tuple[CallResult, ...]:
     answers: list[CallResult] = []
-    for record in _records(said, calls):
+    for record in _records(payload, calls):
         completed = record[0] == "completed" and len(record) == 2
         answer = CallResult(Outcome.COMPLETED, text=record[1]) if completed else _failure(record, _FAILURES)
         if answer is None:
@@ -139,14 +139,14 @@ def _printable(text: str, longest: int) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text[:longest])
 
 
-def _records(said: bytes, most: int) -> list[list[str]]:
+def _records(payload: bytes, most: int) -> list[list[str]]:
     """Return the records in a sequence of frames, up to the first malformed one; reads at most `most` of them."""
     records: list[list[str]] = []
     position = 0
-    while len(records) < most and len(said) - position >= _LENGTH.size:
-        (length,) = _LENGTH.unpack_from(said, position)
+    while len(records) < most and len(payload) - position >= _LENGTH.size:
+        (length,) = _LENGTH.unpack_from(payload, position)
         position += _LENGTH.size
-        record = _record(said[position : position + length]) if position + length <= len(said) else None
+        record = _record(payload[position : position + length]) if position + length <= len(payload) else None
         if record is None:
             break
         records.append(record)
@@ -154,10 +154,10 @@ def _records(said: bytes, most: int) -> list[list[str]]:
     return records
 
 
-def _record(said: bytes) -> list[str] | None:
+def _record(payload: bytes) -> list[str] | None:
     """Parse one record, a non-empty list of texts; `None` if the bytes are malformed."""
     try:
-        text = said.decode("utf-8", "surrogatepass")
+        text = payload.decode("utf-8", "surrogatepass")
         if text[:1] == "+":
             return ["completed", text[1:]]
         record = json.loads(text)

@@ -52,7 +52,7 @@ class Opaque:
         return self.text
 
     def __bool__(self) -> bool:
-        raise TypeError(f"a {self.kind} is no plain value and has no truth here")
+        raise TypeError(f"a {self.kind} is not a plain value, so its truth value is not known here")
 
 
 class Collected(Opaque):
@@ -208,7 +208,7 @@ def _rare(value: object, opaque: bool) -> str:
             return f'{{"n": ["{name}", "{value}"]}}'
     if opaque:
         return _seen_from_outside(value)
-    raise NotPlainError(f"a {type(value).__name__} is no plain value")
+    raise NotPlainError(f"a {type(value).__name__} is not a plain value")
 
 
 def _seen_from_outside(value: object) -> str:

@@ -115,20 +115,20 @@ class ForkServer:
     """The worker's handle of the fork server.
 
     Args:
-        birth: the setup of child processes.
+        setup: the setup of child processes.
         settings: the worker's settings; `output` and `scratch` are used.
         not_to_keep: the worker's descriptors, which the fork server closes.
     """
 
-    def __init__(self, birth: ChildSetup, settings: dict[str, Any], not_to_keep: tuple[int, ...]) -> None:
+    def __init__(self, setup: ChildSetup, settings: dict[str, Any], not_to_keep: tuple[int, ...]) -> None:
         ours, theirs = socketpair()
-        self.pid = birth.fork()
+        self.pid = setup.fork()
         if self.pid == 0:
             try:
                 ours.close()
                 for descriptor in not_to_keep:
                     os.close(descriptor)
-                _raise_for_ever(theirs, birth, settings)
+                _serve_forks(theirs, setup, settings)
             finally:
                 os._exit(1)
         theirs.close()
@@ -150,7 +150,7 @@ class ForkServer:
         self._control.send(b".")
         ended = framing.exactly(self._control.fileno(), END.size)
         if ended is None:
-            raise framing.BrokenFrameError("the fork server is lost")
+            raise framing.BrokenFrameError("the fork server has ended")
         return ended
 
     def close(self) -> None:
@@ -171,12 +171,12 @@ def _open_nothing() -> None:
     os.close(nowhere)
 
 
-def _raise_for_ever(control: socket, birth: ChildSetup, settings: dict[str, Any]) -> None:
+def _serve_forks(control: socket, setup: ChildSetup, settings: dict[str, Any]) -> None:
     """Fork a process for each program until the worker closes the control socket."""
     scratch: str = settings["scratch"][0]
     longest: int = settings["output"]
     to_worker = control.fileno()
-    birth.prepare()
+    setup.prepare()
     gc.collect()
     gc.disable()
     gc.freeze()
@@ -186,13 +186,13 @@ def _raise_for_ever(control: socket, birth: ChildSetup, settings: dict[str, Any]
             return
         asked, link = order
         started = time.monotonic()
-        pid = birth.fork()
+        pid = setup.fork()
         if pid == 0:
             # In the child, every page written costs a copy, so little runs before the program itself.
             try:
                 os.close(to_worker)
                 _open_nothing()
-                birth.settle()
+                setup.settle()
                 os.chdir(scratch)
                 answer = harness.answer_calls if asked == CALLS else harness.serve_calls
                 stream = framing.Stream(link)
@@ -203,7 +203,7 @@ def _raise_for_ever(control: socket, birth: ChildSetup, settings: dict[str, Any]
                 os._exit(0)
         os.close(link)
         over = os.read(to_worker, 1)
-        birth.kill(pid)
+        setup.kill(pid)
         _, status, used = os.wait4(pid, 0)
         if not over:
             return

@@ -56,7 +56,7 @@ def read(descriptor: int, longest: int | None = None) -> bytes | None:
 def _body(descriptor: int, length: int, start: bytes, longest: int | None) -> bytes:
     """Read what is missing of a message of `length` bytes that begins with `start`."""
     if longest is not None and length > longest:
-        raise BrokenFrameError(f"a message of {length} bytes, where {longest} are allowed")
+        raise BrokenFrameError(f"a message of {length} bytes, but only {longest} are allowed")
     rest = exactly(descriptor, length - len(start))
     if rest is None:
         raise BrokenFrameError("cut off")

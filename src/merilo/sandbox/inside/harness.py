@@ -160,14 +160,14 @@ def _packed(record: Record) -> bytes:
 def rehearse() -> None:
     """Load and call a sample program, so that Python fills its caches once and not in every child."""
     arguments = {"number": 3, "texts": ["a"], "table": {"b": (1.5, None)}}
-    function = load((_REHEARSED, "rehearsed", 0, []))
+    function = load((_SAMPLE_PROGRAM, "rehearsed", 0, []))
     _packed(_outcome_of_call(function, arguments, 1000))
     _packed(_outcome_of_request(function, codec.packed(((), arguments)), 1000))
     _packed(_outcome_of_call(function, {}, 1000))
     del sys.modules["program"]
 
 
-_REHEARSED = '''
+_SAMPLE_PROGRAM = '''
 import math
 from typing import Any, Dict, List, Optional, Tuple
 

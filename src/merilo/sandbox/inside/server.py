@@ -50,7 +50,7 @@ class Server:
         settings: `wall`, `output`, `answers`, `scratch`, `remove`; see `merilo.sandbox.launch`.
         jobs: the descriptor that jobs come from.
         reports: the descriptor that reports go to.
-        birth: the setup of child processes.
+        setup: the setup of child processes.
         scratch: the folders that programs write to.
     """
 
@@ -59,15 +59,15 @@ class Server:
         settings: dict[str, Any],
         jobs: int,
         reports: int,
-        birth: fork_server.ChildSetup,
+        setup: fork_server.ChildSetup,
         scratch: Scratch,
     ) -> None:
         self._settings = settings
         self._jobs = jobs
         self._reports = reports
-        self._birth = birth
+        self._setup = setup
         self._scratch = scratch
-        self._fork_server = fork_server.ForkServer(birth, settings, (jobs, reports))
+        self._fork_server = fork_server.ForkServer(setup, settings, (jobs, reports))
         self._referee: Referee | None = None
 
     def serve(self) -> NoReturn:
@@ -81,20 +81,20 @@ class Server:
             check = framing.exactly(self._jobs, of_check) or b""
             started = time.monotonic()
             if check:
-                cause, said, end = self._run_check(program, check, started + self._settings["wall"])
+                cause, payload, end = self._run_check(program, check, started + self._settings["wall"])
             else:
-                cause, said, end = self._run_calls(program, started + self._settings["wall"])
+                cause, payload, end = self._run_calls(program, started + self._settings["wall"])
             self._scratch.sweep()
-            framing.write(self._reports, REPORT.pack(cause, *fork_server.END.unpack(end)), said)
+            framing.write(self._reports, REPORT.pack(cause, *fork_server.END.unpack(end)), payload)
 
     def _run_calls(self, program: bytes, deadline: float) -> tuple[int, bytes, bytes]:
         """Run a program's calls; return the cause of its end, its answers, and its packed `END`."""
         link = self._fork_server.start(fork_server.CALLS)
         _hand_over(program, link)
-        cause, said = self._read_answers(link.fileno(), deadline)
+        cause, payload = self._read_answers(link.fileno(), deadline)
         end = self._fork_server.end()
         link.close()
-        return cause, said, end
+        return cause, payload, end
 
     def _run_check(self, program: bytes, check: bytes, deadline: float) -> tuple[int, bytes, bytes]:
         """Run a check; return the cause of the program's end, the judge's verdict, and the packed `END`."""
@@ -115,15 +115,15 @@ class Server:
 
     def _appoint_referee(self) -> Referee:
         ours, theirs = socketpair()
-        pid = self._birth.fork()
+        pid = self._setup.fork()
         if pid == 0:
             try:
                 ours.close()
                 os.close(self._jobs)
                 os.close(self._reports)
                 self._fork_server.forget()
-                self._birth.prepare()
-                self._birth.settle(for_ever=True)
+                self._setup.prepare()
+                self._setup.settle(for_ever=True)
                 Referee.judge_for_ever(theirs, self._settings["output"])
             finally:
                 os._exit(1)
@@ -132,7 +132,7 @@ class Server:
 
     def _dismiss_referee(self) -> None:
         if self._referee is not None:
-            self._birth.kill(self._referee.pid)
+            self._setup.kill(self._referee.pid)
             self._referee.dismissed()
             self._referee = None
 
@@ -142,22 +142,22 @@ class Server:
         waiting.register(link, select.POLLIN)
         waiting.register(self._jobs, 0)
         room: int = self._settings["answers"]
-        said = bytearray()
-        while len(said) < room:
+        payload = bytearray()
+        while len(payload) < room:
             events = dict(waiting.poll(max(0.0, deadline - time.monotonic()) * 1000))
             if self._jobs in events:
                 self._leave()
             # A busy worker may read late what was sent in time.
             if not events or time.monotonic() > deadline + _GRACE:
-                return TIMED_OUT, bytes(said)
+                return TIMED_OUT, bytes(payload)
             try:
-                part = os.read(link, min(room - len(said), 2**16))
+                part = os.read(link, min(room - len(payload), 2**16))
             except ConnectionResetError:  # the program ended without reading all of its input
                 part = b""
             if not part:
-                return ENDED, bytes(said)
-            said += part
-        return OVERFLOWED, bytes(said)
+                return ENDED, bytes(payload)
+            payload += part
+        return OVERFLOWED, bytes(payload)
 
     def _await_verdict(self, referee: Referee, deadline: float) -> tuple[int, bytes, bytes | None]:
         """Wait for a verdict; return the cause, the verdict, and the packed `END` if the program was killed here."""

@@ -152,7 +152,7 @@ def _enter_namespaces(calls: kernel.Kernel) -> str:
     calls.hide()
     pid = os.fork()
     if pid:
-        # The keeper process only waits: when it ends, the kernel kills the worker and its programs.
+        # The init process only waits: when it ends, the kernel kills the worker and its programs.
         os.closerange(0, 64)
         os.waitpid(pid, 0)
         os._exit(0)
