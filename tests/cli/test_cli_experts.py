@@ -308,7 +308,7 @@ def test_the_guides_option_is_recognised_without_being_named(
     assert found["experts"]["taken_as_mine"] == {option: 40}
     assert found["experts"]["outside_labels"] == {}
     assert main([*map(str, words), "--item", "question"]) == 0
-    assert f"Taken as 'may be mine': '{option}' (40)" in capsys.readouterr().out
+    assert f"Counted as 'may be mine': '{option}' (40)" in capsys.readouterr().out
 
 
 def test_answers_outside_the_labels_are_listed_with_their_counts(

@@ -97,7 +97,7 @@ def test_answers_without_code_are_counted_for_people(tmp_path, data):
     done = score(write_lines(tmp_path / "c.jsonl", *rows), data)
     assert (
         " ".join(done.out.replace("│", "").split("without code")[1].split()[:8])
-        == "2, of which the stub alone was run"
+        == "2; only the problem's stub was run"
     )
 
 
@@ -119,9 +119,7 @@ def test_a_k_with_too_few_generations_is_refused_and_the_others_are_answered(tmp
     done = score(path, data, "-k", "1,5,10", "--json", "-")
     assert done.status == 1
     assert list(done.json["metrics"]) == ["pass@1", "pass@5"]
-    sentence = (
-        "pass@10 needs 10 generations of every problem, and there are fewer of 1 of 2 problems (problem 2: 6)"
-    )
+    sentence = "pass@10 needs 10 generations of every problem, but 1 of 2 problems have fewer (problem 2: 6)"
     assert done.json["refused"] == {"pass@10": sentence}
     assert done.complaint == f"merilo: {sentence}"
 
@@ -145,7 +143,7 @@ def test_a_k_that_is_no_whole_number_is_refused(tmp_path, data, k):
         *([] if k.startswith("-") else [k]),
     )
     assert done.status == 2
-    assert "-k: must be whole numbers from 1 on" in done.complaint
+    assert "-k: must be whole numbers of at least 1" in done.complaint
 
 
 @pytest.mark.parametrize("words", [["-k", "1,5"], ["-k", "1", "-k", "5"], ["--k", "1,5,1"]])
@@ -225,13 +223,13 @@ def test_a_job_that_goes_on_draws_the_random_tests_of_its_beginning(tmp_path, dr
 @pytest.mark.parametrize("seed", ["", "a b", "ё", "x" * 101])
 def test_a_seed_that_not_every_file_can_hold_is_refused(tmp_path, drawn, seed):
     done = score(write_lines(tmp_path / "c.jsonl", *doubles()), drawn, "--judge-seed", seed)
-    assert (done.status, "--judge-seed: must be 1 to 100 letters" in done.complaint) == (2, True)
+    assert (done.status, "--judge-seed: must be 1 to 100 ASCII characters" in done.complaint) == (2, True)
 
 
 def test_a_seed_for_checks_is_refused_where_there_are_none(tmp_path, data):
     done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), data, "--judge-seed", "1")
     assert done.status == 2
-    assert done.complaint == "merilo: --judge-seed: no problem has a check(candidate) that could draw tests"
+    assert done.complaint == "merilo: --judge-seed: no problem has a check(candidate) that draws tests"
 
 
 def test_long_wrong_answers_take_no_room_unless_they_are_asked_for(tmp_path, data):
@@ -257,7 +255,7 @@ def test_long_wrong_answers_take_no_room_unless_they_are_asked_for(tmp_path, dat
 def test_repeated_programs_are_said_to_count_as_samples(tmp_path, data):
     rows = [completion(number, text) for number in (1, 2) for text in (RIGHT, RIGHT, RIGHT, WRONG)]
     path = write_lines(tmp_path / "c.jsonl", *rows)
-    assert "4  equal to another of their problem" in score(path, data).out
+    assert "4  duplicates within a problem" in score(path, data).out
     done = score(path, data, "--json", "-")
     assert (done.json["repeated"], done.json["programs"], done.json["generations"]) == (4, 4, 8)
     assert done.json["metrics"]["pass@1"]["value"] == 0.75
@@ -325,13 +323,13 @@ def test_a_models_programs_have_no_people(tmp_path, data):
 
 
 @pytest.mark.parametrize(("rows", "sentence"), [
-    ([by("a", 1, RIGHT), completion(2, RIGHT)], "row 2, annotator: is missing, and row 1 names a person"),
-    ([completion(2, RIGHT), by("a", 1, RIGHT)], "row 1, annotator: is missing, and row 2 names a person"),
+    ([by("a", 1, RIGHT), completion(2, RIGHT)], "row 2, annotator: is missing, but row 1 names a person"),
+    ([completion(2, RIGHT), by("a", 1, RIGHT)], "row 1, annotator: is missing, but row 2 names a person"),
     ([by("a", 1, RIGHT), by("a", 2, RIGHT), by("a", 1, WRONG)], "row 3, annotator: a has a program for problem 1 in row 1 already"),
     ([by("", 1, RIGHT)], "row 1, annotator: is empty"),
     ([by(None, 1, RIGHT, "respondent")], "row 1, respondent: is empty"),
-    ([by(["a"], 1, RIGHT)], "row 1, annotator: is no name of a person: ['a']"),
-    ([by(True, 1, RIGHT)], "row 1, annotator: is no name of a person: True"),
+    ([by(["a"], 1, RIGHT)], "row 1, annotator: is not a name of a person: ['a']"),
+    ([by(True, 1, RIGHT)], "row 1, annotator: is not a name of a person: True"),
 ])  # fmt: skip
 def test_people_that_cannot_be_told_apart_are_one_sentence(tmp_path, data, rows, sentence):
     done = score(write_lines(tmp_path / "c.jsonl", *rows), data)
@@ -440,13 +438,15 @@ def test_a_check_that_seems_broken_is_named(tmp_path):
     ] + [completion("HumanEval/2", text) for text in (WRONG, RIGHT)]
     done = score(write_lines(tmp_path / "c.jsonl", *rows), data, "--json", "-")
     assert done.status == 0
-    sentence = "the check of problem HumanEval/1 raised NameError at every answer; it may be broken itself"
+    sentence = (
+        "the check of problem HumanEval/1 raised NameError on every answer; the check itself may be wrong"
+    )
     assert done.json["warnings"] == [sentence]
 
 
 @pytest.mark.parametrize(("rows", "status", "sentence"), [
     ([], 2, "c.jsonl: holds no completions"),
-    ([completion(3, RIGHT)], 1, "c.jsonl, row 1, id: 3 is none of the 2 problems"),
+    ([completion(3, RIGHT)], 1, "c.jsonl, row 1, id: 3 is not one of the 2 problems"),
     ([completion(1, RIGHT), {"id": 1}], 1, "c.jsonl, row 2, completion: must be the text"),
 ])  # fmt: skip
 def test_bad_completions_are_one_sentence(tmp_path, data, rows, status, sentence):
@@ -471,16 +471,16 @@ def test_bad_problems_are_one_sentence(tmp_path, problem, sentence):
     (["--timeout", "0"], "'--timeout'"),
     (["--timeout", "nan"], "timeout"),
     (["--python", "2.7"], "--python"),
-    (["--python", "/nowhere/python"], "--python: '/nowhere/python' is no program"),
-    (["--packages", "/nowhere"], "'/nowhere' is no folder"),
+    (["--python", "/nowhere/python"], "--python: '/nowhere/python' is neither a program"),
+    (["--packages", "/nowhere"], "'/nowhere' is not a folder"),
     (["--backend", "chroot"], "there is no backend 'chroot'"),
     (["--ray", ""], "--ray: must be an address"),
     (["--workers", "0"], "'--workers'"),
     (["--timeout", "inf"], "'--timeout'"),
     (["--memory", str(1 << 50)], "'--memory'"),
     (["--memory", "x"], "(see 'merilo code score --help')"),
-    (["--python", "pythonesque"], "--python: 'pythonesque' is no program that can be run, and no version such as 3.14"),
-    (["--packages", __file__], "is no folder"),
+    (["--python", "pythonesque"], "--python: 'pythonesque' is neither a program that can be run nor a version such as 3.14"),
+    (["--packages", __file__], "is not a folder"),
     (["--unsafe-no-sandbox", "--backend", "docker"], "--backend: 'docker' is a jail, and --unsafe-no-sandbox asks for none"),
     (["--outputs", "-"], "--outputs: must be a file; only --json prints on standard output"),
 ])  # fmt: skip
@@ -495,7 +495,7 @@ def test_without_a_jail_programs_run_only_when_the_danger_is_spelt_out(tmp_path,
     monkeypatch.setenv("PATH", str(tmp_path))
     done = score(path, data, "--json", "-")
     assert (done.status, done.out) == (2, "")
-    assert "generated programs run only in a jail" in done.complaint
+    assert "generated programs run only in a sandbox" in done.complaint
     done = score(path, data, "--unsafe-no-sandbox", "--json", "-")
     assert (done.status, done.json["outcomes"]) == (0, {"passed": 2})
     assert done.json["provenance"]["parameters"]["jail"]["jail"] == "none"
@@ -507,7 +507,7 @@ def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data
     first = score(path, data, "--out", tmp_path / "out", "--json", "-")
     verdicts = (tmp_path / "out" / "verdicts.jsonl").read_bytes()
     again = score(path, data, "--out", tmp_path / "out", "-k", "3", "--json", "-")
-    assert again.complaint == "merilo: going on; programs that have their verdicts already: 20"
+    assert again.complaint == "merilo: resuming; programs that already have verdicts: 20"
     assert (tmp_path / "out" / "verdicts.jsonl").read_bytes() == verdicts
     assert again.json["per_problem"][0]["outcomes"] == first.json["per_problem"][0]["outcomes"]
     assert json.loads((tmp_path / "out" / "score.json").read_text())["metrics"] == again.json["metrics"]
@@ -584,7 +584,7 @@ def test_one_result_is_never_written_over_another(tmp_path, data):
     for words in twice:
         done = score(path, data, "--out", out, *words)
         assert done.status == 2
-        assert "would be written twice, with different results; choose another place" in done.complaint
+        assert "would be written twice, with different results; choose another path" in done.complaint
     assert score(path, data, "--out", out, "--json", out / "score.json").status == 0
 
 
@@ -596,7 +596,7 @@ def test_a_file_that_this_command_did_not_write_is_not_replaced(tmp_path, data, 
     done = score(path, data, "--out", tmp_path)
     assert done.status == 2
     assert (
-        f"{name}: exists already, and no verdicts.jsonl beside it tells that this command wrote it"
+        f"{name}: exists already, and without a verdicts.jsonl beside it cannot be overwritten"
         in done.complaint
     )
     assert theirs.read_text() == "theirs"
@@ -623,7 +623,7 @@ def test_a_result_is_no_folder(tmp_path, data):
 
 def test_standard_input_is_refused_for_what_it_is(data):
     done = score(Path("-"), data)
-    assert (done.status, "standard input cannot be read" in done.complaint) == (2, True)
+    assert (done.status, "standard input cannot be used" in done.complaint) == (2, True)
 
 
 def test_a_python_may_be_named_as_it_stands_on_the_path(tmp_path, data):
@@ -647,14 +647,14 @@ def test_a_result_names_the_jail_and_the_python_that_were_found_for_what_was_ask
         done = score(path, data, *words, "--out", out, "--json", "-")
         found = done.json["provenance"]["parameters"]["jail"]
         assert (found["jail"], found["python"]) == ("bubblewrap", platform.python_version())
-    assert "verdicts already: 2" in done.complaint  # other words for the same are the same job
+    assert "already have verdicts: 2" in done.complaint  # other words for the same are the same job
 
 
 def test_a_run_without_a_jail_says_so(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
     done = score(path, data, "--unsafe-no-sandbox", "--json", "-")
-    assert "ran without a jail" in done.complaint
-    assert done.json["warnings"] == ["the programs ran without a jail, and could do anything that you can"]
+    assert "ran without a sandbox" in done.complaint
+    assert done.json["warnings"] == ["the programs ran without a sandbox, and could do anything that you can"]
     assert done.json["provenance"]["parameters"]["jail"]["jail"] == "none"
 
 
@@ -853,6 +853,6 @@ def test_an_interrupted_job_says_so_and_goes_on_later(tmp_path):
     started.process.send_signal(signal.SIGINT)
     assert started.process.wait() == 130
     assert all_ended(family)
-    assert f"the verdicts so far are in {started.out}; the same command goes on" in started.said.read_text()
+    assert f"the verdicts so far are in {started.out}; run the same command again" in started.said.read_text()
     assert score(path, data, "--out", started.out).status == 0
     assert result(started.out)["programs"] == 400

@@ -36,7 +36,7 @@ def test_the_list_names_every_dataset_with_its_figures_and_their_provenance(
         if len(declared.human) <= 3:
             assert all(f"{figure.metric} {figure.value}" in out for figure in declared.human)
     assert "mcc 0.665–0.88" in out
-    assert "(15 figures)" in out
+    assert "(15 scores)" in out
     for provenance in ("measured", "literature", "official", "by definition"):
         assert provenance in out
     assert max(map(len, out.splitlines())) <= 80

@@ -123,8 +123,8 @@ def test_a_dataset_that_matches_and_one_that_does_not(tmp_path: Path) -> None:
     outcome = merilo("inspect", pool, "--dataset", "mathlogicqa", "--json", "-")
     assert outcome.status == 1
     (match,) = outcome.json["matches"]
-    assert "3 of 3 answers are none of its labels (A, B, C, D)" in match["why"]
-    assert "the files do not show its text, option_a" in match["why"]
+    assert "3 of 3 answers are not among its labels (A, B, C, D)" in match["why"]
+    assert "the files have no field text, option_a" in match["why"]
 
 
 def test_it_fits_into_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

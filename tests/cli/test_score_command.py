@@ -152,7 +152,7 @@ def test_a_blank_of_the_exam_is_said_to_earn_nothing(variant: Path, tmp_path: Pa
     (tmp_path / "r.json").write_text(json.dumps(answers_to_the_variant()))
     outcome = score_file(tmp_path / "r.json", variant, "use")
     assert outcome.json["metrics"]["grade_norm"]["n"] == 30
-    assert "1 of 30 items have no answer and earn 0 in a variant that has others: 28" in outcome.err
+    assert "1 of 30 items have no answer and score 0 in a variant that has other answers: 28" in outcome.err
 
 
 def test_no_name_of_a_metric_is_cut_in_a_narrow_table(
@@ -252,6 +252,6 @@ def test_another_datasets_items_are_refused(variant: Path, tmp_path: Path) -> No
     (tmp_path / "answers.json").write_text("{}", encoding="utf-8")
     other = score_file(tmp_path / "answers.json", variant, "rcb")
     assert other.status == 2
-    assert "is it another dataset's file?" in other.complaint
+    assert "is it a file of another dataset?" in other.complaint
     assert "premise" in other.complaint
     assert "use.json" in other.complaint

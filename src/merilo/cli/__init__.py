@@ -19,18 +19,18 @@ from merilo.version import __version__
 
 #: name -> (module with a Typer application called `app`, one line of help)
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "demo": ("merilo.cli.demo", "show the whole job on bundled data, without a network"),
-    "datasets": ("merilo.cli.datasets", "list, show, check, generate and load datasets"),
-    "inspect": ("merilo.cli.inspect", "tell what is in an export, and the command that fits it"),
+    "demo": ("merilo.cli.demo", "run the whole procedure on generated data, without a network"),
+    "datasets": ("merilo.cli.datasets", "list, show, validate, generate and download datasets"),
+    "inspect": ("merilo.cli.inspect", "describe an export and suggest the command for it"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
     "report": ("merilo.cli.report", "publish a baseline with raw answers and notebook, and verify it"),
-    "power": ("merilo.cli.power", "plan a study: how many items, people and control items"),
+    "power": ("merilo.cli.power", "plan a study: how many items, annotators and control items"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
-    "audit": ("merilo.cli.audit", "list the items whose gold is probably wrong"),
-    "recipe": ("merilo.cli.recipe", "several questions about one item: follow a declared recipe"),
-    "experts": ("merilo.cli.experts", "expert tests: draw questions, plan, set experts beside others"),
-    "code": ("merilo.cli.code", "run and score generated programs, jailed"),
-    "score": ("merilo.cli.score", "score anybody's answers to a dataset"),
+    "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),
+    "recipe": ("merilo.cli.recipe", "combine the answers to several questions about each item"),
+    "experts": ("merilo.cli.experts", "expert tests: sample questions, plan, compare experts with others"),
+    "code": ("merilo.cli.code", "run generated programs in a sandbox and score them"),
+    "score": ("merilo.cli.score", "score the answers of people or models to a dataset"),
     "submission": ("merilo.cli.submission", "pack and score submissions to the benchmark"),
 }
 
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: the words after the program's name; by default, those of the process.
+        arguments: the words after the program's name; by default `sys.argv[1:]`.
 
     Returns:
         The exit status: 0 for success, 1 if the answer is no, 2 for wrong usage or unreadable input.
@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
         if os.environ.get("MERILO_DEBUG"):
             raise
         say(
-            f"unexpected {type(error).__name__} ({error}): this is a fault of Merilo; set MERILO_DEBUG=1 for the full story"
+            f"unexpected {type(error).__name__} ({error}): this is a bug in Merilo; set MERILO_DEBUG=1 to see the traceback"
         )
         return UsageError.exit_status
     return status
@@ -85,7 +85,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def _prepare_process() -> None:
-    """Handle termination signals, and escape characters that the terminal cannot encode."""
+    """Install the signal handlers, and escape characters that the terminal cannot encode."""
 
     def end(*_: object) -> None:
         raise Terminated
@@ -131,11 +131,11 @@ def _help() -> str:
         [
             "Merilo: human baselines for benchmarks.",
             "",
-            "Usage: merilo COMMAND [OPTIONS]   ('merilo COMMAND --help' tells all about one command)",
+            "Usage: merilo COMMAND [OPTIONS]   ('merilo COMMAND --help' describes one command)",
             "",
             *lines,
             "",
-            "Exit status: 0 done; 1 the work was done and the answer is no; 2 wrong usage or unreadable input.",
+            "Exit status: 0 success; 1 the work was done and the answer is no; 2 wrong usage or unreadable input.",
             "",
         ]
     )

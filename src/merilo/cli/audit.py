@@ -37,7 +37,7 @@ from merilo.people.recoding import recoding_files
 
 app = typer.Typer(add_completion=False)
 
-_PROCEDURE = "Procedure of the figure before and after revision"
+_PROCEDURE = "Procedure of the baseline before and after revision"
 
 
 @app.command()
@@ -48,29 +48,29 @@ def audit(
     dataset_name: DatasetOption = None,
     gold: GoldOption = None,
     gold_column: GoldColumnOption = None,
-    revised: Annotated[Path | None, typer.Option(help="Items with a new gold (the list of --out, filled in, will do): the figure is scored again, before and after.", rich_help_panel=INPUT)] = None,
+    revised: Annotated[Path | None, typer.Option(help="Items with corrected gold answers, for example the filled-in audit.csv of --out: the baseline is scored before and after the revision.", rich_help_panel=INPUT)] = None,
     answer: AnswerOption = None,
     recode: RecodeOption = None,
     skills: SkillsOption = None,
     encoding: EncodingOption = None,
-    choice: Annotated[bool | None, typer.Option("--choice/--open", help="Whether answers are a choice among labels, of which none is another one mistyped, or typed freely; by default a choice up to five labels.", rich_help_panel=INPUT)] = None,
-    metric: Annotated[str | None, typer.Option(help="The main metric; the dataset's own when not given, and without a dataset acc (or em, f1, f1_macro, mcc).", rich_help_panel=_PROCEDURE)] = None,
-    alternatives: Annotated[str | None, typer.Option(help="What divides several right answers inside a gold cell, where no dataset says it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
-    min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded from the figure.", rich_help_panel=_PROCEDURE)] = 0.5,
-    min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
-    min_votes: Annotated[str, typer.Option(metavar="majority|N", help="How many equal votes make a majority: more than half of the overlap, or a number.", rich_help_panel=_PROCEDURE)] = "majority",
-    resolve: Annotated[Resolve, typer.Option(help="Items without a majority, as in merilo baseline.", rich_help_panel=_PROCEDURE)] = "cascade",
-    repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
+    choice: Annotated[bool | None, typer.Option("--choice/--open", help="Answers are a choice among labels, none of which is a typing error, or were typed freely. Default: a choice if there are at most five labels.", rich_help_panel=INPUT)] = None,
+    metric: Annotated[str | None, typer.Option(help="The main metric. Default: the dataset's, or acc without a dataset (also: em, f1, f1_macro, mcc).", rich_help_panel=_PROCEDURE)] = None,
+    alternatives: Annotated[str | None, typer.Option(help="The separator of alternative gold answers inside a cell, if no dataset declares it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
+    min_control_accuracy: Annotated[float, typer.Option(help="Exclude annotators whose accuracy on control items is lower from the baseline.", rich_help_panel=_PROCEDURE)] = 0.5,
+    min_controls: Annotated[int, typer.Option(help="Keep annotators with fewer control answers: they cannot be judged.", rich_help_panel=_PROCEDURE)] = 1,
+    min_votes: Annotated[str, typer.Option(metavar="majority|N", help="How many equal votes make a majority: 'majority' is more than half of the overlap; or a number.", rich_help_panel=_PROCEDURE)] = "majority",
+    resolve: Annotated[Resolve, typer.Option(help="How to decide items without a majority, as in merilo baseline.", rich_help_panel=_PROCEDURE)] = "cascade",
+    repeats: Annotated[Repeats, typer.Option(help="What to do if an annotator answered an item twice, differently.", rich_help_panel=_PROCEDURE)] = "refuse",
     item: ItemOption = None,
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
-    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered together.", rich_help_panel=COLUMNS)] = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many items to print; the files hold all.", rich_help_panel=OUTPUT)] = 20,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the list: audit.csv, to go through and give back with --revised, contested.csv (items without gold on which people disagree) and audit.json.", rich_help_panel=OUTPUT)] = None,
+    page: Annotated[str | None, typer.Option(help="The column of pages. Items of one page were answered together.", rich_help_panel=COLUMNS)] = None,
+    limit: Annotated[int, typer.Option(min=0, help="How many items to print; the files have all of them.", rich_help_panel=OUTPUT)] = 20,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the results: audit.csv (the list to review and give back with --revised), contested.csv (items without gold on which people disagree) and audit.json.", rich_help_panel=OUTPUT)] = None,
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """List the items whose gold is probably wrong, and tell typing errors from errors of the dataset."""
+    """List the items whose gold answer is probably wrong, and separate typing errors from dataset errors."""
     inputs = [
         *files,
         *(path for path in (gold, revised, skills) if path),

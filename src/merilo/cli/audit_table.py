@@ -22,7 +22,7 @@ from merilo.wording import shortened
 
 _COLOURS = {"gold": "red", "typing_error": "cyan", "annotator": "yellow", "disagreement": "magenta"}
 
-#: Longer item texts are cut on the terminal; the files hold them in full.
+#: Longer item texts are cut on the terminal; the files have them in full.
 _LONGEST_INPUT, _LONGEST_ANSWER, _LONGEST_NAME = 300, 120, 20
 
 

@@ -61,23 +61,23 @@ def make(
     item: ItemOption = None,
     recode: RecodeOption = None,
     skills: SkillsOption = None,
-    model: Annotated[list[Path] | None, typer.Option(help="A model's answers (id, answer, and sample for several) to set beside the people; may be given several times.", rich_help_panel=INPUT)] = None,
-    common_items: Annotated[bool, typer.Option("--common-items", help="Compare models on the items that both answered where these are not all.", rich_help_panel=INPUT)] = False,
+    model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; may be given several times.", rich_help_panel=INPUT)] = None,
+    common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.", rich_help_panel=INPUT)] = False,
     encoding: EncodingOption = None,
-    currency: Annotated[str | None, typer.Option(help="The currency of rewards, where the platform does not say it.", rich_help_panel=INPUT)] = None,
-    metric: Annotated[str | None, typer.Option(help="The main metric; the dataset's own when not given, and without a dataset acc (or em, f1, f1_macro, mcc).", rich_help_panel=_PROCEDURE)] = None,
-    alternatives: Annotated[str | None, typer.Option(help="What divides several right answers inside a gold cell, where no dataset says it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
-    min_control_accuracy: Annotated[float, typer.Option(help="Annotators below it on control items are excluded.", rich_help_panel=_PROCEDURE)] = 0.5,
-    min_controls: Annotated[int, typer.Option(help="With fewer control answers an annotator cannot be judged and is kept.", rich_help_panel=_PROCEDURE)] = 1,
-    min_votes: Annotated[str, typer.Option(metavar="majority|N", help="How many equal votes make a majority: more than half of the overlap, or a number.", rich_help_panel=_PROCEDURE)] = "majority",
-    max_low_agreement: Annotated[float, typer.Option(help="The share of items without a majority above which the baseline is rejected.", rich_help_panel=_PROCEDURE)] = 0.3,
-    aggregator: Annotated[Aggregator, typer.Option(help="What turns votes into labels: most votes, or a model of the annotators.", rich_help_panel=_PROCEDURE)] = "majority",
-    resolve: Annotated[Resolve, typer.Option(help="Items left open: left out (none, the published procedure); decided by most votes and then skill; by most votes and then GLAD; or by all of these in turn (cascade). An item stays unresolved if its sums are equal at every step, or if no answer is left after exclusion.", rich_help_panel=_PROCEDURE)] = "cascade",
-    anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Let the models know the right answers of control items.", rich_help_panel=_PROCEDURE)] = False,
-    normalise: Annotated[list[str] | None, typer.Option(help="Free answers: rules by which spellings are one answer (numbers, words, or single rules; may be given several times).", rich_help_panel=_PROCEDURE)] = None,
-    by: Annotated[list[str] | None, typer.Option(help="A field of the items (of the inputs, or of the gold's file: domain finds meta.domain): agreement and the figure are told for each of its values; may be given several times.", rich_help_panel=_PROCEDURE)] = None,
-    level: Annotated[Level, typer.Option(help="What labels are to Krippendorff's alpha: names, places in an order, or numbers.", rich_help_panel=_PROCEDURE)] = "nominal",
-    repeats: Annotated[Repeats, typer.Option(help="An annotator's second, different answer to an item.", rich_help_panel=_PROCEDURE)] = "refuse",
+    currency: Annotated[str | None, typer.Option(help="The currency of rewards, if the platform does not state it.", rich_help_panel=INPUT)] = None,
+    metric: Annotated[str | None, typer.Option(help="The main metric. Default: the dataset's, or acc without a dataset (also: em, f1, f1_macro, mcc).", rich_help_panel=_PROCEDURE)] = None,
+    alternatives: Annotated[str | None, typer.Option(help="The separator of alternative gold answers inside a cell, if no dataset declares it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
+    min_control_accuracy: Annotated[float, typer.Option(help="Exclude annotators whose accuracy on control items is lower.", rich_help_panel=_PROCEDURE)] = 0.5,
+    min_controls: Annotated[int, typer.Option(help="Keep annotators with fewer control answers: they cannot be judged.", rich_help_panel=_PROCEDURE)] = 1,
+    min_votes: Annotated[str, typer.Option(metavar="majority|N", help="How many equal votes make a majority: 'majority' is more than half of the overlap; or a number.", rich_help_panel=_PROCEDURE)] = "majority",
+    max_low_agreement: Annotated[float, typer.Option(help="Reject the baseline if the share of items without a majority is larger.", rich_help_panel=_PROCEDURE)] = 0.3,
+    aggregator: Annotated[Aggregator, typer.Option(help="How votes become labels: by most votes, or by a model of the annotators.", rich_help_panel=_PROCEDURE)] = "majority",
+    resolve: Annotated[Resolve, typer.Option(help="How to decide items without a majority: leave them out (none, the published procedure), by most votes and then skill, by most votes and then GLAD, or by all of these in turn (cascade). An item stays unresolved if it is tied at every step, or if exclusion leaves no answer.", rich_help_panel=_PROCEDURE)] = "cascade",
+    anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Give the models of annotators the known answers to control items.", rich_help_panel=_PROCEDURE)] = False,
+    normalise: Annotated[list[str] | None, typer.Option(help="Free answers: rules that make different spellings one answer (numbers, words, or single rules; may be given several times).", rich_help_panel=_PROCEDURE)] = None,
+    by: Annotated[list[str] | None, typer.Option(help="A field of the items, from the inputs or the file of gold answers (domain finds meta.domain): report agreement and scores for each of its values; may be given several times.", rich_help_panel=_PROCEDURE)] = None,
+    level: Annotated[Level, typer.Option(help="The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", rich_help_panel=_PROCEDURE)] = "nominal",
+    repeats: Annotated[Repeats, typer.Option(help="What to do if an annotator answered an item twice, differently.", rich_help_panel=_PROCEDURE)] = "refuse",
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
     page: PageOption = None,
@@ -92,7 +92,7 @@ def make(
 ) -> int:  # fmt: skip
     """Make a human baseline from raw annotation.
 
-    Exit status 1: the baseline was made and must be rejected.
+    Exit status 1: the baseline was made and is rejected.
     """
     inputs = [
         *files,

@@ -8,13 +8,13 @@ from merilo.cli.code_doctor import doctor
 from merilo.cli.code_score import score
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Run and score generated programs, jailed."
+    no_args_is_help=True, add_completion=False, help="Run generated programs in a sandbox and score them."
 )
 
 
 @app.callback()
 def code() -> None:
-    """Run and score generated programs, jailed."""
+    """Run generated programs in a sandbox and score them."""
 
 
 app.command("score")(score)

@@ -1,4 +1,4 @@
-"""`merilo code doctor`: check that the jail works on this machine."""
+"""`merilo code doctor`: check that the sandbox works on this machine."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from merilo.strict_json import Json
 
 def doctor(
     *,
-    backend: Annotated[str, typer.Option(help="The jail: bubblewrap, docker, or auto for the first that is here.")] = "auto",
-    python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14; Merilo's own when not given.")] = None,
+    backend: Annotated[str, typer.Option(help="The sandbox: bubblewrap, docker, or auto for the first one available.")] = "auto",
+    python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14. Default: the one that runs Merilo.")] = None,
     packages: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.")] = None,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The findings as one JSON object; - is standard output.")] = None,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the results as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
-    """Try to break out of the jail that generated programs run in, and print what held.
+    """Try to break out of the sandbox of generated programs, and print which guarantees held.
 
-    Hostile programs are aimed at a file, a port and a process made for them, at their neighbours, at the verdict and at
-    the worker. None does harm even where the jail does not hold.
+    Hostile programs attack a file, a port and a process made for this test, other programs, the verdict and the
+    worker. They are harmless even if the sandbox fails.
 
-    Exit status 1: something did not hold. Do not run strangers' programs here.
+    Exit status 1: a guarantee did not hold. Do not run untrusted programs on this machine.
     """
     limits = Limits(wall_seconds=2.0, memory_bytes=256 << 20)
     findings: list[Attempt] = []
@@ -47,9 +47,11 @@ def doctor(
         )
     name = f"{jail['backend']} with Python {jail['python']}"
     if broken:
-        say(f"{name}: {broken} of {len(findings)} promises did not hold; do not run strangers' programs here")
+        say(
+            f"{name}: {broken} of {len(findings)} guarantees did not hold; do not run untrusted programs on this machine"
+        )
     else:
-        say(f"{name}: all {len(findings)} promises held")
+        say(f"{name}: all {len(findings)} guarantees held")
     return 1 if broken else 0
 
 

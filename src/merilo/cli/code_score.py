@@ -20,7 +20,7 @@ from merilo.sandbox.job import Step
 from merilo.wording import shortened
 
 _INPUT: Final = "Input"
-_JAIL: Final = "How programs run"
+_SANDBOX: Final = "Sandbox"
 _OUTPUT: Final = "Output"
 
 #: A valid k. More digits are refused: no file has so many generations, and Python does not parse 5,000 digits.
@@ -28,32 +28,32 @@ _K: Final = re.compile(r"0{0,9}[1-9][0-9]{0,14}")
 
 
 def score(
-    completions: Annotated[Path, typer.Argument(help="JSON Lines with task_id (or id) and completion, and annotator where people wrote them; many rows a problem; may be packed by gzip.")],
+    completions: Annotated[Path, typer.Argument(help="JSON Lines with task_id (or id), completion, and annotator if people wrote the programs; several rows per problem are allowed. May be gzip-compressed.")],
     *,
     data: Annotated[Path, typer.Option(help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.", rich_help_panel=_INPUT)],
-    k: Annotated[list[str] | None, typer.Option("-k", "--k", metavar="1,5,10", help="For which k; 1, 5 and 10, as far as there are that many generations, when not given.", rich_help_panel=_INPUT)] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Score the problems that have completions, though others have none.", rich_help_panel=_INPUT)] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="How many programs run at a time; with --ray, on each node. All processors when not given.", rich_help_panel=_JAIL)] = None,
-    timeout: Annotated[float, typer.Option(min=0.01, max=86_400, help="Seconds that one program may take, all its tests together.", rich_help_panel=_JAIL)] = 3.0,
-    memory: Annotated[int, typer.Option(min=16, max=1 << 24, help="MiB that one program may use.", rich_help_panel=_JAIL)] = 512,
-    retries: Annotated[int, typer.Option(min=0, help="How often a program that failed is tried again. A time-out always is once, on a quiet machine.", rich_help_panel=_JAIL)] = 0,
-    judge_seed: Annotated[str | None, typer.Option(metavar="TEXT", help="Repeat the tests that checks draw at random: the seed of an earlier result. A fresh secret when not given.", rich_help_panel=_JAIL)] = None,
-    python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14; Merilo's own when not given.", rich_help_panel=_JAIL)] = None,
-    packages: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.", rich_help_panel=_JAIL)] = None,
-    backend: Annotated[str, typer.Option(help="The jail: bubblewrap, docker, or auto for the first that is here.", rich_help_panel=_JAIL)] = "auto",
-    ray: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Spread the work over a Ray cluster: its address, auto, or local.", rich_help_panel=_JAIL)] = None,
-    unsafe_no_sandbox: Annotated[bool, typer.Option("--unsafe-no-sandbox", help="Run without a jail. Strangers' programs can then do anything that you can.", rich_help_panel=_JAIL)] = False,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder for verdicts, generations and the score. A killed run goes on from it.", rich_help_panel=_OUTPUT)] = None,
-    outputs: Annotated[Path | None, typer.Option(metavar="FILE", help="What the programs answered, in the form of a submission.", rich_help_panel=_OUTPUT)] = None,
-    per_problem: Annotated[bool, typer.Option("--per-problem", help="Print a line a problem.", rich_help_panel=_OUTPUT)] = False,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
+    k: Annotated[list[str] | None, typer.Option("-k", "--k", metavar="1,5,10", help="The k of pass@k. Default: those of 1, 5 and 10 for which there are enough generations.", rich_help_panel=_INPUT)] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Score the problems that have completions, even if other problems have none.", rich_help_panel=_INPUT)] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="How many programs run at the same time; with --ray, on each node. Default: one per processor.", rich_help_panel=_SANDBOX)] = None,
+    timeout: Annotated[float, typer.Option(min=0.01, max=86_400, help="Time limit of one program with all its tests, in seconds.", rich_help_panel=_SANDBOX)] = 3.0,
+    memory: Annotated[int, typer.Option(min=16, max=1 << 24, help="Memory limit of one program, in MiB.", rich_help_panel=_SANDBOX)] = 512,
+    retries: Annotated[int, typer.Option(min=0, help="How many times a failed program is run again. A time-out is always run again once, when no other program runs.", rich_help_panel=_SANDBOX)] = 0,
+    judge_seed: Annotated[str | None, typer.Option(metavar="TEXT", help="The seed of tests that a check draws at random; give that of an earlier result to repeat it. Default: a new secret seed.", rich_help_panel=_SANDBOX)] = None,
+    python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14. Default: the one that runs Merilo.", rich_help_panel=_SANDBOX)] = None,
+    packages: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.", rich_help_panel=_SANDBOX)] = None,
+    backend: Annotated[str, typer.Option(help="The sandbox: bubblewrap, docker, or auto for the first one available.", rich_help_panel=_SANDBOX)] = "auto",
+    ray: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Spread the work over a Ray cluster: its address, auto, or local.", rich_help_panel=_SANDBOX)] = None,
+    unsafe_no_sandbox: Annotated[bool, typer.Option("--unsafe-no-sandbox", help="Run without a sandbox. The programs can then do anything that you can.", rich_help_panel=_SANDBOX)] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder for verdicts, generations and the score. An interrupted run resumes from it.", rich_help_panel=_OUTPUT)] = None,
+    outputs: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the programs' answers to this file, in the format of a submission.", rich_help_panel=_OUTPUT)] = None,
+    per_problem: Annotated[bool, typer.Option("--per-problem", help="Print one line per problem.", rich_help_panel=_OUTPUT)] = False,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
 ) -> int:  # fmt: skip
     """Score programs of a model or of people by pass@k.
 
-    Every distinct program runs once, in a jail of its own, and its answers are compared outside of it.
+    Every distinct program runs once, in a separate sandbox, and its answers are compared with the gold answers outside.
 
-    Exit status 1: a k that was asked for was refused, because a problem has fewer generations; or a problem or a
-    completion is invalid, and nothing was run.
+    Exit status 1: pass@k could not be computed for a requested k, because a problem has fewer generations; or a
+    problem or a completion is invalid, and nothing was run.
     """
     asked = _ks(k)
     if str(outputs) == "-":
@@ -83,7 +83,8 @@ def _ks(texts: list[str] | None) -> tuple[int, ...]:
     for word in words:
         if not _K.fullmatch(word):
             raise UsageError(
-                f"must be whole numbers from 1 on with commas between, not '{shortened(word)}'", field="-k"
+                f"must be whole numbers of at least 1, separated by commas, not '{shortened(word)}'",
+                field="-k",
             )
     return tuple(dict.fromkeys(map(int, words)))
 
@@ -103,5 +104,5 @@ def _watch(out: Path | None, generations: int, resumed: int) -> Iterator[Callabl
             yield tell
     except KeyboardInterrupt:
         if out:
-            say(f"the verdicts so far are in {out}; the same command goes on from there")
+            say(f"the verdicts so far are in {out}; run the same command again to resume")
         raise

@@ -39,23 +39,20 @@ def show(report: ProgramScores, *, per_problem: bool) -> None:
     table.add_row("generations", f"{tally.generations}  of {len(tally.problems)} problems")
     if tally.repeated:
         table.add_row(
-            "repeated", f"{tally.repeated}  equal to another of their problem; each counts as a sample"
+            "repeated",
+            f"{tally.repeated}  duplicates within a problem; each counts as a sample",
         )
     table.add_row("programs", f"{tally.programs}  distinct, {_judged(report)}")
     for result, count in tally.results.most_common():
         # Names from programs and files must not be read as markup.
         table.add_row(f"  {result.words}", Text(_with_exceptions(count, result, tally.exceptions)))
     if empty := sum(count for rule, count in tally.rules.items() if rule.endswith(f": {NOTHING}")):
-        table.add_row("without code", f"{empty}, of which the stub alone was run")
+        table.add_row("without code", f"{empty}; only the problem's stub was run")
     retries = tally.retries
     if retries.timeouts:
-        table.add_row(
-            "time-outs tried again", f"{retries.timeouts}, of which {retries.timeouts_passed} passed"
-        )
+        table.add_row("time-outs run again", f"{retries.timeouts}, of which {retries.timeouts_passed} passed")
     if retries.failures:
-        table.add_row(
-            "failures tried again", f"{retries.failures}, of which {retries.failures_passed} passed"
-        )
+        table.add_row("failures run again", f"{retries.failures}, of which {retries.failures_passed} passed")
     console.print(table)
     if per_problem:
         console.print(_problems(report))
@@ -79,10 +76,10 @@ def _author_rows(authors: Authors) -> list[tuple[str, str]]:
 
 def _judged(report: ProgramScores) -> str:
     if not report.resumed:
-        return f"{report.rate:.0f} judged a second"
+        return f"{report.rate:.0f} judged per second"
     if report.resumed >= report.tally.programs:
         return "all judged before"
-    return f"{report.resumed} judged before, the others {report.rate:.0f} a second"
+    return f"{report.resumed} judged before, the others at {report.rate:.0f} per second"
 
 
 def _problems(report: ProgramScores) -> object:
@@ -139,7 +136,7 @@ def bars(generations: int) -> Iterator[Callable[[Step], None]]:
         *columns, console=Console(stderr=True), transient=True, speed_estimate_period=20
     ) as progress:
         first = progress.add_task("programs", total=generations, rate="")
-        again = progress.add_task("tried again", total=None, visible=False, rate="")
+        again = progress.add_task("run again", total=None, visible=False, rate="")
 
         def tell(step: Step) -> None:
             task = again if step.quiet else first

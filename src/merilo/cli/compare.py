@@ -16,19 +16,19 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def people_against_models(
-    baseline: Annotated[Path, typer.Argument(help="The people: a folder that 'merilo baseline --out' wrote.")],
-    responses: Annotated[list[Path], typer.Argument(help="The models, a file each: id, answer and, for several answers to an item, sample, as CSV, TSV, JSON or JSONL.")],
+    baseline: Annotated[Path, typer.Argument(help="The human baseline: a folder written by 'merilo baseline --out'.")],
+    responses: Annotated[list[Path], typer.Argument(help="The models' answers, one file per model: id, answer, and sample if there are several per item; CSV, TSV, JSON or JSONL.")],
     *,
-    data: Annotated[Path | None, typer.Option(help="The items with ids and right answers, where the baseline was made without.")] = None,
-    metric: Annotated[str | None, typer.Option(help="A metric that fits the answers (acc, em, f1, f1_macro, mcc, grade_norm); the baseline's own when not given.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Where the items differ, compare on those that both answered.")] = False,
-    min_answers: Annotated[int, typer.Option(min=1, help="With fewer answers a person is left out of the model's percentile rank among people.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Of the permutations and resamples.")] = 0,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The items with ids and gold answers, if the baseline was made without them.")] = None,
+    metric: Annotated[str | None, typer.Option(help="A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="If the items differ, compare on those that both answered.")] = False,
+    min_answers: Annotated[int, typer.Option(min=1, help="Annotators with fewer answers are left out of the model's percentile rank among annotators.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of permutations and bootstrap resamples.")] = 0,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
     """Compare people with models on the same items: differences with intervals, paired tests, detectable differences.
 
-    Exit status 1: the model's items are not the baseline's, and --force was not given.
+    Exit status 1: a model's items are not those of the baseline, and --force was not given.
     """
     refuse_json(json_to, [baseline / "baseline.json", *responses, *([data] if data else [])])
     with working("Comparing people with models"):

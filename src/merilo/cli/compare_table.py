@@ -14,9 +14,9 @@ from merilo.reports.estimates import counted
 from merilo.statistics.intervals import Interval
 
 _HEADS: Final = {
-    "consensus": "consensus beside answers",
-    "single": "person beside answer",
-    "majority": "majority beside majority",
+    "consensus": "consensus vs answers",
+    "single": "annotator vs answer",
+    "majority": "majority vs majority",
 }
 
 

@@ -18,17 +18,20 @@ from merilo.strict_json import Json
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="What is known of the datasets: list them, show one, check files, generate items, load from the hub.",
+    help="List the datasets, show one, validate files, generate items, download from the hub.",
 )
 
 JsonOption = Annotated[
-    str | None, typer.Option("--json", metavar="FILE|-", help="Answer as one JSON object.")
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
+    ),
 ]
 
 
 @app.command("list")
 def list_(*, json: JsonOption = None) -> int:
-    """List the datasets with their metrics, sizes and published human figures."""
+    """List the datasets with their metrics, sizes and published human scores."""
     declared = list(CATALOGUE.values())
     if json is None:
         print_list(declared)
@@ -39,11 +42,11 @@ def list_(*, json: JsonOption = None) -> int:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A dataset's name, or the path of a declaration of one's own.")],
+    name: Annotated[str, typer.Argument(help="A dataset's name, or the path of a YAML declaration.")],
     *,
     json: JsonOption = None,
 ) -> int:
-    """Show all that is known of a dataset: fields, answers, metrics, shots, prompts, human figures with their provenance."""
+    """Show a dataset's declaration: fields, answers, metrics, shots, prompts, human scores and their provenance."""
     declared = dataset(name)
     if json is None:
         print_declaration(declared)
@@ -57,13 +60,16 @@ def validate(
     path: Annotated[Path, typer.Argument(help="A dataset's folder, or one file of items.")],
     *,
     name: Annotated[
-        str | None, typer.Option("--dataset", help="The dataset, where its name does not tell.")
+        str | None,
+        typer.Option(
+            "--dataset", help="The dataset, if it cannot be recognised by the name of the file or folder."
+        ),
     ] = None,
     json: JsonOption = None,
 ) -> int:
-    """Check a dataset's files against the rules: all problems in one pass, each with its file and JSON path.
+    """Check a dataset's files against the rules, and list all problems with their file and JSON path.
 
-    The exit status is 1 where there are problems.
+    Exit status 1: there are problems.
     """
     from merilo.datasets.validation import validate as check  # noqa: PLC0415 - the other commands need no rules
 
@@ -97,17 +103,19 @@ def validate(
 def generate(
     name: Annotated[str, typer.Argument(help="bps, lcs, rumodar, rumultiar or simplear.")],
     *,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same file, to the byte.")],
+    seed: Annotated[
+        int, typer.Option(help="The random seed. The same seed gives the same file, byte for byte.")
+    ],
     out: Annotated[
         Path, typer.Option(help="The file to write (.json, .jsonl, .parquet), or a folder for NAME.json.")
     ],
     size: Annotated[
-        int | None, typer.Option(help="How many items; as many as the benchmark's test when not given.")
+        int | None, typer.Option(help="How many items. Default: as many as in the benchmark's test.")
     ] = None,
     shots: Annotated[int, typer.Option(help="How many solved items to add as shots; JSON only.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> int:
-    """Make items of a dataset whose answers can be computed, in any size."""
+    """Generate any number of items for a dataset whose answers can be computed."""
     from merilo.datasets.generators import generate_splits  # noqa: PLC0415 - the other commands make no items
 
     declared = dataset(name)
@@ -123,15 +131,16 @@ def pull(
     name: Annotated[str, typer.Argument(help="The dataset's name.")],
     *,
     out: Annotated[
-        Path | None, typer.Option(help="The file to write, or a folder for NAME.json; here when not given.")
+        Path | None,
+        typer.Option(help="The file to write, or a folder for NAME.json. Default: the current folder."),
     ] = None,
     source: Annotated[
-        str, typer.Option(help="A repository of the hub, or a folder laid out as one.")
+        str, typer.Option(help="A repository of the hub, or a local folder with the same layout.")
     ] = "MERA-evaluation/MERA",
     revision: Annotated[str | None, typer.Option(help="A commit, branch or tag of the repository.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> int:
-    """Load a dataset from the Hugging Face hub into a JSON file."""
+    """Download a dataset from the Hugging Face hub into a JSON file."""
     from merilo.datasets.hub import pull as load  # noqa: PLC0415 - only this command uses the network
 
     declared = dataset(name)
@@ -143,7 +152,7 @@ def pull(
 
 
 def _file(out: Path, declared: Dataset) -> Path:
-    """Return the file to write; in a folder it is named after the dataset, where other commands look for it."""
+    """Return the file to write. In a folder it is named after the dataset, as other commands expect."""
     return out / f"{declared.name}.json" if out.is_dir() or not out.suffix else out
 
 

@@ -21,7 +21,7 @@ _LONG: Final = ("", "Provenance")
 
 def print_list(datasets: Sequence[Dataset]) -> None:
     """Print one line per dataset (the test of the newest version) on standard output, in 80 columns."""
-    table = _table("Dataset", "Answer", "Human figure", "of", "Provenance", "Test", "Total", "People")
+    table = _table("Dataset", "Answer", "Human score", "of", "Provenance", "Test", "Total", "People")
     for declared in datasets:
         table.add_row(
             declared.title,
@@ -32,7 +32,7 @@ def print_list(datasets: Sequence[Dataset]) -> None:
             "experts" if declared.expert else "anybody",
         )
     _print(table)
-    _say("All that is known of one: merilo datasets show NAME")
+    _say("Details of one dataset: merilo datasets show NAME")
 
 
 def _labels(declared: Dataset) -> str:
@@ -56,7 +56,7 @@ def _figures(declared: Dataset) -> tuple[str, str, str]:
     count, provenance = _count(figures[0]), str(figures[0].provenance)
     if not values.keys() & set(declared.metrics):
         low, high = min(values.values()), max(values.values())
-        return f"{declared.metrics[0]} {low}–{high}\n({len(values)} figures)", count, provenance
+        return f"{declared.metrics[0]} {low}–{high}\n({len(values)} scores)", count, provenance
     if len(values) < len(figures):
         return (
             "\n".join(f"{figure.metric} {figure.value}" for figure in figures),
@@ -88,7 +88,7 @@ def print_declaration(declared: Dataset) -> None:
 
 def _print_figures(figures: Sequence[HumanFigure]) -> None:
     """Print the human scores as a table, and each source once below it."""
-    _say("Published human figures")
+    _say("Published human scores")
     sources = list(dict.fromkeys(figure.source for figure in figures))
     several = len(sources) > 1
     table = _table("Metric", "Value", "Items", "Provenance", *(["Source"] if several else []))
@@ -118,7 +118,7 @@ def _facts(declared: Dataset) -> Iterator[tuple[str, str]]:
     yield "test", "open" if declared.open_test else "closed"
     yield "in total score", "yes" if declared.in_total else "no"
     yield "skills", ", ".join(declared.skills)
-    yield "people to ask", "experts, and untrained people apart" if declared.expert else "any adult"
+    yield "people to ask", "experts, and untrained people separately" if declared.expert else "any adult"
 
 
 def _answer(declared: Dataset) -> str:

@@ -37,14 +37,14 @@ def demonstrate(
     out: Annotated[Path, typer.Option(help="The folder for exports and reports.")] = Path("merilo-demo"),
     *,
     items: Annotated[int, typer.Option(min=10, max=5000, help="How many items each dataset gets.")] = 200,
-    seed: Annotated[int, typer.Option(help="The seed; the same seed gives the same bytes.")] = 1,
+    seed: Annotated[int, typer.Option(help="The random seed. The same seed gives the same files.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier demo.")] = False,
     open_report: Annotated[
         bool | None,
-        typer.Option("--open/--no-open", help="Open the report in a browser; on a desktop by default."),
+        typer.Option("--open/--no-open", help="Open the report in a browser. Default: only on a desktop."),
     ] = None,
 ) -> int:
-    """Show the whole job: items are generated, simulated annotators answer, merilo baseline does the rest."""
+    """Run the whole procedure: generate items, simulate annotators' answers, and make a baseline with merilo baseline."""
     refuse_existing(out, force=force)
     reports = []
     for name in _DEMONSTRATED:
@@ -61,9 +61,7 @@ def demonstrate(
         if status not in {0, DataError.exit_status}:
             return status
         if status:
-            say(
-                f"the baseline of {name} is rejected: people disagree on too many items, and the report says so"
-            )
+            say(f"the baseline of {name} is rejected: people disagree on too many items, as the report shows")
         reports.append(folder / "baseline" / "report.html")
     listed = "\n".join(f"  {report}" for report in reports)
     print(f"\nThe annotators were simulated. Open the reports:\n{listed}")  # noqa: T201
@@ -73,7 +71,7 @@ def demonstrate(
 
 
 def _write(name: str, folder: Path, tests: list[Item], control_items: list[Item], seed: int) -> None:
-    """Write an export in the platform's format, the items with gold, and the answers of a simple rule as a model."""
+    """Write an export in the platform's format, the items with gold, and the answers of a simple rule in place of a model."""
     columns, answer, _ = _DEMONSTRATED[name]
     longest = max(len(str(item.inputs)) for item in [*tests, *control_items])
     export = toloka_export(

@@ -27,12 +27,14 @@ from merilo.people.recoding import recoding_files
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Expert tests: draw the questions, plan the hours, and compare experts with people without training.",
+    help="Expert tests: sample questions, plan the hours, and compare experts with people without training.",
 )
 
 JsonOption = Annotated[
     str | None,
-    typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output."),
+    typer.Option(
+        "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
+    ),
 ]
 
 
@@ -40,15 +42,15 @@ JsonOption = Annotated[
 def sample(
     file: Annotated[Path, typer.Argument(help="The dataset's items: JSON, JSONL or Parquet.")],
     *,
-    out: Annotated[Path, typer.Option(help="Where the questions go; the format is told by the name.")],
-    questions: Annotated[int, typer.Option("-n", "--questions", help="How many questions a domain.")] = 100,
-    domain: Annotated[str | None, typer.Option(help="The field of the domain, in meta or inputs; one domain when not given.")] = None,
-    even_over: Annotated[list[str] | None, typer.Option(help="A field to be even over; may be given several times, the coarsest first: subdomain, difficulty.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the draw.")] = 0,
+    out: Annotated[Path, typer.Option(help="The file for the questions; its extension gives the format.")],
+    questions: Annotated[int, typer.Option("-n", "--questions", help="How many questions per domain.")] = 100,
+    domain: Annotated[str | None, typer.Option(help="The field that holds the domain, in meta or inputs. Default: one domain.")] = None,
+    even_over: Annotated[list[str] | None, typer.Option(help="Sample evenly over this field; may be given several times, the coarsest field first: subdomain, difficulty.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of the sample.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """Draw the questions for experts: so many a domain, even over subdomains and difficulty."""
+    """Sample questions for experts: the same number per domain, evenly over subdomains and difficulty."""
     refuse_existing(out, force=force, needed=[file])
     refuse_json(json_to, [file])
     split = read_split(file)
@@ -80,14 +82,14 @@ def sample(
 @app.command("plan")
 def plan_(
     *,
-    questions: Annotated[int, typer.Option("-n", "--questions", help="How many questions a domain.")] = 100,
-    experts: Annotated[int, typer.Option(help="How many experts a domain has.")] = 5,
-    own: Annotated[float | None, typer.Option(help="How many of the questions an expert wrote, on average; an equal share of all when not given.")] = None,
-    an_hour: Annotated[float, typer.Option(help="Questions an hour.")] = QUESTIONS_AN_HOUR,
-    rate: Annotated[float | None, typer.Option(help="Pay an hour, in dollars.")] = None,
+    questions: Annotated[int, typer.Option("-n", "--questions", help="How many questions per domain.")] = 100,
+    experts: Annotated[int, typer.Option(help="How many experts per domain.")] = 5,
+    own: Annotated[float | None, typer.Option(help="How many of the questions an expert wrote, on average. Default: an equal share.")] = None,
+    an_hour: Annotated[float, typer.Option(help="Questions answered per hour.")] = QUESTIONS_AN_HOUR,
+    rate: Annotated[float | None, typer.Option(help="Pay per hour, in US dollars.")] = None,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """Plan a domain: hours, pay, and how many answers an item will keep."""
+    """Plan one domain: hours, pay, and how many answers an item keeps."""
     made = plan(questions, experts, own=own, questions_an_hour=an_hour, usd_an_hour=rate)
     if json_to:
         emit_json({name: value for name, value in asdict(made).items()}, json_to)  # noqa: C416 - the copy has the type
@@ -103,32 +105,32 @@ def baseline_(
     files: Annotated[list[Path], typer.Argument(help="The experts' exports.")],
     *,
     people: Annotated[list[Path] | None, typer.Option(help="Exports of people without training on the same questions; may be given several times.")] = None,
-    protocol: Annotated[Protocol, typer.Option(help="out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen them, and the procedure is that of merilo baseline.")] = "out-of-bag",
-    mine: Annotated[list[str] | None, typer.Option(help="An answer that means 'may be mine', besides the guide's wording; may be given several times.")] = None,
-    mine_column: Annotated[str | None, typer.Option(help="A column of marks 'may be mine' beside the answers.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for a question, from the moment it is shown (the guide: 60).")] = None,
-    late: Annotated[Late, typer.Option(help="Answers after the time limit: do not count, count, or count as wrong.")] = "drop",
-    min_answers: Annotated[int, typer.Option(help="Items with fewer answers left are named and not decided.")] = 3,
-    decision: Annotated[Decision, typer.Option(help="What decides: more than half of the answers left, or the most of them.")] = "majority",
-    domain: Annotated[str | None, typer.Option(help="The field of the domain: an input field, or a column (or meta field) of --gold.")] = None,
+    protocol: Annotated[Protocol, typer.Option(help="out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen the questions, and the procedure of merilo baseline applies.")] = "out-of-bag",
+    mine: Annotated[list[str] | None, typer.Option(help="An answer that means 'may be mine', in addition to the guide's wording; may be given several times.")] = None,
+    mine_column: Annotated[str | None, typer.Option(help="The column that marks answers as 'may be mine'.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Time limit of a question in seconds, from the moment it is shown (the guide: 60).")] = None,
+    late: Annotated[Late, typer.Option(help="Answers after the time limit: drop them, keep them, or count them as wrong.")] = "drop",
+    min_answers: Annotated[int, typer.Option(help="Items with fewer remaining answers are listed and not decided.")] = 3,
+    decision: Annotated[Decision, typer.Option(help="What decides an item: more than half of the remaining answers, or most votes.")] = "majority",
+    domain: Annotated[str | None, typer.Option(help="The field that holds the domain: an input field, or a column or meta field of --gold.")] = None,
     dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset's name.")] = None,
-    gold: Annotated[Path | None, typer.Option(help="Right answers: CSV, TSV, JSON or JSONL, joined on the inputs.")] = None,
-    gold_column: Annotated[str | None, typer.Option(help="The column of right answers, where its name does not tell.")] = None,
-    platform: Annotated[Platform | None, typer.Option(help="Where the files come from; told by their header when not given.")] = None,
-    answer: Annotated[str | None, typer.Option(help="The column of answers, where there are several.")] = None,
+    gold: Annotated[Path | None, typer.Option(help="Gold answers: CSV, TSV, JSON or JSONL, joined on the inputs.")] = None,
+    gold_column: Annotated[str | None, typer.Option(help="The column of gold answers, if it cannot be recognised by its name.")] = None,
+    platform: Annotated[Platform | None, typer.Option(help="The platform that wrote the files. Default: recognised by the header.")] = None,
+    answer: Annotated[str | None, typer.Option(help="The column of answers, if there are several.")] = None,
     recode: RecodeOption = None,
-    item: Annotated[list[str] | None, typer.Option(help="A column that makes an item (plain tables); may be given several times.")] = None,
+    item: Annotated[list[str] | None, typer.Option(help="A column that identifies an item (plain tables); may be given several times.")] = None,
     annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids (plain tables).")] = None,
-    seconds: Annotated[str | None, typer.Option(help="The column of the seconds that a page took (plain tables).")] = None,
-    page: Annotated[str | None, typer.Option(help="The column of pages: what was answered together (plain tables).")] = None,
-    encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.")] = None,
-    repeats: Annotated[Repeats, typer.Option(help="A person's second, different answer to an item.")] = "refuse",
-    min_control_accuracy: Annotated[float, typer.Option(help="People below it on control items are excluded (people, and experts by the basic protocol).")] = 0.5,
-    out: Annotated[Path | None, typer.Option(help="A new folder for experts.json and, out of bag, every question in items.csv.")] = None,
+    seconds: Annotated[str | None, typer.Option(help="The column of durations of a page, in seconds (plain tables).")] = None,
+    page: Annotated[str | None, typer.Option(help="The column of pages, whose items were answered together (plain tables).")] = None,
+    encoding: Annotated[str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")] = None,
+    repeats: Annotated[Repeats, typer.Option(help="What to do if a person answered an item twice, differently.")] = "refuse",
+    min_control_accuracy: Annotated[float, typer.Option(help="Exclude people without training, and experts under the basic protocol, whose accuracy on control items is lower.")] = 0.5,
+    out: Annotated[Path | None, typer.Option(help="A new folder for experts.json and, under the out-of-bag protocol, items.csv with every question.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """Make the experts' baseline, and compare it with that of people without training."""
+    """Make the experts' baseline, and compare it with the baseline of people without training."""
     inputs = [*files, *(people or ()), *([gold] if gold else []), *recoding_files(recode or ())]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)

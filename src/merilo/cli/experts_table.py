@@ -25,7 +25,7 @@ def show_sample(sample: Sample, domain: str | None, fields: Sequence[str], out: 
     table = Table(title=_count(len(sample.items), "question"), title_justify="left", title_style="bold")
     for name in (domain or "domain", *fields):
         table.add_column(escape(name))
-    table.add_column("there are", justify="right")
+    table.add_column("available", justify="right")
     table.add_column("drawn", justify="right")
     for stratum in sample.strata:
         table.add_row(*map(escape, stratum.values), str(stratum.available), str(stratum.taken))
@@ -40,10 +40,10 @@ def show_plan(plan: ExpertPlan) -> None:
     table.add_column(justify="right")
     table.add_row("questions", str(plan.questions))
     table.add_row("experts", str(plan.experts))
-    table.add_row("an expert answers", f"{plan.answered:.1f}")
-    table.add_row("hours of one expert", f"{plan.hours:.1f}")
-    table.add_row("hours of all", f"{plan.total_hours:.1f}")
-    table.add_row("answers an item keeps, on average", f"{plan.answers_an_item:.1f}")
+    table.add_row("questions per expert", f"{plan.answered:.1f}")
+    table.add_row("hours per expert", f"{plan.hours:.1f}")
+    table.add_row("hours of all experts", f"{plan.total_hours:.1f}")
+    table.add_row("answers kept per item, on average", f"{plan.answers_an_item:.1f}")
     if plan.usd is not None:
         table.add_row("pay, USD", f"{plan.usd:.2f}")
     Console(highlight=False).print(table)
@@ -95,7 +95,7 @@ def _print_bag(console: Console, experts: dict[str, Json]) -> None:
     )
     if isinstance(mine := experts["taken_as_mine"], dict) and mine:
         spelt = "; ".join(f"'{text}' ({n})" for text, n in mine.items())
-        console.print(f"Taken as 'may be mine': {spelt}", soft_wrap=True, markup=False)
+        console.print(f"Counted as 'may be mine': {spelt}", soft_wrap=True, markup=False)
     for what, text in (("too_few", "too few answers left"), ("no_majority", "no majority")):
         named = items[what]
         if isinstance(named, list) and named:

@@ -34,7 +34,7 @@ def votes_option(text: str) -> int | Literal["majority"]:
     if text == "majority":
         return "majority"
     if not text.isdecimal():
-        raise UsageError(f"--min-votes takes 'majority' or a number from 1 on, not '{text}'")
+        raise UsageError(f"--min-votes takes 'majority' or a number of at least 1, not '{text}'")
     return int(text)
 
 

@@ -104,10 +104,10 @@ def inspect_(
     control: ControlOption = None,
     json_to: JsonOption = None,
 ) -> int:
-    """Tell what is in an export: answers, overlap, control items, repeats, and whether right answers match.
+    """Describe an export: answers, overlap, control items, repeats, and whether gold answers match.
 
-    It ends with the merilo baseline command that fits. Exit status 1: the right answers or the dataset given do not
-    match the files.
+    The last line is a suitable merilo baseline command. Exit status 1: the gold answers or the dataset do not match
+    the files.
     """
     refuse_json(json_to, [*files, *([gold] if gold else [])])
     declared = dataset(dataset_name) if dataset_name else None
@@ -225,9 +225,9 @@ def _match_of_dataset(
         fits = False
         why.append(for_command_line(error.marked))
     if outside:
-        why.append(f"{outside} of {answers} answers are none of its labels ({listed(labels)})")
+        why.append(f"{outside} of {answers} answers are not among its labels ({listed(labels)})")
     if missing:
-        why.append(f"the files do not show its {listed(missing)}")
+        why.append(f"the files have no field {listed(missing)}")
     matched = known.answers.height if known else None
     return GoldMatch(
         f"dataset {declared.name}", fits=fits, matched=matched, items=found.items, why="; ".join(why)
@@ -243,7 +243,7 @@ def _match_of_gold(
         why = for_command_line(error.marked)
         missing = [name for name in responses.fields if gold and name not in records(gold, encoding).columns]
         if missing:
-            why += f"; the file has no column {listed(missing)}, which the people were shown"
+            why += f"; the file has no column {listed(missing)}, which the annotators were shown"
         return GoldMatch(shown(gold) if gold else "", fits=False, matched=0, items=items, why=why)
     if known is None:
         return GoldMatch("", fits=False, matched=0, items=items)
@@ -252,7 +252,7 @@ def _match_of_gold(
         number = known.without_gold[0]
         row = test_items(responses).filter(item=number).row(0, named=True)
         text = " | ".join(str(row[name] or "") for name in responses.fields)
-        why = f"the first item without a right answer is '{' '.join(text.split())[:60]}'"
+        why = f"the first item without a gold answer is '{' '.join(text.split())[:60]}'"
     return GoldMatch(
         known.source, fits=True, matched=known.answers.height, items=items, unused=len(known.unused), why=why
     )

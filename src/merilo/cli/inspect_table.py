@@ -37,10 +37,10 @@ def show(files: Sequence[Path], found: Found) -> None:
                 markup=False,
             )
     if len(found.by_answer) > 1:
-        console.print(f"Choose the column of answers with --answer; the command takes {found.answer}.")
+        console.print(f"Choose the column of answers with --answer; the command below uses {found.answer}.")
     if UNKNOWN in found.command.split():
-        console.print(f"Replace {UNKNOWN} by the column: no name tells which it is.")
-    console.print("The command that fits:")
+        console.print(f"Replace {UNKNOWN} by the name of the column: it could not be recognised.")
+    console.print("Suggested command:")
     console.print(f"  {tame(found.command)}", soft_wrap=True, markup=False)
 
 
@@ -49,7 +49,7 @@ def _rows(files: Sequence[Path], found: Found) -> list[tuple[str, str]]:
         ("files", ", ".join(shown(path) for path in files)),
         ("platform", f"{NAMES[found.platform]} ({found.platform})"),
         ("columns", listed([name or "(no name)" for name in found.columns], 40)),
-        ("an item", listed(found.fields, 40) or "not known"),
+        ("item fields", listed(found.fields, 40) or "not known"),
     ]
     for name, one in found.by_answer.items():
         rows.append((f"answers, {name}", _answers(one)))
@@ -68,7 +68,7 @@ def _counts(one: Inspection) -> list[tuple[str, str]]:
     controls = one.controls
     dropped = ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in one.dropped.items())
     rows = [
-        ("rows", f"{one.rows_read}" + (f", of them dropped: {dropped}" if dropped else "")),
+        ("rows", f"{one.rows_read}" + (f", of which dropped: {dropped}" if dropped else "")),
         ("annotators", f"{one.annotators}"),
         ("items", f"{one.items}, control items not counted"),
         ("overlap", ", ".join(f"{items} of {people}" for people, items in one.overlap.items()) or "none"),
@@ -81,7 +81,7 @@ def _counts(one: Inspection) -> list[tuple[str, str]]:
         ),
         (
             "repeated answers",
-            f"{one.equal_repeats} times the same, {one.different_repeats} times another"
+            f"{one.equal_repeats} times the same answer, {one.different_repeats} times another"
             if one.equal_repeats or one.different_repeats
             else "none",
         ),
@@ -93,12 +93,12 @@ def _counts(one: Inspection) -> list[tuple[str, str]]:
 
 
 def _title(match: GoldMatch) -> str:
-    return "dataset" if match.source.startswith("dataset ") else "right answers"
+    return "dataset" if match.source.startswith("dataset ") else "gold answers"
 
 
 def _match(match: GoldMatch) -> str:
     verdict = "match" if match.fits else "do not match"
     matched = "" if match.matched is None else f", {match.matched} of {counted(match.items, 'item')}"
     counts = f"{match.source}: {verdict}{matched}"
-    unused = f"; {counted(match.unused, 'right answer')} without an item" if match.unused else ""
+    unused = f"; {counted(match.unused, 'gold answer')} without an item" if match.unused else ""
     return counts + unused + (f"; {match.why}" if match.why else "")

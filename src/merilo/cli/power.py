@@ -14,7 +14,7 @@ from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)
 
-_FIGURE = "The figure"
+_FIGURE = "The estimate"
 _PEOPLE = "The people"
 _CONTROLS = "Control items"
 _OUTPUT = "Output"
@@ -23,28 +23,28 @@ _OUTPUT = "Output"
 @app.command()
 def plan(
     *,
-    metric: Annotated[str, typer.Option(help="acc or em: shares of right answers.", rich_help_panel=_FIGURE)] = "acc",
-    expected: Annotated[float, typer.Option(help="What the consensus is expected to reach.", rich_help_panel=_FIGURE)] = 0.9,
-    half_width: Annotated[float | None, typer.Option(help="How far the interval may reach to either side.", rich_help_panel=_FIGURE)] = None,
-    difference: Annotated[float | None, typer.Option(help="The difference between people and a model that must be seen.", rich_help_panel=_FIGURE)] = None,
-    discordant: Annotated[float | None, typer.Option(help="The share of items that only one of the two has right; as if errors were independent when not given.", rich_help_panel=_FIGURE)] = None,
-    items: Annotated[int | None, typer.Option(min=1, help="What so many items would give.", rich_help_panel=_FIGURE)] = None,
+    metric: Annotated[str, typer.Option(help="The metric: acc or em (both are shares of correct answers).", rich_help_panel=_FIGURE)] = "acc",
+    expected: Annotated[float, typer.Option(help="The expected score of the consensus.", rich_help_panel=_FIGURE)] = 0.9,
+    half_width: Annotated[float | None, typer.Option(help="The wanted half-width of the confidence interval.", rich_help_panel=_FIGURE)] = None,
+    difference: Annotated[float | None, typer.Option(help="The difference between people and a model that the study must detect.", rich_help_panel=_FIGURE)] = None,
+    discordant: Annotated[float | None, typer.Option(help="The share of items that only one of the two answers correctly. Default: as if errors were independent.", rich_help_panel=_FIGURE)] = None,
+    items: Annotated[int | None, typer.Option(min=1, help="Compute the precision for this number of items.", rich_help_panel=_FIGURE)] = None,
     level: Annotated[float, typer.Option(help="The intervals' nominal coverage.", rich_help_panel=_FIGURE)] = 0.95,
-    power: Annotated[float, typer.Option(help="How often the difference is to be found.", rich_help_panel=_FIGURE)] = 0.8,
-    overlap: Annotated[int, typer.Option(min=1, help="How many people answer an item.", rich_help_panel=_PEOPLE)] = 5,
-    people: Annotated[int | None, typer.Option(min=2, help="How many people there are; without it, as many as are needed not to matter.", rich_help_panel=_PEOPLE)] = None,
-    spread: Annotated[float, typer.Option(help="The standard deviation of single people's accuracy.", rich_help_panel=_PEOPLE)] = 0.1,
-    each: Annotated[int, typer.Option(min=1, help="How many items one person answers.", rich_help_panel=_PEOPLE)] = 50,
-    min_control_accuracy: Annotated[float, typer.Option(help="People below it on control items are excluded.", rich_help_panel=_CONTROLS)] = 0.5,
-    chance: Annotated[float, typer.Option(help="The accuracy of who guesses.", rich_help_panel=_CONTROLS)] = 0.25,
-    skilled: Annotated[float, typer.Option(help="The accuracy on controls of who should be kept.", rich_help_panel=_CONTROLS)] = 0.85,
-    exclude: Annotated[float, typer.Option(help="How surely who guesses is to be excluded.", rich_help_panel=_CONTROLS)] = 0.95,
-    keep: Annotated[float, typer.Option(help="How surely the skilled are to be kept.", rich_help_panel=_CONTROLS)] = 0.95,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
+    power: Annotated[float, typer.Option(help="The probability of detecting the difference.", rich_help_panel=_FIGURE)] = 0.8,
+    overlap: Annotated[int, typer.Option(min=1, help="How many annotators answer an item.", rich_help_panel=_PEOPLE)] = 5,
+    people: Annotated[int | None, typer.Option(min=2, help="How many annotators there are. Default: enough to make their share of the variance negligible.", rich_help_panel=_PEOPLE)] = None,
+    spread: Annotated[float, typer.Option(help="The standard deviation of accuracy between single annotators.", rich_help_panel=_PEOPLE)] = 0.1,
+    each: Annotated[int, typer.Option(min=1, help="How many items one annotator answers.", rich_help_panel=_PEOPLE)] = 50,
+    min_control_accuracy: Annotated[float, typer.Option(help="Exclude annotators whose accuracy on control items is lower.", rich_help_panel=_CONTROLS)] = 0.5,
+    chance: Annotated[float, typer.Option(help="The expected accuracy of random guessing.", rich_help_panel=_CONTROLS)] = 0.25,
+    skilled: Annotated[float, typer.Option(help="The accuracy on control items of an annotator who should be kept.", rich_help_panel=_CONTROLS)] = 0.85,
+    exclude: Annotated[float, typer.Option(help="The probability of excluding an annotator who guesses.", rich_help_panel=_CONTROLS)] = 0.95,
+    keep: Annotated[float, typer.Option(help="The probability of keeping a skilled annotator.", rich_help_panel=_CONTROLS)] = 0.95,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
 ) -> int:  # fmt: skip
-    """Plan a study: items for a wanted interval or difference, people, and control items a person.
+    """Plan a study: the number of items for an interval or a difference, of annotators, and of control items.
 
-    Exit status 1: what is wanted cannot be had, on any number of items or control items.
+    Exit status 1: no number of items or control items is enough.
     """
     content = plan_study(
         metric=metric,
@@ -74,9 +74,9 @@ def plan(
 
 _SAYS = {
     "precision": "With {items} items: half-width {half_width:.4f}, design effect {design_effect:.2f}",
-    "difference": "To see a difference of {difference:g} where {discordant:.3f} of items tell the two apart: {items} items",
-    "controls": "{a_person} control answers a person ({right_to_be_kept} right to be kept at {threshold:g}): who guesses is "
-    "excluded with {excluded_at_chance:.1%}, the skilled are kept with {kept_if_skilled:.1%}; from {always_from} on any number will do",
+    "difference": "To detect a difference of {difference:g} if {discordant:.3f} of items are discordant: {items} items",
+    "controls": "{a_person} control answers per annotator ({right_to_be_kept} correct to be kept at {threshold:g}) exclude one who "
+    "guesses in {excluded_at_chance:.1%} of cases and keep a skilled one in {kept_if_skilled:.1%}; {always_from} or more always suffice",
 }
 
 
@@ -87,10 +87,10 @@ def _show(content: dict[str, Json]) -> None:
     table.add_column()
     assumed = content["assumed"]
     if isinstance(assumed, dict):
-        crowd = f"{assumed['people']} people" if assumed["people"] else "people enough"
+        crowd = f"{assumed['people']} annotators" if assumed["people"] else "enough annotators"
         table.add_row(
             "assumed",
-            f"consensus {assumed['expected']:g} of {assumed['overlap']} an item, single person {assumed['single_person']:.3f} "
+            f"consensus {assumed['expected']:g} at overlap {assumed['overlap']}, single annotator {assumed['single_person']:.3f} "
             f"± {assumed['spread']:g}, {crowd}",
         )
     interval = content.get("interval")
@@ -104,11 +104,11 @@ def _show(content: dict[str, Json]) -> None:
 
 
 def _interval_text(values: dict[str, Json]) -> str:
-    work = f"; the work itself is that of {values['people_at_so_many_items_each']} people at {values['items_each']} items each"
+    work = f"; the answers take {values['people_at_so_many_items_each']} annotators at {values['items_each']} items each"
     text = (
-        f"For a half-width of {values['half_width']:g}: {values['items_if_people_do_not_matter']} items if no two shared a "
-        f"person; {values['items']} items"
+        f"For a half-width of {values['half_width']:g}: {values['items_if_people_do_not_matter']} items if no two share an "
+        f"annotator; {values['items']} items"
     )
     if "people_at_least" in values:
-        return f"{text} with at least {values['people_at_least']} people{work}"
-    return f"{text} with these people (design effect {values['design_effect']:.2f}){work}"
+        return f"{text} with at least {values['people_at_least']} annotators{work}"
+    return f"{text} with these annotators (design effect {values['design_effect']:.2f}){work}"

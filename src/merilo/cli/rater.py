@@ -16,13 +16,13 @@ ModelsOption: TypeAlias = Annotated[
     typer.Option(
         "--rudetox-models",
         metavar="DIR|hub",
-        help="J's classifiers: a folder with sta, sim and fl, or 'hub' for the published ones; without it J is not computed.",
+        help="J's classifiers: a folder with sta, sim and fl, or 'hub' for the published ones. Without this option J is not computed.",
     ),
 ]
 CurvesOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--rudetox-curves", help="J's calibration curves; the identity, named as such, when not given."
+        "--rudetox-curves", help="J's calibration curves. Default: no calibration, which the result states."
     ),
 ]
 

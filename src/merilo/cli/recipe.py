@@ -20,16 +20,16 @@ from merilo.strict_json import Json
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Several questions about one item: list the recipes, show one to copy, follow one.",
+    help="Several questions about each item: list the recipes, print one to copy, run one.",
 )
 
 
 @app.command("list")
 def list_(
     *,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The list as one JSON object.")] = None,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
-    """List the recipes that Merilo brings."""
+    """List the bundled recipes."""
     known = [recipe(name) for name in names()]
     if json_to:
         emit_json({"recipes": [_as_json(one) for one in known]}, json_to)
@@ -41,33 +41,33 @@ def list_(
 
 @app.command()
 def show(name: Annotated[str, typer.Argument(help="A recipe's name.")]) -> int:
-    """Print a recipe's declaration, to read or to copy for a dataset of one's own."""
+    """Print a recipe's declaration, to read or to copy for another dataset."""
     sys.stdout.write(text_of(name))
     return 0
 
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Argument(help="A recipe's name, or the path of a YAML file of one's own.")],
+    name: Annotated[str, typer.Argument(help="A recipe's name, or the path of a YAML file.")],
     *,
-    files: Annotated[list[str], typer.Option(metavar="QUESTION=FILE", help="An export with the answers to a question; several times, and several for one question.")],
-    gold: Annotated[Path | None, typer.Option(help="Right answers: CSV, TSV, JSON or JSONL, joined on the item's fields.")] = None,
+    files: Annotated[list[str], typer.Option(metavar="QUESTION=FILE", help="An export with the answers to a question; may be given several times, also for the same question.")],
+    gold: Annotated[Path | None, typer.Option(help="Gold answers: CSV, TSV, JSON or JSONL, joined on the item's fields.")] = None,
     models: ModelsOption = None,
     curves: CurvesOption = None,
-    encoding: Annotated[str | None, typer.Option(help="The files' encoding, where it is neither UTF-8 nor marked.")] = None,
-    repeats: Annotated[Repeats, typer.Option(help="A person's second, different answer to an item.")] = "refuse",
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the intervals' resampling.")] = 0,
+    encoding: Annotated[str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")] = None,
+    repeats: Annotated[Repeats, typer.Option(help="What to do if a person answered an item twice, differently.")] = "refuse",
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A new folder for recipe.json and items.csv: every item with every question's answer.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
-    """Follow a recipe: a baseline for every question, the items kept, the scores and the comparison."""
+    """Run a recipe: a baseline for every question, the kept items, the scores and the comparison."""
     exports = _exports(files)
     own = [Path(name)] if name not in names() else []
     inputs = [*own, *(path for paths in exports.values() for path in paths), *([gold] if gold else [])]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
-    with working(f"Following the recipe {name}"):
+    with working(f"Running the recipe {name}"):
         result = run_recipe(
             name, exports, gold=gold, rudetox_models=models, rudetox_curves=curves, encoding=encoding, repeats=repeats, seed=seed
         )  # fmt: skip
@@ -124,7 +124,7 @@ def _print(result: RecipeResult, out: Path | None) -> None:
     if result.recipe.keep:
         kept = result.table["kept"]
         console.print(
-            f"kept: {kept.sum()} of {result.table.height}; refused: {(~kept).sum()}; undecided: {kept.null_count()}"
+            f"kept: {kept.sum()} of {result.table.height}; rejected: {(~kept).sum()}; undecided: {kept.null_count()}"
         )
     for name, score in result.scores.items():
         sure = f" \\[{score.interval.low:.3f}, {score.interval.high:.3f}]" if score.interval else ""

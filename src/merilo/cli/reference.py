@@ -17,10 +17,10 @@ def reference() -> str:
     lines = [
         "# Commands",
         "",
-        "Made from the commands themselves by `make reference`; a test holds the two together.",
+        "Generated from the command line by `make reference`; a test compares this page with the commands.",
         "",
-        "Exit status of every command: 0 done; 1 the work was done and the answer is no (invalid data, a baseline that must be",
-        "rejected); 2 wrong usage or unreadable input. With `--json -` standard output holds one JSON object and nothing else.",
+        "Exit status of every command: 0 success; 1 the work was done and the answer is no (invalid data, a rejected baseline);",
+        "2 wrong usage or unreadable input. With `--json -` standard output holds one JSON object and nothing else.",
     ]
     for name, (module, text) in COMMANDS.items():
         command = typer.main.get_command(import_module(module).app)

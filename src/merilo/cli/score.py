@@ -20,19 +20,19 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def score_responses(
-    responses: Annotated[Path, typer.Argument(help="Answers by item id: JSON, JSONL, CSV or TSV of id and answer, or a submission's file.")],
+    responses: Annotated[Path, typer.Argument(help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer, or a file of a submission.")],
     *,
-    dataset_name: Annotated[str, typer.Option("--dataset", help="The dataset: a name, or the YAML declaration of one's own.")],
-    data: Annotated[Path, typer.Option(help="The items with their right answers: JSON, JSONL or Parquet.")],
-    split: Annotated[str | None, typer.Option(help="Which split of the file; 'test', or the only one, when not given.")] = None,
+    dataset_name: Annotated[str, typer.Option("--dataset", help="The dataset: a name, or the path of a YAML declaration.")],
+    data: Annotated[Path, typer.Option(help="The items with their gold answers: JSON, JSONL or Parquet.")],
+    split: Annotated[str | None, typer.Option(help="The split of the file. Default: 'test', or the only one.")] = None,
     explain_id: Annotated[list[str] | None, typer.Option("--explain", metavar="ID", help="Show how this item's answer was judged; may be given several times.")] = None,
-    per_item: Annotated[bool, typer.Option("--per-item", help="Put what each item earned under each metric into the JSON.")] = False,
+    per_item: Annotated[bool, typer.Option("--per-item", help="Add each item's score under each metric to the JSON.")] = False,
     rudetox_models: ModelsOption = None,
     rudetox_curves: CurvesOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the intervals' resampling.")] = 0,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")] = 0,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
-    """Score answers to a dataset, whoever gave them: people and models go through the same metrics."""
+    """Score the answers of people or models to a dataset with the same metrics."""
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
     with working("Reading the items and the answers"):
@@ -59,7 +59,7 @@ def _tell_unmatched(answers: MatchedAnswers) -> None:
         names = listed([str(name) for name in matched.unanswered])
         # An exam variant with at least one answer is scored as a whole.
         exam = "grade_norm" in answers.declared.metrics
-        fate = "earn 0 in a variant that has others" if exam else "are left out"
+        fate = "score 0 in a variant that has other answers" if exam else "are left out"
         say(f"{len(matched.unanswered)} of {len(answers.items)} items have no answer and {fate}: {names}")
     if matched.unknown:
         names = listed([ascii(name)[1:-1] if not name.isprintable() else name for name in matched.unknown])

@@ -24,7 +24,7 @@ _WORDS: Final = {
     "value": ("значение", "value"),
     "ci95": ("95 % интервал", "95 % interval"),
     "n": ("заданий", "items"),
-    "how": ("как получен интервал", "how the interval was made"),
+    "how": ("метод интервала", "interval method"),
     "errors": ("ошибки", "errors"),
     "missing": ("не вычислено", "not computed"),
     "more": ("и ещё", "and more:"),
@@ -32,9 +32,12 @@ _WORDS: Final = {
     "over": ("датасетов", "datasets"),
     "ready": ("Готово к публичной таблице", "Ready for the public table"),
     "not_ready": ("Не готово к публичной таблице", "Not ready for the public table"),
-    "so_far": (" — в том, что удалось оценить", ", as far as it could be scored"),
-    "without_gold": ("Нет эталонных ответов, не оценены", "No gold answers, not scored"),
-    "ignored": ("Файлы вне датасетов, не читались", "Files of no dataset, not read"),
+    "so_far": (
+        " (по тем датасетам, которые удалось оценить)",
+        " (judged by the datasets that could be scored)",
+    ),
+    "without_gold": ("Не оценены: нет эталонных ответов", "No gold answers, not scored"),
+    "ignored": ("Файлы, не относящиеся к датасетам (не прочитаны)", "Files of unknown datasets, not read"),
     "unknown": ("ответов на неизвестные вопросы", "answers to unknown items"),
 }
 

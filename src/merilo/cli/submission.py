@@ -26,14 +26,14 @@ app = typer.Typer(
 
 @app.command("score")
 def score_archive(
-    archive: Annotated[Path, typer.Argument(metavar="ZIP", help="The submission: one <DatasetName>.json a dataset.")],
+    archive: Annotated[Path, typer.Argument(metavar="ZIP", help="The submission: one <DatasetName>.json per dataset.")],
     *,
-    gold: Annotated[Path, typer.Option(help="The tests with their right answers: <name>.json or <name>/test.json each.")],
+    gold: Annotated[Path, typer.Option(help="A folder of the tests with their gold answers, as <name>.json or <name>/test.json.")],
     lang: Annotated[Language, typer.Option(help="The language of messages.")] = "en",
     rudetox_models: ModelsOption = None,
     rudetox_curves: CurvesOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the intervals' resampling.")] = 0,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")] = 0,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
     """Score a submission as the benchmark does: metrics, errors, total score.
 
@@ -72,11 +72,11 @@ def _uncollected() -> Iterator[None]:
 def write_sample(
     *,
     out: Annotated[Path, typer.Option(metavar="ZIP", help="The archive to write.")],
-    gold: Annotated[Path | None, typer.Option(help="The tests to answer; the bundled examples when not given.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same archive.")] = 0,
+    gold: Annotated[Path | None, typer.Option(help="A folder of the tests to answer. Default: the bundled examples.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed. The same seed gives the same archive.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing archive.")] = False,
 ) -> int:  # fmt: skip
-    """Write a random submission that is valid: the form to follow, and the score of guessing."""
+    """Write a valid submission with random answers: an example of the format, and the score of guessing."""
     refuse_existing(out, force=force)
     titles = sample(read_gold(gold) if gold else examples(), out, seed)
     say(f"{out}: random answers to {len(titles)} datasets, seed {seed}")
@@ -85,7 +85,7 @@ def write_sample(
 
 @app.command("pack")
 def write_pack(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with a file of answers each dataset: <name>.jsonl with id and answer.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with one file of answers per dataset: <name>.jsonl with id and answer.")],
     *,
     out: Annotated[Path, typer.Option(metavar="ZIP", help="The archive to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing archive.")] = False,
