@@ -255,7 +255,7 @@ def standing_chart(
             )
         )
         label = (
-            Markup('<tspan lang="en">the crowd</tspan><tspan lang="ru">согласованный ответ</tspan>')
+            Markup('<tspan lang="en">consensus</tspan><tspan lang="ru">согласованный ответ</tspan>')
             if kind == "crowd"
             else name
         )

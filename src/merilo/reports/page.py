@@ -52,7 +52,7 @@ _WAYS: Final = (
         "Равенство голосов: ответ, ближайший к остальным",
     ),
     (Resolution.ONE_COIN, "way-4", "One-coin model", "Модель с одной точностью на разметчика"),
-    (Resolution.UNRESOLVED, "way-0", "Without an answer", "Без согласованного ответа"),
+    (Resolution.UNRESOLVED, "way-0", "Without a consensus", "Без согласованного ответа"),
 )
 
 _REASONS: Final = {
@@ -61,8 +61,8 @@ _REASONS: Final = {
     "rejected": ("rejected by the requester", "отклонено заказчиком"),
     "not_submitted": ("not submitted", "не сдано"),
     "same_row_twice": ("the same row twice", "повтор той же строки"),
-    "repeated": ("a repeated answer of one person", "повторный ответ того же разметчика"),
-    "contradicted": ("contradicts the same person's answer", "противоречит ответу того же разметчика"),
+    "repeated": ("repeated by the same annotator", "повторный ответ того же разметчика"),
+    "contradicted": ("contradicts an answer of the same annotator", "противоречит ответу того же разметчика"),
     "recoded_to_nothing": ("left out by --recode", "исключены параметром --recode"),
     "excluded_annotator": ("by an excluded annotator", "ответы исключённых разметчиков"),
 }
