@@ -96,8 +96,7 @@ def test_answers_without_code_are_counted_for_people(tmp_path, data):
     rows = [completion(1, "I cannot do that."), completion(1, RIGHT), completion(2, "")]
     done = score(write_lines(tmp_path / "c.jsonl", *rows), data)
     assert (
-        " ".join(done.out.replace("│", "").split("without code")[1].split()[:8])
-        == "2; only the problem's stub was run"
+        " ".join(done.out.replace("│", "").split("without code")[1].split()[:8]) == "2; only the stub was run"
     )
 
 
@@ -481,7 +480,7 @@ def test_bad_problems_are_one_sentence(tmp_path, problem, sentence):
     (["--memory", "x"], "(see 'merilo code score --help')"),
     (["--python", "pythonesque"], "--python: 'pythonesque' is neither a program that can be run nor a version such as 3.14"),
     (["--packages", __file__], "is not a folder"),
-    (["--unsafe-no-sandbox", "--backend", "docker"], "--backend: 'docker' is a jail, and --unsafe-no-sandbox asks for none"),
+    (["--unsafe-no-sandbox", "--backend", "docker"], "--backend: 'docker' is a sandbox, but --unsafe-no-sandbox asks for none"),
     (["--outputs", "-"], "--outputs: must be a file; only --json prints on standard output"),
 ])  # fmt: skip
 def test_options_that_make_no_jail_are_one_sentence(tmp_path, data, words, sentence):
