@@ -96,7 +96,7 @@ def test_answers_without_code_are_counted_for_people(tmp_path, data):
     rows = [completion(1, "I cannot do that."), completion(1, RIGHT), completion(2, "")]
     done = score(write_lines(tmp_path / "c.jsonl", *rows), data)
     assert (
-        " ".join(done.out.replace("│", "").split("without code")[1].split()[:8]) == "2; only the stub was run"
+        " ".join(done.out.replace("│", "").split("without code")[1].split()[:6]) == "2; only the stub was run"
     )
 
 

@@ -47,7 +47,7 @@ def show(report: ProgramScores, *, per_problem: bool) -> None:
         # Names from programs and files must not be read as markup.
         table.add_row(f"  {result.words}", Text(_with_exceptions(count, result, tally.exceptions)))
     if empty := sum(count for rule, count in tally.rules.items() if rule.endswith(f": {NOTHING}")):
-        table.add_row("without code", f"{empty}, only the stub was run")
+        table.add_row("without code", f"{empty}; only the stub was run")
     retries = tally.retries
     if retries.timeouts:
         table.add_row("time-outs run again", f"{retries.timeouts}, of which {retries.timeouts_passed} passed")
