@@ -1,95 +1,94 @@
-"""The baseline of a study: its collected answers, its plan and its gold answers put together."""
+"""Create, check and freeze the plan of a study."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
-from merilo.api.baseline import baseline
-from merilo.api.reading import StudyResponses, read_responses
-from merilo.api.result import BaselineResult
-from merilo.people.platforms import field_names
-from merilo.studies.collected import COLUMNS, collected_file
-from merilo.studies.plan_types import ITEMS_FILE
-from merilo.studies.study_export import arm_of
-from merilo.studies.study_folder import StudyFolder, open_study
-from merilo.wording import shown
+from merilo.atomic_write import write_text
+from merilo.baselines.settings import Settings
+from merilo.errors import DataError, UsageError
+from merilo.strict_json import indented
+from merilo.studies.creation import CreatedStudy, StudyWishes, create_study
+from merilo.studies.freezing import FrozenPlan, freeze_plan
+from merilo.studies.plan_checks import StudyCheck, check_study
+from merilo.studies.plan_page import plan_page
+from merilo.studies.plan_types import PlannedAnalysis, Study
+from merilo.studies.study_folder import StudyFolder
+
+__all__ = [
+    "CreatedStudy",
+    "FrozenPlan",
+    "StudyCheck",
+    "StudyWishes",
+    "create_study",
+    "freeze_study",
+    "planned_settings",
+    "validate_study",
+]
 
 
-def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) -> StudyResponses:
-    """Read the answers that a study has collected from one group of annotators.
-
-    Args:
-        study: the study's folder.
-        arm: the group; `people` by default.
+def planned_settings(study: StudyFolder) -> Settings:
+    """Return the settings of the baseline that the plan names.
 
     Raises:
-        InputError: the plan or a file of the study cannot be read.
-        UsageError: the plan has no such group.
-        DataError: nothing was imported for the group, or the imported answers were changed.
+        UsageError: a setting is impossible.
+        InputError: the dataset of the plan cannot be found.
     """
-    folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
-    name, _ = arm_of(folder, arm)
-    path = collected_file(folder, name)
-    fields = [field for field in field_names(path) if field not in COLUMNS]
-    return read_responses(
-        path,
-        platform="csv",
-        dataset=folder.declared(),
-        item=["id", *fields],
-        annotator="respondent",
-        answer="answer",
-        control="control",
-        page="page",
-        started="started",
-        submitted="submitted",
-        seconds="seconds",
-        reward="reward",
-    )
+    return _settings(study.plan)
 
 
-def gold_file(folder: StudyFolder) -> Path | None:
-    """Return the file of the study's gold answers; `None` if the test is closed."""
-    return folder.path / ITEMS_FILE if any(one.item.outputs is not None for one in folder.items()) else None
+def _settings(plan: Study) -> Settings:
+    names = {one.name for one in fields(Settings)} & {one.name for one in fields(PlannedAnalysis)}
+    chosen = {name: getattr(plan.baseline, name) for name in sorted(names)}
+    return Settings(dataset=plan.dataset, **chosen)
 
 
-def study_baseline(
-    study: str | Path | StudyFolder, *, arm: str | None = None, anonymise: bool = False
-) -> BaselineResult:
-    """Compute the baseline of a study with the settings of its plan.
+def validate_study(path: Path) -> StudyCheck:
+    """Check a study: its plan, the files that the plan names, and the settings of its baseline.
 
     Args:
-        study: the study's folder.
-        arm: the group of annotators; `people` by default.
-        anonymise: replace annotators' ids by pseudonyms.
+        path: the study's folder, or its `study.yaml`.
 
     Returns:
-        The baseline.
+        All problems and warnings, and the plan in figures.
 
     Raises:
-        InputError: the plan or a file of the study cannot be read.
-        UsageError: the plan has no such group, or its settings do not fit the answers.
-        DataError: nothing was imported for the group, the imported answers were changed, or no item is left.
+        InputError: there is no study at the path, or its `study.yaml` is not YAML.
     """
-    folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
-    name, group = arm_of(folder, arm)
-    plan = folder.plan.baseline
-    own = folder.path / folder.plan.dataset
-    return baseline(
-        study_responses(folder, arm=name),
-        dataset=shown(own) if own.exists() else folder.plan.dataset,
-        gold=gold_file(folder),
-        metric=plan.metric,
-        min_control_accuracy=plan.min_control_accuracy,
-        min_controls=plan.min_controls,
-        min_votes=plan.min_votes,
-        max_low_agreement=plan.max_low_agreement,
-        aggregator=plan.aggregator,
-        resolve=plan.resolve,
-        anchor_controls=plan.anchor_controls,
-        normalise=plan.normalise,
-        by=plan.by,
-        level=plan.level,
-        repeats=plan.repeats,
-        currency=group.pay.currency,
-        anonymise=anonymise,
-    )
+    return check_study(path, further=_setting_faults)
+
+
+def _setting_faults(plan: Study) -> Iterator[tuple[str, str]]:
+    try:
+        _settings(plan)
+    except UsageError as error:
+        named = next((one.name for one in fields(PlannedAnalysis) if one.name in error.message), "")
+        yield f"baseline.{named}".rstrip("."), error.message
+
+
+def freeze_study(path: Path, *, day: str | None = None, force: bool = False) -> tuple[FrozenPlan, StudyCheck]:
+    """Check a study, write its plan in figures anew, and record the date and the hashes in `frozen.json`.
+
+    Args:
+        path: the study's folder, or its `study.yaml`.
+        day: the date, `YYYY-MM-DD`; today when not given.
+        force: replace an earlier record.
+
+    Raises:
+        DataError: the study has problems; the message names the first one.
+        OutputError: the plan is frozen already and `force` is not given.
+        UsageError: the date is not a date.
+        InputError: there is no study, or a file of it cannot be read.
+    """
+    check = validate_study(path)
+    if not check.valid or check.study is None or check.figures is None:
+        first, more = check.problems[0], len(check.problems) - 1
+        rest = f" (and {more} more; 'merilo study validate' names all of them)" if more else ""
+        raise DataError(f"{first.message}{rest}", file=first.file, row=first.row, field=first.field or None)
+    frozen = freeze_plan(check.study, day=day, force=force)
+    folder = check.study.path
+    write_text(folder / "plan.json", indented(check.figures.as_json()) + "\n")
+    write_text(folder / "plan.md", plan_page(check.study.plan, check.figures, check.warnings))
+    return frozen, check

@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from merilo.api.result import BaselineResult
-from merilo.api.study import study_baseline, study_responses
+from merilo.api.study_answers import study_baseline, study_responses
 from merilo.errors import DataError, UsageError, for_library
 from merilo.people.cost import Cost, cost
 from merilo.people.experts.marks import may_be_mine

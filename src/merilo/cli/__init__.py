@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "datasets": ("merilo.cli.datasets", "list, show, validate, generate and download datasets"),
     "inspect": ("merilo.cli.inspect", "describe an export and suggest the command for it"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
+    "study": ("merilo.cli.study", "design a study, send it to a platform, and read the answers"),
     "report": ("merilo.cli.report", "publish a baseline with raw answers and notebook, and verify it"),
     "power": ("merilo.cli.power", "plan a study: how many items, annotators and control items"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),

@@ -58,7 +58,7 @@ def export_(
     if json_to:
         emit_json(made.to_dict(), json_to)
     if json_to != "-":
-        from merilo.cli.study_table import show_export  # noqa: PLC0415 - the JSON needs no tables
+        from merilo.cli.study_answers_table import show_export  # noqa: PLC0415 - the JSON needs no tables
 
         show_export(made, out)
     return 0
@@ -85,7 +85,7 @@ def import_(
     if json_to:
         emit_json(made.to_dict(), json_to)
     if json_to != "-":
-        from merilo.cli.study_table import show_import  # noqa: PLC0415 - the JSON needs no tables
+        from merilo.cli.study_answers_table import show_import  # noqa: PLC0415 - the JSON needs no tables
 
         show_import(made)
     return 0
@@ -111,7 +111,7 @@ def status(
     if json_to:
         emit_json(found.to_dict(), json_to)
     if json_to != "-":
-        from merilo.cli.study_table import show_status  # noqa: PLC0415 - the JSON needs no tables
+        from merilo.cli.study_answers_table import show_status  # noqa: PLC0415 - the JSON needs no tables
 
         show_status(found)
     return 0
@@ -140,7 +140,7 @@ def baseline_(
     _warn_unfrozen(study_folder)
     if group.skip_own:
         return _experts(study_folder, name, folder, json_to)
-    from merilo.api.study import study_baseline  # noqa: PLC0415 - the help needs no statistics
+    from merilo.api.study_answers import study_baseline  # noqa: PLC0415 - the help needs no statistics
 
     with working("Making the baseline"):
         made = study_baseline(study_folder, arm=name, anonymise=anonymise)

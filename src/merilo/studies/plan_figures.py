@@ -141,7 +141,7 @@ def plan_figures(
     notes: list[str] = []
     checked = None
     if plan.controls is not None:
-        checked = _controls(plan, plan.controls, declared, arms, controls_there, notes)
+        checked = _controls(plan, plan.controls, declared, arms, there=controls_there, notes=notes)
     else:
         notes.append("there are no control items: annotators who guess cannot be found by them")
     accuracy: dict[str, PrecisionFigures] = {}
@@ -190,11 +190,12 @@ def chance_of(declared: Dataset) -> float:
     return max(float(labels) ** -max(len(declared.answer.criteria), 1), _LEAST_CHANCE)
 
 
-def _controls(  # noqa: PLR0917 - the parts of one plan
+def _controls(
     plan: Study,
     section: ControlsPlan,
     declared: Dataset,
     arms: dict[str, ArmFigures],
+    *,
     there: int,
     notes: list[str],
 ) -> ControlFigures:
@@ -203,17 +204,16 @@ def _controls(  # noqa: PLR0917 - the parts of one plan
     per_person = _needed(section.min_accuracy, declared, plan)
     threshold = at_threshold = None
     if per_person is None:
-        for tenths in range(1, 20):
-            at_threshold = _needed(tenths / 20, declared, plan)
-            if at_threshold is not None and tenths / 20 > section.min_accuracy:
-                threshold = tenths / 20
-                break
+        # The accuracy that needs the fewest control items, in steps of 0.05.
+        steps = [
+            (needed, step / 20) for step in range(1, 20) if (needed := _needed(step / 20, declared, plan))
+        ]
+        at_threshold, threshold = min(steps, default=(None, None))
         hint = f"; at {threshold:g}, {at_threshold} are enough" if threshold else ""
         notes.append(
             f"at the accuracy {section.min_accuracy:g} no number of control items excludes those who guess "
             f"({chance_of(declared):.2g} right by chance) and keeps the skilled{hint} (controls.min_accuracy)"
         )
-        at_threshold = at_threshold if threshold else None
     elif (seen := min(arm.controls_per_person for arm in arms.values())) < per_person:
         tasks = per_person * section.every
         notes.append(

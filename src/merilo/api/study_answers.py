@@ -1,0 +1,95 @@
+"""The baseline of a study: its collected answers, its plan and its gold answers put together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from merilo.api.baseline import baseline
+from merilo.api.reading import StudyResponses, read_responses
+from merilo.api.result import BaselineResult
+from merilo.people.platforms import field_names
+from merilo.studies.collected import COLUMNS, collected_file
+from merilo.studies.plan_types import ITEMS_FILE
+from merilo.studies.study_export import arm_of
+from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.wording import shown
+
+
+def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) -> StudyResponses:
+    """Read the answers that a study has collected from one group of annotators.
+
+    Args:
+        study: the study's folder.
+        arm: the group; `people` by default.
+
+    Raises:
+        InputError: the plan or a file of the study cannot be read.
+        UsageError: the plan has no such group.
+        DataError: nothing was imported for the group, or the imported answers were changed.
+    """
+    folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
+    name, _ = arm_of(folder, arm)
+    path = collected_file(folder, name)
+    fields = [field for field in field_names(path) if field not in COLUMNS]
+    return read_responses(
+        path,
+        platform="csv",
+        dataset=folder.declared(),
+        item=["id", *fields],
+        annotator="respondent",
+        answer="answer",
+        control="control",
+        page="page",
+        started="started",
+        submitted="submitted",
+        seconds="seconds",
+        reward="reward",
+    )
+
+
+def gold_file(folder: StudyFolder) -> Path | None:
+    """Return the file of the study's gold answers; `None` if the test is closed."""
+    return folder.path / ITEMS_FILE if any(one.item.outputs is not None for one in folder.items()) else None
+
+
+def study_baseline(
+    study: str | Path | StudyFolder, *, arm: str | None = None, anonymise: bool = False
+) -> BaselineResult:
+    """Compute the baseline of a study with the settings of its plan.
+
+    Args:
+        study: the study's folder.
+        arm: the group of annotators; `people` by default.
+        anonymise: replace annotators' ids by pseudonyms.
+
+    Returns:
+        The baseline.
+
+    Raises:
+        InputError: the plan or a file of the study cannot be read.
+        UsageError: the plan has no such group, or its settings do not fit the answers.
+        DataError: nothing was imported for the group, the imported answers were changed, or no item is left.
+    """
+    folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
+    name, group = arm_of(folder, arm)
+    plan = folder.plan.baseline
+    own = folder.path / folder.plan.dataset
+    return baseline(
+        study_responses(folder, arm=name),
+        dataset=shown(own) if own.exists() else folder.plan.dataset,
+        gold=gold_file(folder),
+        metric=plan.metric,
+        min_control_accuracy=plan.min_control_accuracy,
+        min_controls=plan.min_controls,
+        min_votes=plan.min_votes,
+        max_low_agreement=plan.max_low_agreement,
+        aggregator=plan.aggregator,
+        resolve=plan.resolve,
+        anchor_controls=plan.anchor_controls,
+        normalise=plan.normalise,
+        by=plan.by,
+        level=plan.level,
+        repeats=plan.repeats,
+        currency=group.pay.currency,
+        anonymise=anonymise,
+    )

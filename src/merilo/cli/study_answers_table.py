@@ -1,0 +1,146 @@
+"""Print exports, imports and the status of a study on the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from merilo.api.study_status import StudyStatus
+from merilo.people.platforms import NAMES
+from merilo.studies.study_export import ExportedStudy
+from merilo.studies.study_import import ImportedStudy
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def show_export(made: ExportedStudy, out: Path) -> None:
+    """Print what was exported, a line a sheet."""
+    console = Console(highlight=False)
+    for sheet in made.sheets:
+        whom = f" for {sheet.respondent}" if sheet.respondent else ""
+        own = f", without {_count(sheet.left_out, 'item')} of their own" if sheet.respondent else ""
+        console.print(
+            f"{NAMES[made.platform]}{whom}: {_count(sheet.tests, 'item')}{own}, "
+            f"{_count(made.controls, 'control item')}, {_count(made.training, 'training item')}; "
+            f"files: {', '.join(sheet.files)}",
+            soft_wrap=True,
+            markup=False,
+        )
+    people = "1 person answers" if made.overlap == 1 else f"{made.overlap} people answer"
+    console.print(
+        f"Set the overlap to {made.overlap}: {people} each task. The files: {out}",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def show_import(made: ImportedStudy) -> None:
+    """Print what was imported, a line a file, and what the study has now."""
+    console = Console(highlight=False)
+    for one in made.added:
+        left = "".join(f", {n} {reason.replace('_', ' ')}" for reason, n in one.left_out.items())
+        console.print(
+            f"{one.name} ({NAMES[one.platform]}, {one.arm}): {_count(one.answers, 'answer')}{left}",
+            soft_wrap=True,
+            markup=False,
+        )
+    for arm, table in made.imports.tables.items():
+        repeated = f" ({_count(table.repeated, 'row')} in several files)" if table.repeated else ""
+        console.print(
+            f"The study now has {_count(table.answers, 'answer')} of {arm}{repeated}.",
+            soft_wrap=True,
+            markup=False,
+        )
+    if not made.imports.tables:
+        console.print("The study has no answers yet.")
+
+
+def show_status(found: StudyStatus) -> None:
+    """Print the status of one group of annotators."""
+    console = Console(highlight=False)
+    table = Table(
+        show_header=False, title=f"{escape(found.study)}, {escape(found.arm)}", title_justify="left"
+    )
+    table.add_column(style="bold")
+    table.add_column()
+    for name, text in _lines(found):
+        table.add_row(name, escape(text))
+    console.print(table)
+    if found.annotators:
+        console.print(_annotators(found))
+    if found.problem:
+        console.print(f"No agreement yet: {found.problem}", soft_wrap=True, markup=False)
+
+
+def _lines(found: StudyStatus) -> list[tuple[str, str]]:
+    share = found.counted / found.planned if found.planned else 0.0
+    lines = [
+        ("plan", "frozen" if found.frozen else "not frozen"),
+        ("answers that count", f"{found.counted:,} of {found.planned:,} ({share:.0%})"),
+        ("items with full overlap", f"{found.missing_by.get(0, 0):,} of {found.items:,}"),
+        ("answers missing", f"{found.missing:,}{_missing(found)}"),
+    ]
+    if found.surplus:
+        lines.append(("items with more answers", f"{found.surplus:,}"))
+    if found.repeated:
+        lines.append(("second answers of one person", f"{found.repeated:,}"))
+    if found.annotators:
+        excluded = sum(one.excluded for one in found.annotators)
+        lines.append(
+            ("annotators", f"{len(found.annotators)}, {excluded} below the threshold on control items")
+        )
+    if found.alpha is not None:
+        lines.append(("Krippendorff's alpha", f"{found.alpha:.3f}"))
+    if found.low_agreement is not None:
+        lines.append(("items without a majority", f"{found.low_agreement:.0%}"))
+    if found.per_hour is not None:
+        left = "" if found.hours_left is None else f"; {found.hours_left:.1f} hours of work left"
+        lines.append(("answers an hour", f"{found.per_hour:.0f}{left}"))
+    lines += _pay(found)
+    if found.estimate:
+        one = found.estimate
+        sure = "" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]"
+        lines.append((f"{one.metric} so far", f"{one.value:.3f}{sure} on {_count(one.n, 'item')}"))
+    return lines
+
+
+def _missing(found: StudyStatus) -> str:
+    by = [f"{left} on {_count(n, 'item')}" for left, n in found.missing_by.items() if left]
+    return f" ({', '.join(by)})" if by else ""
+
+
+def _pay(found: StudyStatus) -> list[tuple[str, str]]:
+    if found.cost is None or found.cost.total is None:
+        return []
+    hourly = "" if found.cost.hourly is None else f", {found.cost.hourly:.2f} an hour"
+    planned = " (as planned: the platform's files do not state it)" if found.planned_pay else ""
+    return [
+        (
+            "pay so far",
+            f"{found.cost.total:.2f} {found.cost.currency} for {_count(found.cost.pages, 'page')}{hourly}{planned}",
+        )
+    ]
+
+
+def _annotators(found: StudyStatus) -> Table:
+    table = Table(title="Annotators", title_justify="left")
+    table.add_column("annotator")
+    for name in ("answers", "skipped", "controls", "right", "seconds", "pay an hour", ""):
+        table.add_column(name, justify="right")
+    for one in found.annotators:
+        table.add_row(
+            escape(one.annotator),
+            str(one.answers),
+            str(one.skipped),
+            str(one.controls),
+            "" if one.control_accuracy is None else f"{one.control_accuracy:.0%}",
+            "" if one.median_seconds is None else f"{one.median_seconds:.0f}",
+            "" if one.hourly is None else f"{one.hourly:.2f}",
+            "excluded" if one.excluded else "",
+        )
+    return table

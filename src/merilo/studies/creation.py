@@ -1,0 +1,383 @@
+"""Make a study from a dataset: draw its items, choose its controls, write its instruction and its plan."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+from merilo.atomic_write import new_folder, write_text
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import template
+from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
+from merilo.items import Item, read_splits
+from merilo.strict_json import indented
+from merilo.studies.checklist_questions import AUTHOR_QUESTIONS
+from merilo.studies.instruction_text import DEFAULT_RESTRICTIONS, card_text, write_instruction
+from merilo.studies.known_answers import (
+    ChosenControls,
+    ChosenExamples,
+    ScreenedControls,
+    choose_controls,
+    choose_examples,
+    screen_known,
+    wanted_controls,
+)
+from merilo.studies.plan_figures import PlanFigures, plan_figures
+from merilo.studies.plan_page import plan_page
+from merilo.studies.plan_text import plan_text
+from merilo.studies.plan_types import (
+    CONTROLS_FILE,
+    ITEMS_FILE,
+    STUDY_FILE,
+    TRAINING_FILE,
+    WEIGHTS_FILE,
+    Arm,
+    Assumptions,
+    ControlsPlan,
+    Pay,
+    PlannedAnalysis,
+    Restriction,
+    SourceFile,
+    Study,
+    TrainingPlan,
+)
+from merilo.studies.study_folder import StudyFolder, StudyItem, item_lines, study_items
+from merilo.studies.study_source import Audience, StudySource, comparable, read_source, sha256_of
+from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
+from merilo.wording import listed, shown
+
+#: The declaration of a custom dataset, copied into the study's folder.
+DECLARATION_FILE: Final = "dataset.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyWishes:
+    """What the author of a study decides; the defaults are those of the guide.
+
+    Attributes:
+        dataset: a name of the catalogue, or the path of a declaration.
+        split: the split whose items are asked.
+        name: the study's name; by default, the dataset's.
+        audience: whom to ask; by default, what the dataset's knowledge skills say.
+        size: the number of items to draw.
+        all_items: whether all items are asked, also of more than 3,000.
+        per_domain: the number of items of each domain.
+        fields: the fields whose distribution the subset keeps.
+        controls: a file with items of known answer; by default, the dataset's shots.
+        control_share: the share of control items.
+        training: a file with training items.
+        restrictions: the author's rules, besides the default ones.
+        overlap: answers to an item.
+        expert_overlap: answers to an item by experts.
+        items_per_page: tasks on a page.
+        items_per_person: test items that an annotator answers.
+        pay_per_page: the pay for a page.
+        expert_pay_per_page: the pay for a page of experts.
+        currency: the currency's code.
+        time_limit: seconds for a task.
+        expected: the expected accuracy of the consensus.
+        seed: the random seed.
+    """
+
+    dataset: str | None = None
+    split: str | None = None
+    name: str | None = None
+    audience: Audience | None = None
+    size: int | None = None
+    all_items: bool = False
+    per_domain: int | None = None
+    fields: tuple[str, ...] = ()
+    controls: Path | None = None
+    control_share: float = 0.05
+    training: Path | None = None
+    restrictions: tuple[str, ...] = ()
+    overlap: int = 5
+    expert_overlap: int | None = None
+    items_per_page: int = 20
+    items_per_person: int = 50
+    pay_per_page: float | None = None
+    expert_pay_per_page: float | None = None
+    currency: str = "USD"
+    time_limit: float | None = None
+    expected: float = 0.9
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedStudy:
+    """A study that was made.
+
+    Attributes:
+        folder: the study.
+        source: its dataset.
+        subset: the chosen items.
+        controls: the control items; `None` without them.
+        examples: the examples of the instruction.
+        figures: the plan in figures.
+        warnings: what the author should know, a sentence each.
+    """
+
+    folder: StudyFolder
+    source: StudySource
+    subset: ChosenSubset
+    controls: ChosenControls | None
+    examples: ChosenExamples
+    figures: PlanFigures
+    warnings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Known:
+    """Solved items, divided between the instruction, the controls and the training."""
+
+    examples: ChosenExamples = field(default_factory=lambda: ChosenExamples((), ()))
+    controls: ChosenControls | None = None
+    training: tuple[Item, ...] = ()
+
+
+def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = False) -> CreatedStudy:
+    """Make the folder of a study.
+
+    Args:
+        path: the dataset's file or folder.
+        out: the folder to make.
+        wishes: the author's decisions.
+        force: replace an existing folder.
+
+    Raises:
+        InputError: a file cannot be read.
+        UsageError: a wish cannot be met.
+        DataError: the dataset's content does not allow the study.
+        OutputError: the folder exists, or cannot be written.
+    """
+    _check(wishes)
+    source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
+    subset = choose_subset(
+        source.split,
+        source.declared,
+        seed=wishes.seed,
+        size=wishes.size,
+        whole=wishes.all_items,
+        fields=wishes.fields,
+        per_domain=wishes.per_domain,
+    )
+    warnings: list[str] = []
+    known = _divide(source, subset, wishes, warnings)
+    plan = _plan(source, subset, known, wishes)
+    items, controls, training = (
+        _rendered(chosen, source.declared)
+        for chosen in (subset.items, known.controls.items if known.controls else (), known.training)
+    )
+    figures = plan_figures(plan, source.declared, controls_there=len(controls), training_there=len(training))
+    warnings += _subset_warnings(subset)
+    warnings += figures.notes
+    folder = source.file.parent
+    with new_folder(out, force=force) as hidden:
+        write_text(hidden / ITEMS_FILE, item_lines(items))
+        if known.controls:
+            write_text(hidden / CONTROLS_FILE, item_lines(controls))
+        if known.training:
+            write_text(hidden / TRAINING_FILE, item_lines(training))
+        write_text(hidden / WEIGHTS_FILE, weights_csv(subset.items, subset.weights))
+        write_text(hidden / "subset.csv", shares_csv(subset.shares))
+        write_text(hidden / "subset.svg", shares_svg(subset.shares))
+        for language, name in plan.instruction.items():
+            text = write_instruction(
+                language,
+                source.declared,
+                task=card_text(folder, language),
+                restrictions=plan.restrictions,
+                arms=plan.arms,
+                controls=plan.controls,
+                training=plan.training,
+                examples=_rendered(known.examples.items, source.declared),
+            )
+            write_text(hidden / name, text)
+        if source.declaration_file is not None:
+            shutil.copyfile(source.declaration_file, hidden / DECLARATION_FILE)
+        write_text(hidden / "plan.json", indented(figures.as_json()) + "\n")
+        write_text(hidden / "plan.md", plan_page(plan, figures, warnings))
+        reason = for_command_line(f"A test of the kind '{source.audience}': {source.audience_from}.")
+        text = plan_text(plan, folder=shown(out), notes={"arms": ["Whom to ask.", reason]})
+        write_text(hidden / STUDY_FILE, text)
+    return CreatedStudy(
+        StudyFolder(out, plan), source, subset, known.controls, known.examples, figures, tuple(warnings)
+    )
+
+
+def _check(wishes: StudyWishes) -> None:
+    if not 0 < wishes.control_share <= 0.5:
+        raise UsageError(
+            f"{argument('control_share')} takes a share above 0 and up to 0.5, not {wishes.control_share:g}"
+        )
+    if not 0 < wishes.expected < 1:
+        raise UsageError(f"{argument('expected')} takes an accuracy between 0 and 1, not {wishes.expected:g}")
+    for name in ("pay_per_page", "expert_pay_per_page", "time_limit"):
+        value: float | None = getattr(wishes, name)
+        if value is not None and not 0 <= value < float("inf"):
+            raise UsageError(f"{argument(name)} takes a number from 0 on, not {value:g}")
+    for name in ("overlap", "expert_overlap", "items_per_page", "items_per_person", "per_domain"):
+        count: int | None = getattr(wishes, name)
+        if count is not None and count < 1:
+            raise UsageError(f"{argument(name)} takes a number from 1 on, not {count}")
+
+
+def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warnings: list[str]) -> _Known:
+    """Divide the solved items: training and controls of their own files first, then shots."""
+    test, declared = source.split.items, source.declared
+    shots = screen_known(source.shots, test)
+    _note_screened(shots, "shots", warnings)
+    wanted = wanted_controls(len(subset.items), wishes.control_share)
+    known = _Known()
+    taken: set[str] = set()
+    if wishes.training is not None:
+        training = screen_known(_solved(wishes.training), test)
+        _note_screened(training, shown(wishes.training), warnings)
+        if not training.items:
+            raise DataError("has no item that can be used for training", file=wishes.training)
+        known.training = training.items
+        taken.update(comparable(training.items))
+    pool = list(shots.items)
+    if wishes.controls is None:
+        # Shots serve both: examples take at most half of them, because an example cannot be a control item.
+        known.examples = choose_examples(_free(pool, taken), subset.items, declared, most=ceil(len(pool) / 2))
+        taken.update(comparable(known.examples.items))
+        rest = _free(pool, taken)
+    else:
+        own = screen_known(_solved(wishes.controls), test)
+        _note_screened(own, shown(wishes.controls), warnings)
+        if not own.items:
+            raise DataError(
+                "has no item that can be a control item: it needs gold answers and questions that are not in the test",
+                file=wishes.controls,
+            )
+        rest = _free(own.items, taken)
+    if rest:
+        known.controls = choose_controls(rest, subset.items, declared, wanted=wanted, seed=wishes.seed)
+        taken.update(comparable(known.controls.items))
+    if wishes.controls is not None:
+        known.examples = choose_examples(_free(pool, taken), subset.items, declared, most=len(pool))
+    _note_known(known, shots, warnings)
+    return known
+
+
+def _free(items: Sequence[Item], taken: set[str]) -> list[Item]:
+    return [item for item, text in zip(items, comparable(items), strict=True) if text not in taken]
+
+
+def _solved(path: Path) -> tuple[Item, ...]:
+    splits = read_splits(path)
+    if not splits:
+        raise InputError("has no items", file=path)
+    name = next(
+        (name for name in ("controls", "training", "shots", "train") if name in splits), next(iter(splits))
+    )
+    return splits[name].items
+
+
+def _note_screened(found: ScreenedControls, where: str, warnings: list[str]) -> None:
+    if found.in_test:
+        warnings.append(
+            f"{where}: items {listed(found.in_test, 5)} repeat questions of the test and are not used"
+        )
+    if found.unanswered:
+        warnings.append(f"{where}: {found.unanswered} without a gold answer are not used")
+    if found.repeated:
+        warnings.append(f"{where}: {found.repeated} repeat others and are not used")
+
+
+def _note_known(known: _Known, shots: ScreenedControls, warnings: list[str]) -> None:
+    if not shots.items:
+        warnings.append("the dataset has no shots: the instruction has no examples; write some into it")
+    elif known.examples.uncovered:
+        warnings.append(
+            f"the examples of the instruction do not show {listed(known.examples.uncovered, 8)}; add examples"
+        )
+    if known.controls is None:
+        warnings.append(
+            f"the dataset has no solved items for controls: give {argument('controls', 'FILE')} with items of known answer"
+        )
+        return
+    check = known.controls.check
+    if not check.checked:
+        warnings.append(
+            f"too few control items ({check.controls}) to check by a classifier whether they look like test items"
+        )
+    for feature in check.features:
+        if feature.telling:
+            words = (
+                f" (typical words: {', '.join(check.words)})"
+                if check.words and feature.name == "words"
+                else ""
+            )
+            what = "all features together" if feature.name == "all" else feature.name
+            warnings.append(
+                f"control items can be told from test items by {what}: AUC {feature.auc:.2f} "
+                f"[{feature.interval.low:.2f}, {feature.interval.high:.2f}] does not contain 0.5{words}"
+            )
+
+
+def _subset_warnings(subset: ChosenSubset) -> list[str]:
+    found = [
+        f"domain '{name}' has only {there} of {subset.section.per_domain} items"
+        for name, there in subset.short.items()
+    ]
+    if not subset.section.all:
+        found += [
+            f"the field '{one.name}' is not kept by the subset: it {one.reason}" for one in subset.dropped
+        ]
+    return found
+
+
+def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: StudyWishes) -> Study:
+    people = Arm(
+        kind="basic" if source.audience == "basic" else "untrained",
+        overlap=wishes.overlap,
+        items_per_page=wishes.items_per_page,
+        items_per_person=wishes.items_per_person,
+        pay=Pay(per_page=wishes.pay_per_page, currency=wishes.currency),
+        time_limit=wishes.time_limit,
+    )
+    arms = {"people": people}
+    if source.audience == "expert":
+        arms["experts"] = replace(
+            people,
+            kind="expert",
+            overlap=wishes.expert_overlap or wishes.overlap,
+            pay=Pay(per_page=wishes.expert_pay_per_page, currency=wishes.currency),
+            skip_own=True,
+        )
+    declared = source.declared
+    # Each figure is computed for the groups of the dataset too, where the items have them.
+    by = [field.name for field in subset.fields if f"{{{field.name}}}" in (declared.extra or "")]
+    return Study(
+        study=wishes.name or declared.name,
+        dataset=declared.name if source.declaration_file is None else DECLARATION_FILE,
+        languages=("ru", "en"),
+        seed=wishes.seed,
+        source=SourceFile(file=shown(source.file), sha256=sha256_of(source.file), split=source.split.name),
+        arms=arms,
+        restrictions=(
+            *DEFAULT_RESTRICTIONS,
+            *(Restriction(ru=text, en=text) for text in wishes.restrictions),
+        ),
+        subset=subset.section,
+        controls=ControlsPlan(share=wishes.control_share, every=max(round(1 / wishes.control_share), 2))
+        if known.controls
+        else None,
+        training=TrainingPlan() if known.training else None,
+        instruction={"ru": "instruction.ru.md", "en": "instruction.en.md"},
+        assumptions=Assumptions(expected=wishes.expected),
+        baseline=PlannedAnalysis(metric=declared.metrics[0], by=tuple(by)),
+        checklist=dict.fromkeys(AUTHOR_QUESTIONS, ""),
+        publication=dict.fromkeys(("paper", "data", "code", "registration", "contact"), ""),
+    )
+
+
+def _rendered(items: Sequence[Item], declared: Dataset) -> list[StudyItem]:
+    """Render items, each with its own template, so that the study needs no prompts of the dataset."""
+    return study_items([replace(item, instruction=template(item, declared)) for item in items], declared)

@@ -1,0 +1,287 @@
+"""Check a study before it is frozen: the plan, the files that it names, and what they say of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import render
+from merilo.errors import DataError, InputError, MeriloError, for_command_line
+from merilo.items import read_split
+from merilo.studies.checklist_questions import CHECKLIST_NUMBERS
+from merilo.studies.freezing import changes_since_freeze
+from merilo.studies.item_fields import fields_of
+from merilo.studies.known_answers import compare_controls
+from merilo.studies.lined_yaml import LinedYaml, YamlPath
+from merilo.studies.plan_figures import PlanFigures, plan_figures
+from merilo.studies.plan_file import PlanFault, plan_path, read_plan_text
+from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
+from merilo.studies.study_folder import StudyFolder, StudyItem, read_study_items
+from merilo.studies.study_source import comparable, sha256_of
+from merilo.wording import listed
+
+
+@dataclass(slots=True)
+class StudyCheck:
+    """What was found in a study.
+
+    Attributes:
+        problems: faults; a study with one cannot be frozen.
+        warnings: what the author should know.
+        figures: the plan in figures; `None` if the plan cannot be read.
+        study: the study; `None` if the plan cannot be read.
+    """
+
+    problems: list[PlanFault] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    figures: PlanFigures | None = None
+    study: StudyFolder | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether no fault was found."""
+        return not self.problems
+
+
+def check_study(
+    path: Path, *, further: Callable[[Study], Iterator[tuple[str, str]]] | None = None
+) -> StudyCheck:
+    """Check a study's folder; every fault is named in one pass.
+
+    Args:
+        path: the folder, or its `study.yaml`.
+        further: gives more faults of the plan: a key with dots, and what is wrong with it.
+
+    Raises:
+        InputError: there is no study at the path, or its `study.yaml` is not YAML.
+    """
+    found = read_plan_text(path)
+    check = StudyCheck(problems=list(found.faults))
+    if found.plan is None:
+        return check
+    check.study = StudyFolder(plan_path(path).parent, found.plan)
+    visit = _Visit(check, check.study, found.source)
+    for key, message in further(found.plan) if further else ():
+        visit.wrong(key, message)
+    visit.look()
+    check.problems.sort(key=lambda fault: (fault.file != STUDY_FILE, fault.file, fault.row or 0))
+    return check
+
+
+@dataclass(slots=True)
+class _Visit:
+    """One pass over a study."""
+
+    check: StudyCheck
+    study: StudyFolder
+    source: LinedYaml
+    declared: Dataset | None = None
+
+    def wrong(self, key: str, message: str) -> None:
+        """Note a fault of a key of the plan."""
+        path: YamlPath = tuple(key.split(".")) if key else ()
+        if path[:1] == ("checklist",):
+            path = ("checklist", key.partition(".")[2])
+        row = self.source.line(path)
+        self.check.problems.append(PlanFault(STUDY_FILE, row, key, for_command_line(message)))
+
+    def wrong_file(self, error: MeriloError) -> None:
+        """Note a fault of another file."""
+        place = error.place
+        name = Path(place.file or "").name
+        self.check.problems.append(
+            PlanFault(name, place.row, place.field or "", for_command_line(error.message))
+        )
+
+    def look(self) -> None:
+        plan = self.study.plan
+        try:
+            self.declared = self.study.declared()
+        except MeriloError as error:
+            self.wrong("dataset", error.message)
+        items = self._items("", ITEMS_FILE)
+        controls = self._items("controls.file", plan.controls.file) if plan.controls else []
+        training = self._items("training.file", plan.training.file) if plan.training else []
+        if items is not None:
+            self._look_at_items(items)
+            self._look_at_weights(items)
+        self._look_at_known(items or [], "controls.file", controls or [], [])
+        self._look_at_known(items or [], "training.file", training or [], controls or [])
+        self._look_at_controls(items or [], controls or [])
+        self._look_at_instruction()
+        self._look_at_names()
+        self._look_at_source(items or [])
+        if self.declared is not None:
+            self.check.figures = plan_figures(
+                plan, self.declared, controls_there=len(controls or []), training_there=len(training or [])
+            )
+            self.check.warnings += self.check.figures.notes
+        if self.study.frozen:
+            self._look_at_frozen()
+
+    def _items(self, key: str, name: str) -> list[StudyItem] | None:
+        path = self.study.path / name
+        if not path.is_file():
+            message = f"the file {name} is missing"
+            if key:
+                self.wrong(key, message)
+            else:
+                self.check.problems.append(PlanFault(name, None, "", "is missing"))
+            return None
+        try:
+            return read_study_items(path)
+        except InputError as error:
+            self.wrong_file(error)
+            return None
+
+    def _look_at_items(self, items: Sequence[StudyItem]) -> None:
+        plan = self.study.plan
+        if len(items) != plan.subset.size:
+            self.wrong("subset.size", f"says {plan.subset.size} items, but {ITEMS_FILE} has {len(items)}")
+        if self.declared is None or not items:
+            return
+        for number, one in enumerate(items, start=1):
+            try:
+                same = render(one.item, self.declared) == one.prompt
+            except DataError as error:
+                self.check.problems.append(
+                    PlanFault(ITEMS_FILE, number, error.place.field or "", error.message)
+                )
+                return
+            if not same:
+                message = f"item {one.item.id}: the prompt is not what a model receives (instruction and inputs give another text)"
+                self.check.problems.append(PlanFault(ITEMS_FILE, number, "prompt", message))
+                return
+        every = [one.item for one in items]
+        kept, dropped = fields_of(every, self.declared, size=len(every))
+        there = [*(one.name for one in kept), *(one.name for one in dropped)]
+        for key, names in (("subset.fields", plan.subset.fields), ("baseline.by", plan.baseline.by)):
+            for name in names:
+                known = there if key == "subset.fields" else [*there, *_inputs(items)]
+                if name not in known:
+                    self.wrong(key, f"no item has the field '{name}'{_nearest(name, known)}")
+
+    def _look_at_weights(self, items: Sequence[StudyItem]) -> None:
+        if not (self.study.path / WEIGHTS_FILE).is_file():
+            self.check.problems.append(PlanFault(WEIGHTS_FILE, None, "", "is missing"))
+            return
+        try:
+            weights = self.study.weights()
+        except InputError as error:
+            self.wrong_file(error)
+            return
+        ids = {str(one.item.id) for one in items}
+        if ids != set(weights):
+            lost = sorted(ids.symmetric_difference(weights))
+            message = f"has other items than {ITEMS_FILE}: {listed(lost, 5)}"
+            self.check.problems.append(PlanFault(WEIGHTS_FILE, None, "id", message))
+
+    def _look_at_known(
+        self, items: Sequence[StudyItem], key: str, known: Sequence[StudyItem], others: Sequence[StudyItem]
+    ) -> None:
+        """Check that items of known answer have one, and repeat neither the test nor other such items."""
+        test = dict(zip(comparable([one.item for one in items]), items, strict=True))
+        taken = dict(zip(comparable([one.item for one in others]), others, strict=True))
+        seen: dict[str, StudyItem] = {}
+        for one, text in zip(known, comparable([one.item for one in known]), strict=True):
+            if one.item.outputs is None:
+                self.wrong(key, f"item {one.item.id} has no gold answer")
+            if (other := test.get(text)) is not None:
+                self.wrong(key, f"item {one.item.id} repeats the question of test item {other.item.id}")
+            if (other := taken.get(text)) is not None:
+                self.wrong(key, f"item {one.item.id} repeats the question of control item {other.item.id}")
+            if (other := seen.get(text)) is not None:
+                self.wrong(key, f"item {one.item.id} repeats the question of item {other.item.id}")
+            seen[text] = one
+
+    def _look_at_controls(self, items: Sequence[StudyItem], controls: Sequence[StudyItem]) -> None:
+        plan = self.study.plan
+        section = plan.controls
+        if section is None:
+            return
+        if abs(section.share - 1 / section.every) > 0.02:
+            self.wrong("controls.every", f"one task in {section.every} is a share of {1 / section.every:.3g}, but share says {section.share:g}")  # fmt: skip
+        if section.min_accuracy != plan.baseline.min_control_accuracy:
+            self.wrong(
+                "baseline.min_control_accuracy",
+                f"says {plan.baseline.min_control_accuracy:g}, but controls.min_accuracy says {section.min_accuracy:g}",
+            )
+        if not controls:
+            self.check.warnings.append(f"{section.file} has no control items")
+        elif items and self.declared is not None:
+            checked = compare_controls(
+                [one.item for one in controls], [one.item for one in items], self.declared, seed=plan.seed
+            )
+            telling = [feature for feature in checked.features if feature.telling]
+            self.check.warnings += [
+                f"control items can be told from test items by {feature.name}: AUC {feature.auc:.2f} "
+                f"[{feature.interval.low:.2f}, {feature.interval.high:.2f}]"
+                for feature in telling
+            ]
+
+    def _look_at_instruction(self) -> None:
+        for language, name in self.study.plan.instruction.items():
+            if not (self.study.path / name).is_file():
+                self.wrong(f"instruction.{language}", f"the file {name} is missing")
+                continue
+            try:
+                text = self.study.instruction(language)
+            except InputError as error:
+                self.wrong_file(error)
+                continue
+            if not text.strip():
+                self.check.problems.append(PlanFault(name, None, "", "is empty"))
+            folded = " ".join(text.split()).casefold()
+            for number, rule in enumerate(self.study.plan.restrictions):
+                said = " ".join(rule.text(language).split())
+                if said.casefold() not in folded:
+                    self.check.warnings.append(f"{name} does not contain restriction {number + 1}: '{said}'")
+
+    def _look_at_names(self) -> None:
+        for number in self.study.plan.checklist:
+            if number not in CHECKLIST_NUMBERS:
+                hint = _nearest(number, CHECKLIST_NUMBERS)
+                self.wrong(f"checklist.{number}", f"is not a number of the checklist{hint}")
+
+    def _look_at_source(self, items: Sequence[StudyItem]) -> None:
+        source = self.study.plan.source
+        path = Path(source.file)
+        if not path.is_file():
+            return  # The study is complete without the dataset's file, which may be on another machine.
+        try:
+            if sha256_of(path) != source.sha256:
+                self.check.warnings.append(
+                    f"the dataset's file {source.file} has changed since the study was created"
+                )
+                return
+            there = {str(item.id) for item in read_split(path, source.split)}
+        except MeriloError:
+            return
+        if lost := [str(one.item.id) for one in items if str(one.item.id) not in there]:
+            self.wrong("source.file", f"has no items {listed(lost, 5)}, which {ITEMS_FILE} has")
+
+    def _look_at_frozen(self) -> None:
+        try:
+            changes = changes_since_freeze(self.study.path)
+        except InputError as error:
+            self.wrong_file(error)
+            return
+        self.check.warnings += [
+            f"differs from the frozen plan: {change}" for change in changes if change.decision
+        ]
+
+
+def _inputs(items: Sequence[StudyItem]) -> list[str]:
+    return list(
+        dict.fromkeys(
+            name for one in items if isinstance(one.item.inputs, Mapping) for name in one.item.inputs
+        )
+    )
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"; did you mean '{near[0]}'?" if near else f"; there are {listed(list(known)) or 'none'}"

@@ -1,0 +1,80 @@
+"""The plan in figures as a page in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from merilo.errors import for_command_line
+from merilo.studies.plan_figures import PlanFigures
+from merilo.studies.plan_types import Study
+
+
+def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
+    """Write the plan in figures as Markdown."""
+    lines = [f"# Plan of the study {plan.study}", ""]
+    whole = "all items" if plan.subset.all else f"{figures.items} of {figures.of} items"
+    lines += [
+        f"Annotators answer {whole} of {plan.dataset} ({figures.items}). The seed of every draw is {plan.seed}.",
+        "",
+    ]
+    names = list(figures.arms)
+    lines += [f"| figure | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
+    lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in plan_rows(plan, figures)]
+    lines += ["", *plan_sentences(figures), ""]
+    if warnings:
+        lines += [
+            "## To decide or to know",
+            "",
+            *(f"- {text}" for text in dict.fromkeys(map(for_command_line, warnings))),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
+    """Return the table of the plan: the name of a figure, and its value for each arm."""
+    arms = figures.arms
+    rows: list[tuple[str, list[str]]] = [
+        ("whom", [str(plan.arms[name].kind) for name in arms]),
+        ("overlap", [str(plan.arms[name].overlap) for name in arms]),
+        ("answers to items", [str(arm.answers) for arm in arms.values()]),
+        ("answers to control items", [str(arm.control_answers) for arm in arms.values()]),
+        ("pages", [str(arm.pages) for arm in arms.values()]),
+        ("people", [str(arm.people) for arm in arms.values()]),
+        ("tasks a person", [f"{arm.tasks_per_person:.1f}" for arm in arms.values()]),
+        ("hours", [f"{arm.hours:.1f}" for arm in arms.values()]),
+        ("hours a person", [f"{arm.hours_per_person:.1f}" for arm in arms.values()]),
+        ("pay", [_money(arm.pay, arm.currency) for arm in arms.values()]),
+        ("pay an hour", [_money(arm.hourly_pay, arm.currency) for arm in arms.values()]),
+    ]
+    if figures.precision:
+        found = [figures.precision.get(name) for name in arms]
+        rows.append((f"expected interval of {figures.metric}", [f"{one.expected:g} ± {one.half_width:.3f}" if one else "—" for one in found]))  # fmt: skip
+        rows.append(("detectable difference from a model", [f"{one.detectable:.3f}" if one and one.detectable else "—" for one in found]))  # fmt: skip
+        rows.append(("equality can be shown within", [f"± {one.equivalence_margin:.3f}" if one else "—" for one in found]))  # fmt: skip
+    return rows
+
+
+def plan_sentences(figures: PlanFigures) -> list[str]:
+    """Say what the figures mean for the control items and for the margin."""
+    found = []
+    checked = figures.controls
+    if checked is not None:
+        share = f"The study has {checked.there} control items; the planned share of the items is {checked.by_share}."
+        needed = (
+            f" The power computation asks for {checked.per_person} control answers an annotator."
+            if checked.per_person is not None
+            else ""
+        )
+        found.append(share + needed)
+    for name, one in figures.precision.items():
+        enough = one.margin >= one.equivalence_margin
+        found.append(
+            f"{name}: with the margin {one.margin:g}, equality with a model {'can' if enough else 'cannot'} be expected to be "
+            f"shown; the smallest margin for it is {one.equivalence_margin:.3f}."
+        )
+    return found
+
+
+def _money(amount: float | None, currency: str) -> str:
+    return "not decided" if amount is None else f"{amount:.2f} {currency}"
