@@ -10,12 +10,13 @@ from merilo.atomic_write import write_text
 from merilo.baselines.settings import Settings
 from merilo.errors import DataError, UsageError
 from merilo.strict_json import indented
-from merilo.studies.creation import CreatedStudy, StudyWishes, create_study
+from merilo.studies.creation import CreatedStudy, create_study
 from merilo.studies.freezing import FrozenPlan, freeze_plan
 from merilo.studies.plan_checks import StudyCheck, check_study
 from merilo.studies.plan_page import plan_page
 from merilo.studies.plan_types import PlannedAnalysis, Study
 from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_wishes import StudyWishes
 
 __all__ = [
     "CreatedStudy",

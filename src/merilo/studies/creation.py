@@ -12,7 +12,7 @@ from typing import Final
 from merilo.atomic_write import new_folder, write_text
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import template
-from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
+from merilo.errors import DataError, InputError, argument, for_command_line
 from merilo.items import Item, read_splits
 from merilo.strict_json import indented
 from merilo.studies.checklist_questions import AUTHOR_QUESTIONS
@@ -20,7 +20,7 @@ from merilo.studies.instruction_text import DEFAULT_RESTRICTIONS, card_text, wri
 from merilo.studies.known_answers import (
     ChosenControls,
     ChosenExamples,
-    ScreenedControls,
+    ScreenedAnswers,
     choose_controls,
     choose_examples,
     screen_known,
@@ -46,65 +46,13 @@ from merilo.studies.plan_types import (
     TrainingPlan,
 )
 from merilo.studies.study_folder import StudyFolder, StudyItem, item_lines, study_items
-from merilo.studies.study_source import Audience, StudySource, comparable, read_source, sha256_of
+from merilo.studies.study_source import StudySource, comparable, read_source, sha256_of
+from merilo.studies.study_wishes import StudyWishes
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
 from merilo.wording import listed, shown
 
 #: The declaration of a custom dataset, copied into the study's folder.
 DECLARATION_FILE: Final = "dataset.yaml"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyWishes:
-    """What the author of a study decides; the defaults are those of the guide.
-
-    Attributes:
-        dataset: a name of the catalogue, or the path of a declaration.
-        split: the split whose items are asked.
-        name: the study's name; by default, the dataset's.
-        audience: whom to ask; by default, what the dataset's knowledge skills say.
-        size: the number of items to draw.
-        all_items: whether all items are asked, also of more than 3,000.
-        per_domain: the number of items of each domain.
-        fields: the fields whose distribution the subset keeps.
-        controls: a file with items of known answer; by default, the dataset's shots.
-        control_share: the share of control items.
-        training: a file with training items.
-        restrictions: the author's rules, besides the default ones.
-        overlap: answers to an item.
-        expert_overlap: answers to an item by experts.
-        items_per_page: tasks on a page.
-        items_per_person: test items that an annotator answers.
-        pay_per_page: the pay for a page.
-        expert_pay_per_page: the pay for a page of experts.
-        currency: the currency's code.
-        time_limit: seconds for a task.
-        expected: the expected accuracy of the consensus.
-        seed: the random seed.
-    """
-
-    dataset: str | None = None
-    split: str | None = None
-    name: str | None = None
-    audience: Audience | None = None
-    size: int | None = None
-    all_items: bool = False
-    per_domain: int | None = None
-    fields: tuple[str, ...] = ()
-    controls: Path | None = None
-    control_share: float = 0.05
-    training: Path | None = None
-    restrictions: tuple[str, ...] = ()
-    overlap: int = 5
-    expert_overlap: int | None = None
-    items_per_page: int = 20
-    items_per_person: int = 50
-    pay_per_page: float | None = None
-    expert_pay_per_page: float | None = None
-    currency: str = "USD"
-    time_limit: float | None = None
-    expected: float = 0.9
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +102,7 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
         DataError: the dataset's content does not allow the study.
         OutputError: the folder exists, or cannot be written.
     """
-    _check(wishes)
+    wishes.check()
     source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
     subset = choose_subset(
         source.split,
@@ -209,23 +157,6 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
     )
 
 
-def _check(wishes: StudyWishes) -> None:
-    if not 0 < wishes.control_share <= 0.5:
-        raise UsageError(
-            f"{argument('control_share')} takes a share above 0 and up to 0.5, not {wishes.control_share:g}"
-        )
-    if not 0 < wishes.expected < 1:
-        raise UsageError(f"{argument('expected')} takes an accuracy between 0 and 1, not {wishes.expected:g}")
-    for name in ("pay_per_page", "expert_pay_per_page", "time_limit"):
-        value: float | None = getattr(wishes, name)
-        if value is not None and not 0 <= value < float("inf"):
-            raise UsageError(f"{argument(name)} takes a number from 0 on, not {value:g}")
-    for name in ("overlap", "expert_overlap", "items_per_page", "items_per_person", "per_domain"):
-        count: int | None = getattr(wishes, name)
-        if count is not None and count < 1:
-            raise UsageError(f"{argument(name)} takes a number from 1 on, not {count}")
-
-
 def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warnings: list[str]) -> _Known:
     """Divide the solved items: training and controls of their own files first, then shots."""
     test, declared = source.split.items, source.declared
@@ -243,10 +174,13 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
         taken.update(comparable(training.items))
     pool = list(shots.items)
     if wishes.controls is None:
-        # Shots serve both: examples take at most half of them, because an example cannot be a control item.
-        known.examples = choose_examples(_free(pool, taken), subset.items, declared, most=ceil(len(pool) / 2))
+        # Shots serve both, because an example cannot be a control item: examples leave as many shots as there should be
+        # control items, or half of the shots if these are fewer.
+        most = max(ceil(len(pool) / 2), len(pool) - wanted)
+        known.examples = choose_examples(_free(pool, taken), subset.items, declared, most=most)
         taken.update(comparable(known.examples.items))
-        rest = _free(pool, taken)
+        # A turn of one dialogue makes no sense inside another.
+        rest = [] if source.split.lengths else _free(pool, taken)
     else:
         own = screen_known(_solved(wishes.controls), test)
         _note_screened(own, shown(wishes.controls), warnings)
@@ -256,8 +190,11 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
                 file=wishes.controls,
             )
         rest = _free(own.items, taken)
+    ids = {str(item.id) for item in test}
+    known.training = _apart(known.training, ids, "training")
     if rest:
-        known.controls = choose_controls(rest, subset.items, declared, wanted=wanted, seed=wishes.seed)
+        chosen = choose_controls(rest, subset.items, declared, wanted=wanted, seed=wishes.seed)
+        known.controls = replace(chosen, items=_apart(chosen.items, ids, "control"))
         taken.update(comparable(known.controls.items))
     if wishes.controls is not None:
         known.examples = choose_examples(_free(pool, taken), subset.items, declared, most=len(pool))
@@ -267,6 +204,18 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
 
 def _free(items: Sequence[Item], taken: set[str]) -> list[Item]:
     return [item for item, text in zip(items, comparable(items), strict=True) if text not in taken]
+
+
+def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, ...]:
+    """Give items whose id another item of the study has an id of their own, because answers are matched by id."""
+    found = []
+    for item in items:
+        new: str | int = item.id
+        while str(new) in taken:
+            new = f"{prefix}-{new}"
+        taken.add(str(new))
+        found.append(item if new == item.id else replace(item, id=new, meta={**item.meta, "id": new}))
+    return tuple(found)
 
 
 def _solved(path: Path) -> tuple[Item, ...]:
@@ -279,7 +228,7 @@ def _solved(path: Path) -> tuple[Item, ...]:
     return splits[name].items
 
 
-def _note_screened(found: ScreenedControls, where: str, warnings: list[str]) -> None:
+def _note_screened(found: ScreenedAnswers, where: str, warnings: list[str]) -> None:
     if found.in_test:
         warnings.append(
             f"{where}: items {listed(found.in_test, 5)} repeat questions of the test and are not used"
@@ -290,7 +239,7 @@ def _note_screened(found: ScreenedControls, where: str, warnings: list[str]) -> 
         warnings.append(f"{where}: {found.repeated} repeat others and are not used")
 
 
-def _note_known(known: _Known, shots: ScreenedControls, warnings: list[str]) -> None:
+def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str]) -> None:
     if not shots.items:
         warnings.append("the dataset has no shots: the instruction has no examples; write some into it")
     elif known.examples.uncovered:
@@ -299,7 +248,7 @@ def _note_known(known: _Known, shots: ScreenedControls, warnings: list[str]) -> 
         )
     if known.controls is None:
         warnings.append(
-            f"the dataset has no solved items for controls: give {argument('controls', 'FILE')} with items of known answer"
+            f"there are no solved items for controls: give {argument('controls', 'FILE')} with items of known answer"
         )
         return
     check = known.controls.check

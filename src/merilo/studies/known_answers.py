@@ -20,7 +20,7 @@ _MOST_FIELDS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class ScreenedControls:
+class ScreenedAnswers:
     """Items of known answer that may be used, and how many could not.
 
     Attributes:
@@ -36,7 +36,7 @@ class ScreenedControls:
     repeated: int = 0
 
 
-def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> ScreenedControls:
+def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> ScreenedAnswers:
     """Keep the items that have a gold answer, repeat no question of the test, and are not repeated.
 
     Args:
@@ -58,7 +58,7 @@ def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> ScreenedControls
         else:
             seen.add(text)
             kept.append(item)
-    return ScreenedControls(tuple(kept), tuple(in_test), unanswered, repeated)
+    return ScreenedAnswers(tuple(kept), tuple(in_test), unanswered, repeated)
 
 
 @dataclass(frozen=True, slots=True)

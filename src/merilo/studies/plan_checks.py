@@ -186,6 +186,12 @@ class _Visit:
         test = dict(zip(comparable([one.item for one in items]), items, strict=True))
         taken = dict(zip(comparable([one.item for one in others]), others, strict=True))
         seen: dict[str, StudyItem] = {}
+        ids = {str(one.item.id) for one in (*items, *others)}
+        if shared := [str(one.item.id) for one in known if str(one.item.id) in ids]:
+            self.wrong(
+                key,
+                f"ids {listed(shared, 5)} are also those of other items of the study, but answers are matched by id",
+            )
         for one, text in zip(known, comparable([one.item for one in known]), strict=True):
             if one.item.outputs is None:
                 self.wrong(key, f"item {one.item.id} has no gold answer")

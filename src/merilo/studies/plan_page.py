@@ -60,7 +60,8 @@ def plan_sentences(figures: PlanFigures) -> list[str]:
     found = []
     checked = figures.controls
     if checked is not None:
-        share = f"The study has {checked.there} control items; the planned share of the items is {checked.by_share}."
+        unit = "control item" if checked.there == 1 else "control items"
+        share = f"The study has {checked.there} {unit}; the planned share of the items is {checked.by_share}."
         needed = (
             f" The power computation asks for {checked.per_person} control answers an annotator."
             if checked.per_person is not None

@@ -1,0 +1,85 @@
+"""What the author of a study decides when it is created."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from merilo.errors import UsageError, argument
+from merilo.studies.study_source import Audience
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyWishes:
+    """What the author of a study decides; the defaults are those of the guide.
+
+    Attributes:
+        dataset: a name of the catalogue, or the path of a declaration.
+        split: the split whose items are asked.
+        name: the study's name; by default, the dataset's.
+        audience: whom to ask; by default, what the dataset's knowledge skills say.
+        size: the number of items to draw.
+        all_items: whether all items are asked, also of more than 3,000.
+        per_domain: the number of items of each domain.
+        fields: the fields whose distribution the subset keeps.
+        controls: a file with items of known answer; by default, the dataset's shots.
+        control_share: the share of control items.
+        training: a file with training items.
+        restrictions: the author's rules, besides the default ones.
+        overlap: answers to an item.
+        expert_overlap: answers to an item by experts.
+        items_per_page: tasks on a page.
+        items_per_person: test items that an annotator answers.
+        pay_per_page: the pay for a page.
+        expert_pay_per_page: the pay for a page of experts.
+        currency: the currency's code.
+        time_limit: seconds for a task.
+        expected: the expected accuracy of the consensus.
+        seed: the random seed.
+    """
+
+    dataset: str | None = None
+    split: str | None = None
+    name: str | None = None
+    audience: Audience | None = None
+    size: int | None = None
+    all_items: bool = False
+    per_domain: int | None = None
+    fields: tuple[str, ...] = ()
+    controls: Path | None = None
+    control_share: float = 0.05
+    training: Path | None = None
+    restrictions: tuple[str, ...] = ()
+    overlap: int = 5
+    expert_overlap: int | None = None
+    items_per_page: int = 20
+    items_per_person: int = 50
+    pay_per_page: float | None = None
+    expert_pay_per_page: float | None = None
+    currency: str = "USD"
+    time_limit: float | None = None
+    expected: float = 0.9
+    seed: int = 0
+
+    def check(self) -> None:
+        """Refuse impossible values.
+
+        Raises:
+            UsageError: a value is out of range.
+        """
+        if not 0 < self.control_share <= 0.5:
+            raise UsageError(
+                f"{argument('control_share')} takes a share above 0 and up to 0.5, not {self.control_share:g}"
+            )
+        if not 0 < self.expected < 1:
+            raise UsageError(
+                f"{argument('expected')} takes an accuracy between 0 and 1, not {self.expected:g}"
+            )
+        for name in ("pay_per_page", "expert_pay_per_page", "time_limit"):
+            value: float | None = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise UsageError(f"{argument(name)} takes a number from 0 on, not {value:g}")
+        for name in ("overlap", "expert_overlap", "items_per_page", "items_per_person", "per_domain"):
+            count: int | None = getattr(self, name)
+            if count is not None and count < 1:
+                raise UsageError(f"{argument(name)} takes a number from 1 on, not {count}")
