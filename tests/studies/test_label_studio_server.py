@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from study_people import bundled_study, visits
 
-from merilo.api.study_answers import study_baseline, study_responses
+from merilo.api.study_baseline import study_baseline, study_responses
 from merilo.strict_json import Json
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder

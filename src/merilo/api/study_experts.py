@@ -9,7 +9,7 @@ import polars as pl
 
 from merilo.api.gold_answers import gold_of
 from merilo.api.result import BaselineResult
-from merilo.api.study_answers import gold_file, study_baseline, study_responses
+from merilo.api.study_baseline import gold_file, study_baseline, study_responses
 from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
 from merilo.baselines.experts import Marks, beside_people, outside_labels
 from merilo.baselines.provenance import provenance

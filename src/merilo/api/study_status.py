@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from merilo.api.result import BaselineResult
-from merilo.api.study_answers import study_baseline, study_responses
+from merilo.api.study_baseline import study_baseline, study_responses
 from merilo.errors import DataError, UsageError, for_library
 from merilo.people.cost import Cost, cost
 from merilo.people.experts.marks import may_be_mine
@@ -170,7 +170,9 @@ def study_status(
     made, problem = _baseline(folder, name)
     tests = _tests(responses)
     excluded = set() if made is None else set(made.annotators.filter("excluded")["annotator"])
-    counted = tests.filter(~pl.col("respondent").is_in(list(excluded)) & ~pl.col("skipped"))
+    counted = tests.filter(~pl.col("respondent").is_in(list(excluded)) & ~pl.col("skipped")).unique(
+        ["item", "respondent"]
+    )
     people = counted.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))["people"].to_list()
     left = Counter(max(0, group.overlap - answered) for answered in [*people, *([0] * (items - len(people)))])
     paid = cost(responses, group.pay.currency)

@@ -1,4 +1,4 @@
-"""`merilo study`: design a study of human baselines; check its plan and freeze it."""
+"""`merilo study`: design a study of human baselines; check its plan and freeze it; `study_answers` has its other commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="A human baseline from its design on: create a study, freeze its plan, ask people, make the baseline.",
+    help="A human baseline from its design on: create a study, freeze its plan, send it to a platform, import the answers.",
 )
 
 JsonOption = Annotated[
@@ -158,9 +158,6 @@ def freeze(
     return 0
 
 
-app.add_typer(study_answers.app)
-
-
 def _created(made: CreatedStudy) -> dict[str, Json]:
     largest = made.subset.largest_deviation
     controls = made.controls
@@ -198,3 +195,7 @@ def _created(made: CreatedStudy) -> dict[str, Json]:
         "plan": made.figures.as_json(),
         "warnings": list(made.warnings),
     }
+
+
+# The commands about the answers: export, import, status, baseline.
+app.registered_commands += study_answers.app.registered_commands

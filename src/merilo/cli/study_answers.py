@@ -138,9 +138,10 @@ def baseline_(
     folder = OutFolder.checked(out, force=force, needed=_files(study_folder))
     refuse_json(json_to, _files(study_folder))
     _warn_unfrozen(study_folder)
+    _warn_changes(study_folder)
     if group.skip_own:
         return _experts(study_folder, name, folder, json_to)
-    from merilo.api.study_answers import study_baseline  # noqa: PLC0415 - the help needs no statistics
+    from merilo.api.study_baseline import study_baseline  # noqa: PLC0415 - the help needs no statistics
 
     with working("Making the baseline"):
         made = study_baseline(study_folder, arm=name, anonymise=anonymise)
@@ -189,3 +190,10 @@ def _files(folder: StudyFolder) -> list[Path]:
 def _warn_unfrozen(folder: StudyFolder) -> None:
     if not folder.frozen:
         say("the plan is not frozen: 'merilo study freeze' records it before answers are collected")
+
+
+def _warn_changes(folder: StudyFolder) -> None:
+    from merilo.api.study_baseline import plan_changes  # noqa: PLC0415 - the help needs no statistics
+
+    for change in plan_changes(folder):
+        say(f"differs from the frozen plan, whose settings are used: {change}")

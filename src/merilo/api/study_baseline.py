@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from merilo.api.baseline import baseline
 from merilo.api.reading import StudyResponses, read_responses
 from merilo.api.result import BaselineResult
+from merilo.errors import DataError
 from merilo.people.platforms import field_names
 from merilo.studies.collected import COLUMNS, collected_file
-from merilo.studies.plan_types import ITEMS_FILE
+from merilo.studies.freezing import PlanChange, changes_since_freeze, read_frozen
+from merilo.studies.plan_types import ITEMS_FILE, Study
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.wording import shown
@@ -47,6 +51,36 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
     )
 
 
+def frozen_plan(folder: StudyFolder) -> Study:
+    """Return the plan as it was frozen; the plan as it is if it was not frozen.
+
+    Raises:
+        InputError: the record of the frozen plan is damaged.
+        DataError: the items or control items were changed after the plan was frozen.
+    """
+    frozen = read_frozen(folder.path)
+    if frozen is None:
+        return folder.plan
+    plan = TypeAdapter(Study).validate_python(dict(frozen.plan))
+    asked = {ITEMS_FILE, *([plan.controls.file] if plan.controls else [])}
+    for change in plan_changes(folder):
+        if change.what in asked:
+            raise DataError(
+                f"was changed after the plan was frozen on {frozen.date}, so the answers are not to these items; restore it",
+                file=shown(folder.path / change.what),
+            )
+    return plan
+
+
+def plan_changes(folder: StudyFolder) -> list[PlanChange]:
+    """Return the decisions that differ from the frozen plan; empty if the plan was not frozen.
+
+    Raises:
+        InputError: the record of the frozen plan is damaged.
+    """
+    return [one for one in changes_since_freeze(folder.path) if one.decision] if folder.frozen else []
+
+
 def gold_file(folder: StudyFolder) -> Path | None:
     """Return the file of the study's gold answers; `None` if the test is closed."""
     return folder.path / ITEMS_FILE if any(one.item.outputs is not None for one in folder.items()) else None
@@ -55,7 +89,7 @@ def gold_file(folder: StudyFolder) -> Path | None:
 def study_baseline(
     study: str | Path | StudyFolder, *, arm: str | None = None, anonymise: bool = False
 ) -> BaselineResult:
-    """Compute the baseline of a study with the settings of its plan.
+    """Compute the baseline of a study with the settings of its frozen plan, or of its plan if it is not frozen.
 
     Args:
         study: the study's folder.
@@ -68,11 +102,12 @@ def study_baseline(
     Raises:
         InputError: the plan or a file of the study cannot be read.
         UsageError: the plan has no such group, or its settings do not fit the answers.
-        DataError: nothing was imported for the group, the imported answers were changed, or no item is left.
+        DataError: nothing was imported for the group, the imported answers or the frozen items were changed, or no item is
+            left.
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
     name, group = arm_of(folder, arm)
-    plan = folder.plan.baseline
+    plan = frozen_plan(folder).baseline
     own = folder.path / folder.plan.dataset
     return baseline(
         study_responses(folder, arm=name),

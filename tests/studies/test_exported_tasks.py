@@ -1,0 +1,298 @@
+"""What leaves a study: the same tasks on every platform, without any gold answer and without anything that could run."""
+
+import csv
+import html
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from every import every
+from study_people import bundled_study, study_of
+
+from merilo.errors import DataError, OutputError, UsageError
+from merilo.items import Item
+from merilo.studies.outgoing import WORDS
+from merilo.studies.study_export import export_study
+from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_tasks import MAY_BE_MINE, study_tasks
+
+PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "csv"]
+
+HOSTILE = "</script><script>alert(1)</script>\"' onload=x ${prompt_2} {{x}} <img src=x onerror=alert(1)> ]]> \U0001f600 =1+1"
+
+
+def texts_of(out: Path) -> dict[str, str]:
+    return {str(path.relative_to(out)): path.read_text("utf-8") for path in out.rglob("*") if path.is_file()}
+
+
+def secret_study(folder: Path, *, hostile: str = "") -> StudyFolder:
+    """Every gold answer is a word that occurs nowhere else."""
+    items = [
+        Item(
+            n, "{text}{topic}", {"text": f"{hostile}question {n}", "topic": "t"}, f"goldoftest{n}", {"id": n}
+        )
+        for n in range(1, 8)
+    ]
+    controls = [
+        Item(
+            n,
+            "{text}{topic}",
+            {"text": f"control question {n}", "topic": "t"},
+            f"goldofcontrol{n};other",
+            {"id": n},
+        )
+        for n in (8, 9)
+    ]
+    training = [
+        Item(
+            10,
+            "{text}{topic}",
+            {"text": "training question", "topic": "t"},
+            "goldoftraining",
+            {"id": 10, "hint": "read it"},
+        )
+    ]
+    return study_of(folder, items, controls, dataset_name="chegeka", training=training, page=3)
+
+
+@every("platform", PLATFORMS)
+def test_no_written_byte_holds_the_gold_of_a_test_item(platform: str, tmp_path: Path) -> None:
+    folder = secret_study(tmp_path / platform / "study")
+    export_study(folder, platform, tmp_path / platform / "out")  # type: ignore[arg-type]
+    written = texts_of(tmp_path / platform / "out")
+    everything = "".join([*written, *written.values()])
+    assert "question 7" in everything
+    assert "goldoftest" not in everything
+    holding = {name for name, text in written.items() if "goldofcontrol" in text}
+    assert holding == ({"tasks.tsv"} if platform == "toloka" else set())
+
+
+def test_toloka_gets_known_answers_in_golden_columns_and_hints_in_training(tmp_path: Path) -> None:
+    export_study(secret_study(tmp_path / "study"), "toloka", tmp_path / "out")
+    rows = list(
+        csv.DictReader(io.StringIO((tmp_path / "out" / "tasks.tsv").read_text("utf-8")), delimiter="\t")
+    )
+    assert [row["GOLDEN:answer"] for row in rows] == [
+        "",
+        "goldofcontrol8",
+        *[""] * 4,
+        "goldofcontrol9",
+        "",
+        "",
+    ]
+    (taught,) = csv.DictReader(
+        io.StringIO((tmp_path / "out" / "training.tsv").read_text("utf-8")), delimiter="\t"
+    )
+    assert (taught["GOLDEN:answer"], taught["HINT:text"]) == ("goldoftraining", "read it")
+    project = json.loads((tmp_path / "out" / "project.json").read_text("utf-8"))
+    assert set(project["task_spec"]["input_spec"]) == {"study", "task", "prompt"}
+    shown = json.loads(project["task_spec"]["view_spec"]["config"])["view"]["items"]
+    assert [one["type"] for one in shown] == ["view.text", "field.textarea"]
+
+
+@every("platform", PLATFORMS)
+def test_the_prompt_is_that_of_models_and_controls_stand_at_regular_intervals(
+    platform: str, tmp_path: Path
+) -> None:
+    folder = bundled_study(tmp_path / platform / "study", "mathlogicqa", page=3)
+    export_study(folder, platform, tmp_path / platform / "out")  # type: ignore[arg-type]
+    tasks = study_tasks(folder)
+    written = "".join(texts_of(tmp_path / platform / "out").values())
+    places = {task.id: written.index(task.id) for task in (*tasks.tests, *tasks.controls)}
+    order = sorted(places, key=lambda task: places[task])
+    controls = [order.index(task.id) for task in tasks.controls]
+    step = len(order) / len(controls)
+    assert all(abs(place - (number + 0.5) * step) <= 1 for number, place in enumerate(sorted(controls)))
+    for one in folder.items():
+        variants = {
+            one.prompt,
+            json.dumps(one.prompt, ensure_ascii=False)[1:-1],
+            html.escape(one.prompt).replace("$", "&#36;").replace("\n", "<br>"),
+        }
+        variants |= {text.replace('"', '""') for text in variants}
+        assert any(text in written for text in variants), one.prompt
+
+
+def test_ids_tell_neither_the_kind_nor_the_item_and_depend_on_the_answers(tmp_path: Path) -> None:
+    one = study_tasks(bundled_study(tmp_path / "a", "bps"))
+    ids = [task.id for task in (*one.tests, *one.controls)]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[0-9a-f]{12}", name) for name in ids)
+    assert one.ids.study("people") != one.ids.study("experts")
+    folder = open_study(tmp_path / "a")
+    items = [shown.item for shown in folder.items()]
+    changed = [Item(items[0].id, items[0].instruction, items[0].inputs, "0", items[0].meta), *items[1:]]
+    other = study_tasks(study_of(tmp_path / "b", changed, [shown.item for shown in folder.controls()]))
+    assert not set(ids) & {task.id for task in (*other.tests, *other.controls)}
+
+
+class Markup(HTMLParser):
+    """Collects the elements of a page and their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def runs(text: str) -> list[tuple[str, dict[str, str | None]]]:
+    """The elements of a page that a browser would run or load, but for Amazon's own form script."""
+    return [
+        (tag, attributes)
+        for tag, attributes in Markup(text).tags
+        if (
+            tag in {"script", "iframe", "object", "img"}
+            and attributes.get("src") != "https://assets.crowd.aws/crowd-html-elements.js"
+        )
+        or any(name.startswith("on") for name in attributes)
+        or any(
+            (value or "").strip().lower().startswith(("javascript:", "data:"))
+            for value in attributes.values()
+        )
+    ]
+
+
+@every("platform", PLATFORMS)
+def test_hostile_text_of_a_dataset_cannot_run_as_script(platform: str, tmp_path: Path) -> None:
+    folder = study_of(
+        tmp_path / platform / "study",
+        [Item(1, "{text}{topic}", {"text": HOSTILE, "topic": ""}, "a", {"id": 1})],
+        [Item(2, "{text}{topic}", {"text": f"2{HOSTILE}", "topic": ""}, "b", {"id": 2})],
+        training=[
+            Item(
+                3, "{text}{topic}", {"text": f"3{HOSTILE}", "topic": ""}, HOSTILE, {"id": 3, "hint": HOSTILE}
+            )
+        ],
+        dataset_name="chegeka",
+        page=2,
+        instruction=f"# {HOSTILE}\n\n{HOSTILE}\n\n[x](javascript:alert(1)) ![y](https://example.com/a.png)\n",
+    )
+    export_study(folder, platform, tmp_path / platform / "out")  # type: ignore[arg-type]
+    for name, text in texts_of(tmp_path / platform / "out").items():
+        if name.endswith(".html"):
+            assert not runs(text), name
+    if platform == "mturk":
+        table = next(
+            csv.DictReader(io.StringIO((tmp_path / platform / "out" / "tasks.csv").read_text("utf-8")))
+        )
+        page = (tmp_path / platform / "out" / "layout.html").read_text("utf-8")
+        # As Mechanical Turk does: every placeholder is replaced by its cell, and the result is searched no more.
+        filled = re.sub(r"\$\{(\w+)\}", lambda found: table[found[1]], page)
+        assert not runs(filled)
+        assert HOSTILE in html.unescape(filled)
+        assert "\U0001f600" not in "".join(table.values())
+        assert set(re.findall(r"\$\{(\w+)\}", page)) == {"prompt_1", "prompt_2"}
+    if platform == "toloka":
+        project = json.loads((tmp_path / platform / "out" / "project.json").read_text("utf-8"))
+        assert not runs(project["public_instructions"])
+
+
+def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(tmp_path: Path) -> None:
+    folder = study_of(tmp_path / "study", [Item(1, "{inputs}", "=HYPERLINK(1)", "1", {"id": 1})], [])
+    export_study(folder, "csv", tmp_path / "out")
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "out" / "tasks.csv").read_text("utf-8-sig")))
+    assert row["prompt"] == "'=HYPERLINK(1)"
+
+
+@every(
+    "name, tag",
+    [
+        ("bps", "Choices"),
+        ("simplear", "Number"),
+        ("chegeka", "TextArea"),
+        ("use", "TextArea"),
+        ("ruhumaneval", "TextArea"),
+    ],
+)
+def test_label_studio_gets_the_tag_that_fits_the_form_of_the_answer(
+    name: str, tag: str, tmp_path: Path
+) -> None:
+    export_study(
+        bundled_study(tmp_path / name / "study", name)
+        if name != "ruhumaneval"
+        else study_of(tmp_path / name / "study", _programs(), [], dataset_name=name),
+        "label-studio",
+        tmp_path / name / "out",
+    )
+    view = ElementTree.fromstring((tmp_path / name / "out" / "labels.xml").read_text("utf-8"))
+    (answer,) = [one for one in view if one.get("name") == "answer"]
+    assert answer.tag == tag
+    if tag == "Choices":
+        assert [one.get("value") for one in answer] == ["0", "1"]
+
+
+def _programs() -> list[Item]:
+    return [Item(1, "{function}", {"function": "def f():", "tests": "[]"}, ["1"], {"id": 1})]
+
+
+def test_a_dialogue_leaves_whole_and_only_where_one_person_can_answer_it(tmp_path: Path) -> None:
+    folder = bundled_study(tmp_path / "study", "rutie")
+    export_study(folder, "abc", tmp_path / "abc")
+    rows = list(
+        csv.DictReader(io.StringIO((tmp_path / "abc" / "tasks.tsv").read_text("utf-8-sig")), delimiter="\t")
+    )
+    assert [len(json.loads(row["INPUT:dialog"])) for row in rows] == [len(folder.items())]
+    export_study(folder, "csv", tmp_path / "csv")
+    for platform in ("toloka", "label-studio", "mturk"):
+        with pytest.raises(DataError, match="turns of dialogues"):
+            export_study(folder, platform, tmp_path / platform)  # type: ignore[arg-type]
+
+
+def expert_study_of(folder: Path) -> StudyFolder:
+    items = [
+        Item(n, "{inputs}", f"( ) {n}", str(n % 2), {"id": n, "author": f"Эксперт {'АБВ'[n % 3]}"})
+        for n in range(1, 10)
+    ]
+    return study_of(folder, items, [], experts=True, page=3)
+
+
+@every("platform", PLATFORMS)
+def test_each_expert_gets_a_sheet_without_their_own_items_and_the_option_to_skip(
+    platform: str, tmp_path: Path
+) -> None:
+    folder = expert_study_of(tmp_path / platform / "study")
+    made = export_study(folder, platform, tmp_path / platform / "out", arm="experts")  # type: ignore[arg-type]
+    assert [(one.respondent, one.tests, one.left_out) for one in made.sheets] == [
+        (f"Эксперт {letter}", 6, 3) for letter in "АБВ"
+    ]
+    tasks = study_tasks(folder, author_field="author")
+    for sheet in made.sheets:
+        text = "".join(texts_of(tmp_path / platform / "out" / sheet.folder).values())
+        for task in tasks.tests:
+            assert (task.id in text) == (sheet.respondent not in task.authors)
+        assert MAY_BE_MINE in text.replace('""', '"')
+        assert WORDS["ru"]["limit"].format(60) in text
+
+
+def test_only_experts_named_get_sheets_and_unknown_authorship_gives_one_sheet(tmp_path: Path) -> None:
+    folder = expert_study_of(tmp_path / "study")
+    made = export_study(folder, "csv", tmp_path / "out", arm="experts", experts=["Эксперт А", "Новый"])
+    assert [(one.respondent, one.tests) for one in made.sheets] == [("Эксперт А", 6), ("Новый", 9)]
+    plain = study_of(tmp_path / "plain", [Item(1, "{inputs}", "( )", "1", {"id": 1})], [], experts=True)
+    assert [one.folder for one in export_study(plain, "csv", tmp_path / "one", arm="experts").sheets] == [""]
+
+
+def test_wrong_wishes_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    folder = bundled_study(tmp_path / "study")
+    with pytest.raises(UsageError, match="no arm 'crowd', only people"):
+        export_study(folder, "csv", tmp_path / "out", arm="crowd")
+    with pytest.raises(UsageError, match="skip_own"):
+        export_study(folder, "csv", tmp_path / "out", experts=["А"])
+    with pytest.raises(UsageError, match="no instruction in 'en'"):
+        export_study(folder, "csv", tmp_path / "out", language="en")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(OutputError, match="exists already"):
+        export_study(folder, "csv", tmp_path / "out")
+    single = study_of(
+        tmp_path / "s", [Item(1, "{inputs}", "( )", "1", {"id": 1, "author": "А"})], [], experts=True
+    )
+    with pytest.raises(DataError, match="'А' wrote all items"):
+        export_study(single, "csv", tmp_path / "none", arm="experts")
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,360 @@
+"""What comes back from a platform: everything once, nothing of another study, and nothing half done."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from every import every
+from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
+
+from merilo.api.study_baseline import study_responses
+from merilo.api.study_experts import expert_study
+from merilo.errors import DataError, InputError, MeriloError
+from merilo.items import Item
+from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_file, read_imports
+from merilo.studies.study_export import export_study
+from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_import import import_files
+from merilo.studies.study_tasks import MAY_BE_MINE, study_tasks
+
+PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "csv"]
+
+
+class Room:
+    """A study, its export to a platform, and people who answer it."""
+
+    def __init__(
+        self, path: Path, platform: str = "toloka", *, page: int = 1, training: bool = False
+    ) -> None:
+        self.path, self.platform = path, platform
+        more = [Item(90, "{inputs}", "( )", "1", {"id": 90})] if training else []
+        bundled_study(path / "study", page=page, training=more)
+        self.folder: StudyFolder = open_study(path / "study")
+        export_study(self.folder, platform, path / "out")  # type: ignore[arg-type]
+        self.people = visits(self.folder)
+
+    def file(self, people: list[Visit] | None = None, name: str = "") -> Path:
+        path = self.path / f"{name}{NAMES[self.platform]}"
+        text = answered(self.platform, self.path / "out", self.people if people is None else people)
+        path.write_text(text, encoding="utf-8", newline="")
+        return path
+
+    @property
+    def answers(self) -> str:
+        return answers_file(self.folder, "people").read_text("utf-8")
+
+    @property
+    def everything(self) -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in (self.path / "study").rglob("*") if path.is_file()}
+
+
+@every("platform", PLATFORMS)
+def test_importing_again_changes_nothing(platform: str, tmp_path: Path) -> None:
+    room = Room(tmp_path / platform, platform)
+    assert len(import_files(room.folder, [room.file()]).added) == 1
+    before = room.everything
+    again = import_files(room.folder, [room.file()])
+    assert (again.added, again.known) == ((), (str(room.file()),))
+    assert room.everything == before
+    import_files(room.folder, [])
+    assert room.everything == before
+
+
+@every("platform", PLATFORMS)
+def test_files_merge_in_any_order_and_with_overlapping_rows(platform: str, tmp_path: Path) -> None:
+    whole = Room(tmp_path / platform / "whole", platform)
+    import_files(whole.folder, [whole.file()])
+    for number, order in enumerate(permutations([slice(0, 15), slice(10, 25), slice(25, None)])):
+        room = Room(tmp_path / platform / str(number), platform)
+        parts = [room.file(room.people[part], f"{part.start}-") for part in order]
+        import_files(room.folder, parts[:2])
+        made = import_files(room.folder, parts[2:])
+        assert room.answers == whole.answers
+        assert made.imports.tables["people"].repeated == 5
+
+
+def test_a_later_export_of_a_page_replaces_an_earlier_one(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    import_files(room.folder, [room.file()])
+    ((task, answer),) = room.people[0].answers.items()
+    other = replace(room.people[0], answers={task: "1" if answer == "0" else "0"})
+    import_files(room.folder, [room.file([other], "later-")])
+    rows = [json.loads(line) for line in room.answers.splitlines()]
+    assert len(rows) == len(room.people)
+    assert [row["answer"] for row in rows if row["page"] == "1"] == [other.answers[task]]
+
+
+@every("platform", PLATFORMS)
+def test_rows_of_another_study_are_refused_and_leave_the_study_as_it_was(
+    platform: str, tmp_path: Path
+) -> None:
+    room = Room(tmp_path / platform / "own", platform)
+    import_files(room.folder, [room.file(room.people[:9])])
+    before = room.everything
+    study_of(
+        tmp_path / platform / "other" / "study",
+        [one.item for one in room.folder.items()],
+        [],
+        name="other",
+        overlap=2,
+    )
+    other = open_study(tmp_path / platform / "other" / "study")
+    export_study(other, platform, tmp_path / platform / "other" / "out")  # type: ignore[arg-type]
+    foreign = tmp_path / platform / NAMES[platform]
+    foreign.write_text(
+        answered(platform, tmp_path / platform / "other" / "out", visits(other)), "utf-8", newline=""
+    )
+    with pytest.raises(DataError, match=r"row \d+, study: belongs to study-\w+, not to this study \(study-"):
+        import_files(room.folder, [room.file(), foreign])
+    assert room.everything == before
+
+
+def test_a_file_of_two_studies_is_refused_at_the_first_foreign_row(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    text = room.file().read_text("utf-8")
+    own = study_tasks(room.folder).ids.study("people")
+    lines = text.replace(own, "study-0123456789", 0).splitlines(keepends=True)
+    path = tmp_path / "mixed.tsv"
+    path.write_text(text.replace(own, "study-0123456789").replace("study-0123456789", own, 5), "utf-8")
+    assert len(lines) > 5
+    with pytest.raises(DataError, match="belongs to study-0123456789"):
+        import_files(room.folder, [path])
+
+
+def test_a_changed_item_is_no_task_of_the_study_any_more(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    path = room.file()
+    controls = room.folder.path / "controls.jsonl"
+    controls.write_text("\n".join(controls.read_text("utf-8").splitlines()[1:]) + "\n", "utf-8")
+    with pytest.raises(
+        DataError, match=r"there is no task '[0-9a-f]{12}' in this study: was the item changed"
+    ):
+        import_files(open_study(room.folder.path), [path])
+
+
+CUTS: dict[str, Callable[[str], str]] = {
+    "in the middle of a row": lambda text: text[: int(len(text) * 0.6)],
+    "in the last value": lambda text: text.rstrip()[:-1],
+    "of nothing": lambda _: "",
+    "of the header": lambda text: text[:30],
+}
+
+
+@every(
+    "platform, cut",
+    [
+        (platform, cut)
+        for platform in PLATFORMS
+        for cut in CUTS
+        if (platform, cut) != ("csv", "in the last value")
+    ],
+)
+def test_a_half_written_file_is_refused_in_one_sentence(platform: str, cut: str, tmp_path: Path) -> None:
+    room = Room(tmp_path / platform / cut, platform)
+    before = room.everything
+    path = room.file()
+    path.write_text(CUTS[cut](path.read_text("utf-8")), "utf-8", newline="")
+    with pytest.raises(MeriloError) as refused:
+        import_files(room.folder, [path])
+    assert "\n" not in str(refused.value)
+    assert path.name in str(refused.value)
+    assert room.everything == before
+
+
+def test_a_file_without_the_ids_of_tasks_is_refused(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    for name, text in (
+        (
+            "pool.tsv",
+            "INPUT:q\tOUTPUT:answer\tASSIGNMENT:worker_id\tASSIGNMENT:started\nx\t1\tw\t2026-01-01\n",
+        ),
+        ("plain.csv", "task,respondent,answer\n1,w,1\n"),
+        (
+            "project.json",
+            '[{"id": 1, "data": {"q": "x"}, "annotations": [{"id": 1, "result": [{"from_name": "answer", "value": {"text": ["1"]}}]}]}]',
+        ),
+    ):
+        path = tmp_path / name
+        path.write_text(text, "utf-8")
+        with pytest.raises(InputError, match="holds no tasks of a study: the field 'study'"):
+            import_files(room.folder, [path])
+
+
+def test_training_and_rejected_rows_are_counted_and_are_no_answers(tmp_path: Path) -> None:
+    room = Room(tmp_path, training=True)
+    (taught,) = study_tasks(room.folder).training
+    rows = list(csv.DictReader(io.StringIO(room.file().read_text("utf-8")), delimiter="\t"))
+    rows[1]["ASSIGNMENT:status"] = "REJECTED"
+    rows[2]["ASSIGNMENT:status"] = "SKIPPED"
+    rows[3]["INPUT:task"] = taught.id
+    rows[4]["OUTPUT:answer"] = ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), delimiter="\t", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    (tmp_path / "a.tsv").write_text(text.getvalue(), "utf-8")
+    (one,) = import_files(room.folder, [tmp_path / "a.tsv"]).added
+    assert dict(one.left_out) == {"not_submitted": 1, "rejected": 1, "training": 1}
+    assert one.answers == one.rows - 3
+    responses = study_responses(room.folder)
+    # A paid page without an answer is no answer, and its pay is not lost.
+    assert responses.dropped == {"empty_answer": 1}
+    assert responses.table.height == one.answers - 1
+
+
+def test_a_control_item_is_judged_by_the_study_not_by_the_file(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    path = room.file()
+    path.write_text(path.read_text("utf-8").replace("\tGOLDEN:answer\t", "\tGOLDEN:other\t"), "utf-8")
+    import_files(room.folder, [path])
+    known = {task.item: task.known for task in study_tasks(room.folder).controls}
+    rows = [json.loads(line) for line in room.answers.splitlines()]
+    assert {(row["id"], row["control"]) for row in rows if row["control"] is not None} == set(known.items())
+
+
+def test_a_changed_table_of_answers_is_noticed_and_made_anew_from_the_copies(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    import_files(room.folder, [room.file()])
+    right = room.answers
+    answers_file(room.folder, "people").write_text(right.replace('"answer": "1"', '"answer": "0"'), "utf-8")
+    with pytest.raises(DataError, match="was changed after the import"):
+        collected_file(room.folder, "people")
+    import_files(room.folder, [])
+    assert room.answers == right
+
+
+def test_a_changed_copy_of_an_imported_file_is_refused(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    import_files(room.folder, [room.file()])
+    (copy,) = (room.folder.path / "imports").iterdir()
+    copy.write_bytes(copy.read_bytes() + b"x\n")
+    with pytest.raises(DataError, match="is not the file that was imported"):
+        import_files(room.folder, [])
+
+
+def test_an_import_that_was_interrupted_is_repaired_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = Room(tmp_path)
+    import_files(room.folder, [room.file(room.people[:9], "first-")])
+    listed = (room.folder.path / IMPORTS_FILE).read_bytes()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr("merilo.studies.collected.indented", killed)
+        with pytest.raises(KeyboardInterrupt):
+            import_files(room.folder, [room.file()])
+    assert (room.folder.path / IMPORTS_FILE).read_bytes() == listed
+    import_files(room.folder, [room.file()])
+    other = Room(tmp_path / "other")
+    import_files(other.folder, [other.file()])
+    assert room.answers == other.answers
+    assert len(read_imports(room.folder).files) == 2
+
+
+def test_an_arm_without_answers_says_what_to_do(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    with pytest.raises(DataError, match="no answers of the arm 'people' yet: import"):
+        study_responses(room.folder)
+
+
+def test_pay_is_that_of_the_plan_where_the_platform_does_not_state_it(tmp_path: Path) -> None:
+    room = Room(tmp_path, "csv", page=3)
+    path = room.file()
+    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
+    for row in rows:
+        row["reward"] = ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue(), "utf-8")
+    made = import_files(room.folder, [path])
+    assert made.imports.tables["people"].planned_pay == len(rows)
+    rewards = {(row["page"], row["reward"]) for row in map(json.loads, room.answers.splitlines())}
+    assert {reward for _, reward in rewards} == {0.05, round(0.05 / 3, 10)}
+
+
+def _expert_files(tmp_path: Path, platform: str, *, closed: bool) -> tuple[StudyFolder, list[Path]]:
+    """Three experts answer the items of the others; the second marks one more item as possibly their own."""
+    items = [
+        Item(
+            n,
+            "{inputs}" if closed else "{text}{topic}",
+            f"( ) {n}" if closed else {"text": f"q{n}", "topic": "t"},
+            "1",
+            {"id": n, "author": f"e{n % 3}"},
+        )
+        for n in range(1, 10)
+    ]
+    folder = study_of(
+        tmp_path / "study", items, [], dataset_name="bps" if closed else "chegeka", experts=True
+    )
+    made = export_study(folder, platform, tmp_path / "out", arm="experts")  # type: ignore[arg-type]
+    tasks = study_tasks(folder, author_field="author")
+    start = visits(folder)[0].started
+    paths = []
+    for number, sheet in enumerate(made.sheets):
+        people = []
+        for place, task in enumerate(one for one in tasks.tests if sheet.respondent not in one.authors):
+            answer = MAY_BE_MINE if (number, place) == (1, 0) else "1"
+            people.append(Visit(100 * number + place, 200 + number, start, 20, {task.id: answer}))
+        path = tmp_path / f"{number}-{NAMES[platform]}"
+        path.write_text(answered(platform, tmp_path / "out" / sheet.folder, people), "utf-8", newline="")
+        paths.append(path)
+    return folder, paths
+
+
+@every("platform, closed", [(platform, closed) for platform in PLATFORMS for closed in (True, False)])
+def test_experts_decide_the_items_of_the_others(platform: str, closed: bool, tmp_path: Path) -> None:
+    folder, paths = _expert_files(tmp_path / f"{platform}-{closed}", platform, closed=closed)
+    import_files(folder, paths)
+    result = expert_study(folder)
+    assert result.summary["experts"]["answers"] == {"counted": 17, "may_be_mine": 1, "late": 0, "missing": 9}  # type: ignore[index,call-overload]
+    assert result.summary["experts"]["items"]["decided"] == 8  # type: ignore[index,call-overload]
+    assert result.people is None
+
+
+def test_a_mark_beside_an_open_answer_is_read_as_the_option(tmp_path: Path) -> None:
+    """Open answers have the option as a mark of its own, which takes the place of the answer."""
+    folder, (path, *_) = _expert_files(tmp_path, "csv", closed=False)
+    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
+    rows[0] |= {"answer": "", "mine": "true"}
+    rows[1] |= {"mine": "false"}
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue(), "utf-8")
+    import_files(folder, [path])
+    answers = [
+        json.loads(line)["answer"] for line in answers_file(folder, "experts").read_text("utf-8").splitlines()
+    ]
+    assert sorted(answers) == sorted([MAY_BE_MINE, *["1"] * (len(rows) - 1)])
+
+
+def test_label_studio_and_mechanical_turk_marks_are_read_as_the_option(tmp_path: Path) -> None:
+    folder, (path, *_) = _expert_files(tmp_path / "ls", "label-studio", closed=False)
+    project = json.loads(path.read_text("utf-8"))
+    project[0]["annotations"][0]["result"][0] |= {"from_name": "mine", "value": {"choices": [MAY_BE_MINE]}}
+    path.write_text(json.dumps(project), "utf-8")
+    import_files(folder, [path])
+    assert answers_file(folder, "experts").read_text("utf-8").count(MAY_BE_MINE) == 1
+    folder, (path, *_) = _expert_files(tmp_path / "mturk", "mturk", closed=False)
+    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
+    for number, row in enumerate(rows):
+        row["Answer.mine_1"] = "true" if number == 0 else ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue(), "utf-8")
+    import_files(folder, [path])
+    assert answers_file(folder, "experts").read_text("utf-8").count(MAY_BE_MINE) == 1

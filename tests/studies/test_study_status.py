@@ -1,0 +1,167 @@
+"""How far a study is, and what it does not tell before it is asked."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from command import merilo
+from study_people import NAMES, answered, bundled_study, study_of, visits
+
+from merilo.api.study_status import study_status
+from merilo.items import Item
+from merilo.studies.freezing import freeze_plan
+from merilo.studies.study_export import export_study
+from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_import import import_files
+from merilo.studies.study_tasks import study_tasks
+
+
+def begun(path: Path, *, pages: int | None = None, overlap: int = 3, people: int = 6) -> StudyFolder:
+    """A study of which some pages have been answered."""
+    folder = bundled_study(path / "study", overlap=overlap, page=2)
+    export_study(folder, "toloka", path / "out")
+    file = path / NAMES["toloka"]
+    file.write_text(answered("toloka", path / "out", visits(folder, people=people)[:pages]), encoding="utf-8")
+    import_files(folder, [file])
+    return folder
+
+
+def test_a_study_without_answers_misses_the_whole_overlap(tmp_path: Path) -> None:
+    status = study_status(bundled_study(tmp_path / "study", overlap=3))
+    assert (status.items, status.planned, status.missing, status.missing_by) == (8, 24, 24, {3: 8})
+    assert (status.answers, status.annotators, status.cost, status.estimate) == (0, (), None, None)
+
+
+def test_the_missing_answers_are_those_of_the_overlap(tmp_path: Path) -> None:
+    folder = begun(tmp_path, pages=4)
+    status = study_status(folder)
+    answers = Counter(task for one in visits(folder)[:4] for task in one.answers if task in _tests(folder))
+    assert (status.answers, status.counted) == (answers.total(), answers.total())
+    assert status.missing == 8 * 3 - answers.total()
+    assert status.missing_by == dict(sorted(Counter(3 - answers[task] for task in _tests(folder)).items()))
+    assert status.cost is not None
+    assert (status.cost.pages, status.cost.total) == (4, pytest.approx(4 * 0.05))
+
+
+def test_people_below_the_threshold_do_not_count_for_the_overlap(tmp_path: Path) -> None:
+    items = [Item(n, "{inputs}", f"( ) {n}", "1", {"id": n}) for n in range(1, 5)]
+    folder = study_of(
+        tmp_path / "study", items, [Item(9, "{inputs}", "( )", "1", {"id": 9})], overlap=2, page=5
+    )
+    export_study(folder, "toloka", tmp_path / "out")
+    good, bad = visits(folder, people=2)
+    (control,) = [task for task in good.answers if task not in _tests(folder)]
+    right = dict.fromkeys(good.answers, "1")
+    people = [
+        type(good)(1, 101, good.started, good.seconds, right),
+        type(bad)(2, 102, bad.started, bad.seconds, {**right, control: "0"}),
+    ]
+    file = tmp_path / "a.tsv"
+    file.write_text(answered("toloka", tmp_path / "out", people), encoding="utf-8")
+    import_files(folder, [file])
+    status = study_status(folder)
+    assert {one.annotator: one.excluded for one in status.annotators} == {"101": False, "102": True}
+    assert (status.answers, status.counted, status.missing, status.missing_by) == (8, 4, 4, {1: 4})
+
+
+def _tests(folder: StudyFolder) -> set[str]:
+
+    return {task.id for task in study_tasks(folder).tests}
+
+
+def test_the_estimate_is_hidden_until_it_is_asked_for(tmp_path: Path) -> None:
+    folder = begun(tmp_path)
+    hidden = merilo("study", "status", folder.path)
+    assert hidden.status == 0
+    assert "so far" in hidden.out
+    assert "acc" not in hidden.out
+    assert "estimate" not in merilo("study", "status", folder.path, "--json", "-").json
+    told = merilo("study", "status", folder.path, "--show-estimate")
+    assert "acc so far" in told.out
+    assert "biases the result" in told.err
+    estimate = merilo("study", "status", folder.path, "--show-estimate", "--json", "-").json["estimate"]
+    assert estimate["metric"] == "acc"
+    assert 0 <= estimate["low"] <= estimate["value"] <= estimate["high"] <= 1
+
+
+def test_a_second_answer_of_one_person_is_told_and_named_as_the_problem(tmp_path: Path) -> None:
+    folder = begun(tmp_path)
+    one = visits(folder)[0]
+    flipped = {task: "1" if answer == "0" else "0" for task, answer in one.answers.items()}
+    again = type(one)(999, one.person, one.started, one.seconds, flipped)
+    file = tmp_path / "again.tsv"
+    file.write_text(answered("toloka", tmp_path / "out", [again]), encoding="utf-8")
+    import_files(folder, [file])
+    status = study_status(folder)
+    assert status.repeated >= 1
+    assert "gave one item two answers" in status.problem
+    assert status.missing == 0
+    assert status.alpha is None
+
+
+def test_the_whole_path_on_the_command_line(tmp_path: Path) -> None:
+    folder = bundled_study(tmp_path / "study", page=2)
+    out = tmp_path / "out"
+    exported = merilo("study", "export", folder.path, "--platform", "mturk", "--out", out, "--json", "-")
+    assert exported.status == 0
+    assert exported.json["sheets"][0]["files"] == ["tasks.csv", "layout.html"]
+    assert "not frozen" in exported.err
+    assert merilo("study", "export", folder.path, "--platform", "mturk", "--out", out).complaint.endswith(
+        "exists already; choose another place or give --force"
+    )
+    file = tmp_path / NAMES["mturk"]
+    file.write_text(answered("mturk", out, visits(folder)), encoding="utf-8")
+    imported = merilo("study", "import", folder.path, file, "--json", "-")
+    assert imported.json["added"][0]["platform"] == "mturk"
+    assert "was imported before" in merilo("study", "import", folder.path, file).err
+    made = merilo("study", "baseline", folder.path, "--out", tmp_path / "b", "--json", "-")
+    assert made.status in {0, 1}
+    assert made.json["items"]["total"] == 8
+    assert (tmp_path / "b" / "report.html").is_file()
+    again = json.loads((tmp_path / "b" / "baseline.json").read_text("utf-8"))
+    assert again["metrics"] == made.json["metrics"]
+
+
+def frozen_study(tmp_path: Path) -> StudyFolder:
+    """A study whose answers are in and whose plan is frozen."""
+
+    folder = begun(tmp_path)
+    (folder.path / "weights.csv").write_text("id,stratum,weight\n", encoding="utf-8")
+    freeze_plan(folder, day="2026-01-02")
+    return open_study(folder.path)
+
+
+def test_the_baseline_uses_the_frozen_settings_and_names_every_change(tmp_path: Path) -> None:
+    folder = frozen_study(tmp_path)
+    before = merilo("study", "baseline", folder.path, "--json", "-")
+    assert "differs" not in before.err
+    assert "not frozen" not in before.err
+    plan = folder.path / "study.yaml"
+    plan.write_text(plan.read_text("utf-8") + "baseline: {min_votes: 3}\n", encoding="utf-8")
+    after = merilo("study", "baseline", folder.path, "--json", "-")
+    assert after.json["metrics"] == before.json["metrics"]
+    assert "differs from the frozen plan, whose settings are used: baseline.min_votes" in after.err
+
+
+def test_no_baseline_of_items_that_were_changed_after_the_freeze(tmp_path: Path) -> None:
+    folder = frozen_study(tmp_path)
+    items = folder.path / "items.jsonl"
+    items.write_text(
+        items.read_text("utf-8").replace('"outputs": "1"', '"outputs": "0"', 1), encoding="utf-8"
+    )
+    refused = merilo("study", "baseline", folder.path)
+    assert refused.status == 1
+    assert "items.jsonl: was changed after the plan was frozen on 2026-01-02" in refused.err
+
+
+def test_experts_are_decided_by_the_protocol_of_the_guide(tmp_path: Path) -> None:
+    items = [Item(n, "{inputs}", f"( ) {n}", "1", {"id": n, "author": f"e{n % 3}"}) for n in range(1, 10)]
+    folder = study_of(tmp_path / "study", items, [], experts=True)
+    told = merilo(
+        "study", "export", folder.path, "--platform", "csv", "--arm", "experts", "--out", tmp_path / "out"
+    )
+    assert "for e0: 6 items, without 3 items of their own" in told.out
+    refused = merilo("study", "baseline", folder.path, "--arm", "experts")
+    assert refused.status == 1
+    assert "no answers of the arm 'experts' yet" in refused.err
