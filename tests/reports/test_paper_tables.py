@@ -43,10 +43,10 @@ def rows(text: str) -> list[list[str]]:
 
 def test_every_estimate_has_its_interval_and_counts() -> None:
     assert rows(table_text(metric_table(CONTENT), "csv")) == [
-        ["metric", "respondents", "estimate", "low", "high", "items", "annotators"],
-        ["accuracy", "consensus", "0.560", "0.408", "0.701", "99", ""],
-        ["accuracy", "majorities alone", "0.704", "0.572", "0.809", "54", ""],
-        ["accuracy", "single annotator", "0.460", "0.331", "0.595", "492 answers", "26"],
+        ["metric", "respondents", "estimate", "low", "high", "items", "answers", "annotators"],
+        ["accuracy", "consensus", "0.560", "0.408", "0.701", "99", "492", "26"],
+        ["accuracy", "majorities alone", "0.704", "0.572", "0.809", "54", "", ""],
+        ["accuracy", "single annotator", "0.460", "0.331", "0.595", "99", "492", "26"],
     ]
 
 
@@ -55,7 +55,7 @@ def test_the_latex_table_is_ready_for_a_paper() -> None:
     assert text.startswith(
         "\\begin{table}\n\\centering\n\\caption{Human baseline of LCS: metrics with 95\\% confidence intervals.}"
     )
-    assert "accuracy & consensus & 0.560 & 0.408 & 0.701 & 99 &  \\\\" in text
+    assert "accuracy & consensus & 0.560 & 0.408 & 0.701 & 99 & 492 & 26 \\\\" in text
     assert text.count("\\begin{") == text.count("\\end{") == 2
 
 

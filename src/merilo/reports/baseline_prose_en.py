@@ -135,7 +135,7 @@ def controls(facts: BaselineFacts) -> str:
     answers = counted(facts.control_answers, "answer")
     if facts.controls:
         told.append(
-            f"Mixed in {_were(facts.controls)} {counted(facts.controls, 'control item')} with a known answer, which received {answers}."
+            f"The tasks included {counted(facts.controls, 'control item')} with a known answer, which received {answers}."
         )
     else:
         told.append(f"Control items with a known answer received {answers}.")
@@ -236,7 +236,7 @@ def _metric(one: MetricFacts, facts: BaselineFacts) -> str:
     if one.by_majority:
         value, n, span = one.by_majority
         sure = f"; 95% confidence interval {interval(span)}" if span else ""
-        told += f" On the items with a majority alone, it is {value:.3f} ({counted(n, 'item')}{sure})."
+        told += f" On the items with a majority, it is {value:.3f} ({counted(n, 'item')}{sure})."
     if one.dropped:
         n, value = one.dropped
         told += f" If the {counted(n, 'item')} without a consensus counted as wrong, it would be {value:.3f}."

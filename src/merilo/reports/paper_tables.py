@@ -48,30 +48,22 @@ def metric_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = 
         plan: the content of `study.yaml`, for the dataset's name.
     """
     rows = []
+    answers = _count(count_at(content, "responses", "used"))
     for one in metric_facts(content):
         name = metric_title(one.name).en
-        people = count_at(content, "metrics", one.name, "annotators")
-        rows.append(
-            (
-                name,
-                "consensus",
-                _value(one.value),
-                *_ends(one.over_both or one.over_items),
-                str(one.n),
-                _count(people),
-            )
-        )
+        people = _count(count_at(content, "metrics", one.name, "annotators"))
+        ends = _ends(one.over_both or one.over_items)
+        rows.append((name, "consensus", _value(one.value), *ends, str(one.n), answers, people))
         if one.by_majority:
             value, n, span = one.by_majority
-            rows.append((name, "majorities alone", _value(value), *_ends(span), str(n), ""))
+            rows.append((name, "majorities alone", _value(value), *_ends(span), str(n), "", ""))
         if one.single:
-            mean, span, people, answers = one.single
-            rows.append(
-                (name, "single annotator", _value(mean), *_ends(span), f"{answers} answers", str(people))
-            )
+            mean, span, who, given = one.single
+            items = _count(count_at(content, "metrics", one.name, "single_person", "items"))
+            rows.append((name, "single annotator", _value(mean), *_ends(span), items, str(given), str(who)))
     title = dataset_title(content, plan)
     caption = f"Human baseline{f' of {title}' if title else ''}: metrics with 95% confidence intervals."
-    columns = ("metric", "respondents", "estimate", "low", "high", "items", "annotators")
+    columns = ("metric", "respondents", "estimate", "low", "high", "items", "answers", "annotators")
     return PaperTable("metrics", caption, columns, tuple(rows))
 
 
@@ -182,10 +174,15 @@ def _cited(found: Sequence[Source], form: Format, language: Literal["ru", "en"])
     named = [f"{source.method}{mark(source)}" for source in found]
     if form == "markdown":
         named = [name.replace("--", "–") for name in named]
-    program, *methods = named
+    program, *methods, checklist = named
+    listed = ", ".join(methods)
     if language == "ru":
-        return f"Вычисления выполнены программой {program}. Источники методов: {', '.join(methods)}."
-    return f"The analysis was done with {program}. Methods: {', '.join(methods)}."
+        told = (
+            f"Вычисления выполнены программой {program}.{f' Источники методов: {listed}.' if methods else ''}"
+        )
+        return f"{told} Отчёт составлен по вопросам контрольного списка:{checklist.removeprefix(found[-1].method)}."
+    told = f"The analysis was done with {program}.{f' Methods: {listed}.' if methods else ''}"
+    return f"{told} The reporting follows {checklist}."
 
 
 def table_text(table: PaperTable, form: Format) -> str:

@@ -1,0 +1,208 @@
+"""A dataset's card: `dataset_meta.json`, `README.md` and `README_ru.md`, built from the `raw_` files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from merilo.baselines.warnings import counted
+from merilo.items import Item
+from merilo.reports.card_terms import shared_term
+from merilo.reports.estimates import counted as counted_en
+from merilo.reports.json_record import list_at, mapping_at, text_at
+from merilo.reports.readme_section import SECTION, Language
+from merilo.strict_json import Json, dumped
+
+_DEFAULT: Final = "default"
+_LANGUAGES: Final = frozenset({"en", "ru"})
+
+#: Headings, and the names of the sections of `raw_readme_*`.
+_WORDS: Final = {
+    "ru": {
+        "task": "Описание задачи", "motivation": "Мотивация", "creation": "Создание датасета", "authors": "Авторы",
+        "skills": "Тестируемые навыки", "dataset": "Описание датасета", "fields": "Поля данных", "example": "Пример",
+        "prompts": "Промпты", "evaluation": "Оценка", "metrics": "Метрики",
+    },
+    "en": {
+        "task": "Task description", "motivation": "Motivation", "creation": "Dataset creation", "authors": "Contributors",
+        "skills": "Evaluated skills", "dataset": "Dataset description", "fields": "Data fields", "example": "Example",
+        "prompts": "Prompts", "evaluation": "Evaluation", "metrics": "Metrics",
+    },
+}  # fmt: skip
+
+
+def built_metadata(meta: Mapping[str, Json], items: Iterable[Item]) -> dict[str, Json]:
+    """Build the content of `dataset_meta.json`: placeholders are computed, shared terms are written out.
+
+    A shared term that is not in the dictionary stays "default".
+
+    Args:
+        meta: the content of `raw_dataset_meta.json`.
+        items: the items of the test.
+    """
+    entries = [*items]
+    built: dict[str, Json] = dict(meta)
+    if isinstance(meta.get("dataset_size"), str):
+        built["dataset_size"] = len(entries)
+    if isinstance(meta.get("synt_source_models"), str):
+        found: set[str] = set()
+        for item in entries:
+            found |= set(_sources({**item.meta}))
+        built["synt_source_models"] = [*sorted(found)]
+    for key in ("data_field_descriptions", "metrics"):
+        built[key] = {name: _resolved(name, held) for name, held in mapping_at(meta, key).items()}
+    return built
+
+
+def metadata_text(built: Mapping[str, Json]) -> str:
+    """Write metadata as the benchmark writes them: four spaces of indent, letters as they are."""
+    return dumped(dict(built))
+
+
+def dataset_card(built: Mapping[str, Json], readme: Mapping[str, Json], language: Language) -> str:
+    """Render the card in Markdown.
+
+    Title, task description with skills and contributors, motivation, data fields, example, prompts, dataset creation, metrics,
+    human baseline; one blank line after each heading. A section without a text is left out.
+
+    Args:
+        built: the content of `dataset_meta.json`.
+        readme: the content of `raw_readme_ru.json` or `raw_readme_en.json`.
+        language: `ru` or `en`.
+    """
+    words = _WORDS[language]
+    skills = ", ".join(str(name) for name in list_at(built, "skills"))
+    task = [text_at(readme, words["task"]), f"**{words['skills']}:** {skills}" if skills else None]
+    authors = text_at(readme, words["authors"])
+    task.append(f"**{words['authors']}:** {authors}" if authors else None)
+    fields = "\n".join(_fields(mapping_at(built, "data_field_descriptions"), language, 0))
+    example = (
+        _fenced(json.dumps(built.get("data_example"), ensure_ascii=False, indent=4), "json")
+        if built.get("data_example")
+        else None
+    )
+    metrics = "\n".join(_metric(name, held, language) for name, held in mapping_at(built, "metrics").items())
+    parts = [
+        f"# {_name(text_at(built, 'dataset_name') or '')}",
+        _section(2, words["task"], "\n\n".join(filter(None, task))),
+        _section(2, words["motivation"], text_at(readme, words["motivation"])),
+        _group(words["dataset"], [
+            _section(3, words["fields"], fields),
+            _section(3, words["example"], example),
+            _section(3, words["prompts"], _prompts(built.get("prompts"), language)),
+            _section(3, words["creation"], text_at(readme, words["creation"])),
+        ]),
+        _group(words["evaluation"], [
+            _section(3, words["metrics"], metrics),
+            _section(3, SECTION, text_at(readme, SECTION)),
+        ]),
+    ]  # fmt: skip
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _section(level: int, title: str, text: str | None) -> str | None:
+    return f"{'#' * level} {title}\n\n{text}" if text else None
+
+
+def _group(title: str, sections: list[str | None]) -> str | None:
+    return _section(2, title, "\n\n".join(filter(None, sections)))
+
+
+def _resolved(name: str, held: Json) -> Json:
+    """Write out the shared terms below a value."""
+    if held == _DEFAULT:
+        term = shared_term(name)
+        return held if term is None else {**term}
+    if isinstance(held, dict) and not _is_translation(held):
+        return {inner: _resolved(inner, value) for inner, value in held.items()}
+    return [_resolved(name, value) for value in held] if isinstance(held, list) else held
+
+
+def _is_translation(held: Json) -> bool:
+    return (
+        isinstance(held, dict)
+        and bool(held)
+        and held.keys() <= _LANGUAGES
+        and all(isinstance(text, str) for text in held.values())
+    )
+
+
+def _fields(held: Mapping[str, Json], language: Language, depth: int) -> Iterator[str]:
+    """Yield a line for each field; the fields inside a field are indented below it."""
+    for name, value in held.items():
+        line = f"{'    ' * depth}- `{_name(name)}`"
+        if isinstance(value, dict) and not _is_translation(value):
+            yield line
+            yield from _fields(value, language, depth + 1)
+        elif isinstance(value, list):
+            yield line
+            yield from _fields(
+                {str(number): inner for number, inner in enumerate(value)}, language, depth + 1
+            )
+        else:
+            text = text_at(value, language) if isinstance(value, dict) else None
+            yield f"{line} — {_line(text)}" if text else line
+
+
+def _metric(name: str, held: Json, language: Language) -> str:
+    text = text_at(held, language) if isinstance(held, dict) else None
+    return f"- `{_name(name)}`" + (f" — {_line(text)}" if text else "")
+
+
+def _prompts(held: Json, language: Language) -> str | None:
+    """Say how many prompts there are, and show an example of each group or part."""
+    groups = {"": held} if isinstance(held, list) else held if isinstance(held, dict) else {}
+    texts = {name: [*_texts(group)] for name, group in groups.items()}
+    total = sum(map(len, texts.values()))
+    if not total:
+        return None
+    parted = any(isinstance(group, dict) for group in groups.values())
+    if language == "ru":
+        forms = ("вариант", "варианта", "вариантов") if parted else ("промпт", "промпта", "промптов")
+        of_parts = " частей промпта" if parted else ""
+        told = f"Для датасета составлено {counted(total, *forms)}{of_parts}. {'Пример каждой части' if parted else 'Пример'}:"
+    else:
+        of_parts = " of prompt parts" if parted else ""
+        number = counted_en(total, "variant" if parted else "prompt")
+        told = f"The dataset has {number}{of_parts}. {'An example of each part' if parted else 'An example'}:"
+    shown = [_fenced(f"{name}: {group[0]}" if name else group[0]) for name, group in texts.items() if group]
+    return "\n\n".join([told, *(shown if parted else shown[:1])])
+
+
+def _texts(held: Json) -> Iterator[str]:
+    if isinstance(held, str):
+        yield held
+    for inner in held.values() if isinstance(held, dict) else held if isinstance(held, list) else ():
+        yield from _texts(inner)
+
+
+def _fenced(text: str, kind: str = "") -> str:
+    """Put a text into a code block whose fence does not occur in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{kind}\n{text}\n{fence}"
+
+
+def _name(text: str) -> str:
+    return _line(text).replace("`", "'")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _sources(held: Json) -> Iterator[str]:
+    """Yield the models named under `synt_source` at any depth."""
+    pending: list[Json] = [held]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list):
+            pending += value
+        elif isinstance(value, dict):
+            for name, inner in value.items():
+                if name == "synt_source":
+                    yield from (text.strip() for text in _texts(inner) if text.strip())
+                else:
+                    pending.append(inner)
