@@ -8,6 +8,9 @@ import pytest
 from published_metadata import described, item, published
 
 from merilo.datasets.validation import validate
+from merilo.items import read_splits
+from merilo.reports.dataset_card import built_metadata, metadata_text
+from merilo.reports.metadata_card import metadata_with_human_benchmark
 
 META = "raw_dataset_meta.json"
 
@@ -161,3 +164,19 @@ def test_a_template_of_an_item_is_checked_beside_prompts_in_parts(
         "data[1].instruction": "does not name {image}, {option_a}",
         "data[2].instruction": "must be the number of a prompt, from 0 on",
     }
+
+
+def test_a_folder_stays_valid_with_its_human_figures_and_its_built_card(
+    tmp_path: Path, meta: dict[str, Any]
+) -> None:
+    assert problems_of(tmp_path, meta) == {}
+    baseline: dict[str, Any] = {"status": "accepted", "metrics": {"em": {"value": 0.91, "n": 4}}}
+    card = metadata_with_human_benchmark((tmp_path / META).read_bytes(), baseline)
+    (tmp_path / META).write_bytes(card.content)
+    items = read_splits(tmp_path / "test.json")["test"].items
+    (tmp_path / "dataset_meta.json").write_text(metadata_text(built_metadata(meta, items)), encoding="utf-8")
+    (tmp_path / "README.md").write_text("# ruSigns\n", encoding="utf-8")
+    report = validate(tmp_path)
+    assert report.valid
+    assert not [note for note in report.notes if note.file == "dataset_meta.json"]
+    assert json.loads((tmp_path / META).read_text(encoding="utf-8"))["human_benchmark"] == {"Exact match": 0.91}

@@ -21,7 +21,10 @@ SAMPLES: Final = "samples"
 #: Names of splits: a file with one of these names must hold items.
 SPLITS: Final = ("test", "shots", "train", "dev", "validation", "public_test")
 
-_NOT_ITEMS: Final = (META, *READMES.values())
+#: The metadata of the card, built from `raw_dataset_meta.json`.
+BUILT_META: Final = "dataset_meta.json"
+
+_NOT_ITEMS: Final = (META, BUILT_META, *READMES.values())
 
 
 @dataclass(frozen=True, slots=True)
