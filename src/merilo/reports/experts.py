@@ -99,17 +99,20 @@ def experts_summary(
         "dataset": dataset,
         "experts": experts,
         "people": people,
-        "comparison": None
-        if comparison is None
-        else {
-            "n": comparison.n,
-            "experts": _number(comparison.second),
-            "people": _number(comparison.first),
-            **difference_summary(comparison),
-            "only_experts_right": comparison.better,
-            "only_people_right": comparison.worse,
-        },
+        "comparison": None if comparison is None else comparison_json(comparison),
         "provenance": provenance.to_json(),
+    }
+
+
+def comparison_json(comparison: Difference) -> dict[str, Json]:
+    """Convert the comparison of experts (second) with non-experts (first) to JSON."""
+    return {
+        "n": comparison.n,
+        "experts": _number(comparison.second),
+        "people": _number(comparison.first),
+        **difference_summary(comparison),
+        "only_experts_right": comparison.better,
+        "only_people_right": comparison.worse,
     }
 
 

@@ -42,7 +42,7 @@ def human_baseline_section(
         content: the JSON of the baseline of people without training.
         plan: the content of `study.yaml`.
         language: `ru` or `en`.
-        experts: for an expert dataset, the JSON of `merilo experts baseline`, or of the experts' own baseline.
+        experts: for an expert dataset, the JSON of `merilo experts baseline`, or of both arms (see `study_of_arms`).
         platform: the code of the platform, such as `toloka`, if the baseline's command does not name it.
 
     Returns:
@@ -73,10 +73,12 @@ def _expert_paragraphs(
     study: Mapping[str, Json], plan: Mapping[str, Json] | None, language: Language
 ) -> list[str]:
     own = mapping_at(study, "experts")
-    if not own:
+    if not own:  # the experts' own baseline, without a comparison
         return paragraphs(baseline_facts(study, plan, language=language, role="experts"), language)
     if text_at(own, "protocol") == "out-of-bag":
         return [experts_paragraph(own, language)]
+    if "resolved_by" in own:
+        return paragraphs(baseline_facts(own, plan, language=language, role="experts"), language)
     facts = baseline_facts({**own, "dataset": study.get("dataset")}, plan, language=language, role="experts")
     prose = _PROSE[language]
     asked = " ".join(filter(None, [prose.conditions(facts), prose.exclusion(facts)]))

@@ -179,4 +179,6 @@ def test_a_folder_stays_valid_with_its_human_figures_and_its_built_card(
     report = validate(tmp_path)
     assert report.valid
     assert not [note for note in report.notes if note.file == "dataset_meta.json"]
-    assert json.loads((tmp_path / META).read_text(encoding="utf-8"))["human_benchmark"] == {"Exact match": 0.91}
+    assert json.loads((tmp_path / META).read_text(encoding="utf-8"))["human_benchmark"] == {
+        "Exact match": 0.91
+    }
