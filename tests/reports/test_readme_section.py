@@ -144,6 +144,33 @@ def test_what_is_missing_is_said_or_left_out() -> None:
         assert word not in en
 
 
+def with_groups(n: int) -> dict[str, Any]:
+    groups = {f"acc.g{k}": {"value": k / 100, "n": 10 + k, "ci95": [0.0, 0.9]} for k in range(1, n + 1)}
+    return changed(metrics={**CONTENT["metrics"], **groups})
+
+
+def test_groups_are_told_in_one_sentence() -> None:
+    ru, en = russian(with_groups(2)), english(with_groups(2))
+    assert (
+        "По группам вопросов точность (accuracy) составляет: «g1» — 0,010 (95%-й доверительный интервал от 0,000 до 0,900; 11 вопросов);"
+        in ru
+    )
+    assert (
+        "By group of items, the accuracy is: 0.010 in “g1” (95% confidence interval 0.000 to 0.900; 11 items);"
+        in en
+    )
+    assert "до наибольшего («g57» — 0,570" in russian(with_groups(57))
+    assert "По 57 группам" in russian(with_groups(57))
+    assert "Over 57 groups of items" in english(with_groups(57))
+
+
+def test_a_dataset_with_groups_alone_names_its_metric() -> None:
+    content = changed(
+        metrics={"correct.virtue": {"value": 0.7, "n": 645, "ci95": None}}, declaration={"metrics": ["mcc"]}
+    )
+    assert "корреляция Мэтьюза (MCC) составляет: «correct.virtue» — 0,700 (645 вопросов)." in russian(content)
+
+
 def test_an_unknown_currency_is_said_to_be_unknown() -> None:
     assert "выплачено 7,25 (валюта в выгрузке не указана)" in russian(changed(cost__currency=None))
     assert "cost 7.25 (the export does not name the currency)" in english(changed(cost__currency=None))

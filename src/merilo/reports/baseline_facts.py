@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from merilo.datasets.catalogue import CATALOGUE
+from merilo.datasets.declaration import is_metric
 from merilo.reports.json_record import (
     count_at,
     counts_at,
@@ -20,6 +21,9 @@ from merilo.reports.json_record import (
 from merilo.strict_json import Json
 
 Span: TypeAlias = tuple[float, float]
+
+#: With more groups of items, prose names only the lowest and the highest.
+MOST_GROUPS: Final = 15
 
 #: Who answered: people without training, or experts.
 Role: TypeAlias = Literal["people", "experts"]
@@ -150,6 +154,8 @@ class BaselineFacts:
         agreement: coefficient -> its value and interval.
         agreement_answers: answers that the coefficients are computed from.
         metrics: the metrics, main ones first.
+        groups: the values of the metric by group, each under the group's name.
+        group_metric: the metric that `groups` has.
         has_gold: whether there are gold answers.
         cost: time and money.
         conditions: the conditions, by the plan.
@@ -180,6 +186,8 @@ class BaselineFacts:
     agreement: Mapping[str, tuple[float, Span | None]]
     agreement_answers: int | None
     metrics: tuple[MetricFacts, ...]
+    groups: tuple[tuple[str, MetricFacts], ...]
+    group_metric: str | None
     has_gold: bool
     cost: CostFacts
     conditions: ConditionFacts
@@ -206,6 +214,8 @@ def baseline_facts(
     share = number_at(content, "agreement", "max_low_agreement")
     low = count_at(content, "agreement", "low_agreement")
     annotators = content.get("annotators")
+    metrics = metric_facts(content)
+    groups = [(_group_name(one.name), one) for one in metrics if "." in one.name]
     return BaselineFacts(
         role=role,
         title=dataset_title(content, plan),
@@ -238,7 +248,9 @@ def baseline_facts(
             if (value := number_at(content, "agreement", name)) is not None
         },
         agreement_answers=count_at(content, "agreement", "n"),
-        metrics=metric_facts(content),
+        metrics=tuple(one for one in metrics if "." not in one.name),
+        groups=tuple(groups),
+        group_metric=_group_metric(content, groups),
         has_gold=content.get("gold") is not None or bool(mapping_at(content, "metrics")),
         cost=CostFacts(
             total=number_at(content, "cost", "total"),
@@ -290,6 +302,20 @@ def dataset_title(content: Mapping[str, Json], plan: Mapping[str, Json] | None) 
     name = text_at(content, "dataset") or text_at(content, "declaration", "name") or text_at(plan, "dataset")
     known = CATALOGUE.get(name.lower()) if name else None
     return known.title if known else name
+
+
+def _group_name(name: str) -> str:
+    """Return the group of a metric such as `acc.physics`; `correct.virtue` is a group as a whole."""
+    base, _, group = name.partition(".")
+    return group if is_metric(base) else name
+
+
+def _group_metric(content: Mapping[str, Json], groups: Sequence[tuple[str, MetricFacts]]) -> str | None:
+    if not groups:
+        return None
+    base = groups[0][1].name.partition(".")[0]
+    declared = list_at(content, "declaration", "metrics")
+    return base if is_metric(base) else str(declared[0]) if declared else base
 
 
 def _single(single: Mapping[str, Json]) -> tuple[float, Span | None, int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from merilo.reports.baseline_facts import BaselineFacts, CostFacts, MetricFacts, Span
+from merilo.reports.baseline_facts import MOST_GROUPS, BaselineFacts, CostFacts, MetricFacts, Span
 from merilo.reports.estimates import counted
 from merilo.reports.metric_names import metric_title
 
@@ -224,10 +224,28 @@ def agreement(facts: BaselineFacts) -> str:
 
 def results(facts: BaselineFacts) -> str:
     """Say what the consensus and a single annotator score."""
-    if not facts.metrics:
+    if not facts.metrics and not facts.groups:
         reason = "the study has no gold answers" if not facts.has_gold else "no metric could be computed"
         return f"No metric is given, because {reason}."
-    return " ".join(_metric(one, facts) for one in facts.metrics)
+    return " ".join([*(_metric(one, facts) for one in facts.metrics), *_groups(facts)])
+
+
+def _groups(facts: BaselineFacts) -> list[str]:
+    if not facts.groups or facts.group_metric is None:
+        return []
+    name = metric_title(facts.group_metric).en
+    if len(facts.groups) <= MOST_GROUPS:
+        return [f"By group of items, the {name} is: {'; '.join(_in_group(*one) for one in facts.groups)}."]
+    lowest, highest = (choose(facts.groups, key=lambda one: one[1].value) for choose in (min, max))
+    return [
+        f"Over {counted(len(facts.groups), 'group')} of items, the {name} ranges from {_in_group(*lowest)} to {_in_group(*highest)}."
+    ]
+
+
+def _in_group(name: str, one: MetricFacts) -> str:
+    span = one.over_both or one.over_items
+    sure = f"95% confidence interval {interval(span)}; " if span else ""
+    return f"{one.value:.3f} in “{name}” ({sure}{counted(one.n, 'item')})"
 
 
 def _metric(one: MetricFacts, facts: BaselineFacts) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from merilo.baselines.warnings import counted, form
-from merilo.reports.baseline_facts import BaselineFacts, CostFacts, MetricFacts, Span
+from merilo.reports.baseline_facts import MOST_GROUPS, BaselineFacts, CostFacts, MetricFacts, Span
 from merilo.reports.metric_names import metric_title
 
 #: Between a number and its unit.
@@ -271,12 +271,33 @@ def agreement(facts: BaselineFacts) -> str:
 
 def results(facts: BaselineFacts) -> str:
     """Say what the consensus and a single annotator score."""
-    if not facts.metrics:
+    if not facts.metrics and not facts.groups:
         reason = (
             "эталонных ответов в исследовании нет" if not facts.has_gold else "вычислить метрику не удалось"
         )
         return f"Значение метрики не приводится: {reason}."
-    return " ".join(_metric(one, facts) for one in facts.metrics)
+    return " ".join([*(_metric(one, facts) for one in facts.metrics), *_groups(facts)])
+
+
+def _groups(facts: BaselineFacts) -> list[str]:
+    if not facts.groups or facts.group_metric is None:
+        return []
+    name = metric_title(facts.group_metric).ru
+    if len(facts.groups) <= MOST_GROUPS:
+        return [
+            f"По группам вопросов {name} составляет: {'; '.join(_in_group(*one) for one in facts.groups)}."
+        ]
+    lowest, highest = (choose(facts.groups, key=lambda one: one[1].value) for choose in (min, max))
+    groups = f"{len(facts.groups)} {form(len(facts.groups), 'группе', 'группам', 'группам')}"
+    return [
+        f"По {groups} вопросов {name} меняется от наименьшего значения ({_in_group(*lowest)}) до наибольшего ({_in_group(*highest)})."
+    ]
+
+
+def _in_group(name: str, one: MetricFacts) -> str:
+    span = one.over_both or one.over_items
+    sure = f"95%-й доверительный интервал {interval(span)}; " if span else ""
+    return f"«{name}» — {decimal(one.value)} ({sure}{counted(one.n, 'вопрос', 'вопроса', 'вопросов')})"
 
 
 def _metric(one: MetricFacts, facts: BaselineFacts) -> str:
