@@ -101,3 +101,11 @@ def test_the_json_has_every_arm_and_pool() -> None:
         }
     }  # fmt: skip
     assert found["pools"] == {"pool.tsv": arm_cost("pool.tsv", EXPERTS).to_json()}
+
+
+def test_pages_in_no_pool_are_told() -> None:
+    lines = [arm_cost(f"{n}.tsv", {"cost": {"total": 3.5, "currency": "USD", "pages": 9}}) for n in (1, 2)]
+    text = cost_report({"people": PEOPLE}, "en", pools=lines)
+    assert text.endswith("Pages without a usable answer, which are in no pool, cost $0.25.")
+    whole = [arm_cost(f"{n}.tsv", {"cost": {"total": 3.625, "currency": "USD", "pages": 9}}) for n in (1, 2)]
+    assert "in no pool" not in cost_report({"people": PEOPLE}, "en", pools=whole)

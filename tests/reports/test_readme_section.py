@@ -278,3 +278,27 @@ def test_published_pools_give_sections_with_their_published_figures(
     text = russian(json.loads(made.stdout), platform="toloka")
     for sentence in told:
         assert sentence in text
+
+
+def test_names_of_a_dataset_cannot_be_markup_in_the_card() -> None:
+    hostile = "a\n\n# heading <img src=x onerror=alert(1)> ![p](http://x) \N{RIGHT-TO-LEFT OVERRIDE}b"
+    plan = {
+        **PLAN,
+        "dataset": hostile,
+        "restrictions": [{"ru": hostile, "en": hostile}],
+        "subset": {**PLAN["subset"], "fields": [hostile]},
+    }
+    content = changed(dataset=None, metrics={f"acc.{hostile}": {"value": 0.5, "n": 9}})
+    for language in ("ru", "en"):
+        section = human_baseline_section(content, plan, language)  # type: ignore[arg-type]
+        made = json.loads(readme_with_section(b"{}", section, "raw_readme_ru.json"))["Human baseline"]
+        assert "heading" in made
+        assert "\n# heading" not in made
+        assert not re.search(r"(?<!\\)<[a-z]", made)
+        assert "](" not in made
+        assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in made
+
+
+def test_a_p_value_is_not_taken_for_a_tag() -> None:
+    made = json.loads(readme_with_section(b"{}", "p < 0,001", "raw_readme_ru.json"))["Human baseline"]
+    assert made == "p < 0,001"

@@ -18,6 +18,7 @@ from merilo.reports.json_record import (
     text_at,
     value_at,
 )
+from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
 
 Span: TypeAlias = tuple[float, float]
@@ -301,13 +302,13 @@ def dataset_title(content: Mapping[str, Json], plan: Mapping[str, Json] | None) 
     """Return the dataset's name as it is published."""
     name = text_at(content, "dataset") or text_at(content, "declaration", "name") or text_at(plan, "dataset")
     known = CATALOGUE.get(name.lower()) if name else None
-    return known.title if known else name
+    return known.title if known else (one_line(name) if name else None)
 
 
 def _group_name(name: str) -> str:
     """Return the group of a metric such as `acc.physics`; `correct.virtue` is a group as a whole."""
     base, _, group = name.partition(".")
-    return group if is_metric(base) else name
+    return one_line(group if is_metric(base) else name)
 
 
 def _group_metric(content: Mapping[str, Json], groups: Sequence[tuple[str, MetricFacts]]) -> str | None:
@@ -340,7 +341,7 @@ def _conditions(plan: Mapping[str, Json] | None, role: Role, language: str) -> C
         return ConditionFacts()
     size, of = count_at(plan, "subset", "size"), count_at(plan, "subset", "of")
     drawn = size is not None and of is not None and size < of
-    fields = tuple(str(field) for field in list_at(plan, "subset", "fields"))
+    fields = tuple(one_line(str(field)) for field in list_at(plan, "subset", "fields"))
     return ConditionFacts(
         planned=True,
         trained=number_at(plan, "training", "threshold"),
@@ -359,8 +360,8 @@ def _conditions(plan: Mapping[str, Json] | None, role: Role, language: str) -> C
 
 def _restriction(one: Json, language: str) -> str | None:
     if isinstance(one, str):
-        return one.strip() or None
+        return one_line(one) or None
     if not isinstance(one, dict):
         return None
     other = "en" if language == "ru" else "ru"
-    return text_at(one, language) or text_at(one, other)
+    return one_line(text_at(one, language) or text_at(one, other) or "") or None

@@ -158,8 +158,25 @@ def cost_report(
     told = [_total(lines, language), *(_arm(line, language) for line in lines)]
     if len(pools) > 1:
         told.append("\n".join([_POOLS[language], "", *(f"- {_pool(line, language)}" for line in pools)]))
+        told += _in_no_pool(lines, pools, language)
     return "\n\n".join(told)
 
+
+def _in_no_pool(lines: Sequence[CostLine], pools: Sequence[CostLine], language: Language) -> list[str]:
+    """Say what was paid for pages without a usable answer, which are in the total and in no pool."""
+    paid, counted_pools = totals(lines), totals(pools)
+    rest = {currency: total - counted_pools.get(currency, 0.0) for currency, total in paid.items()}
+    if paid.keys() != counted_pools.keys() or all(abs(amount) < _CENT for amount in rest.values()):
+        return []
+    if language == "ru":
+        shown = " и ".join(_money_ru(amount, currency) for currency, amount in rest.items())
+        return [f"За страницы без пригодных ответов, которые не вошли ни в один пул, выплачено {shown}."]
+    shown = " and ".join(_money_en(amount, currency) for currency, amount in rest.items())
+    return [f"Pages without a usable answer, which are in no pool, cost {shown}."]
+
+
+#: Smaller amounts are rounding errors.
+_CENT: Final = 0.005
 
 _POOLS: Final = {"ru": "По пулам:", "en": "By pool:"}
 

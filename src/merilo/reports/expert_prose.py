@@ -12,6 +12,7 @@ from merilo.reports.baseline_facts import MetricFacts, metric_facts
 from merilo.reports.estimates import counted as counted_en
 from merilo.reports.json_record import count_at, interval_at, mapping_at, number_at, text_at
 from merilo.reports.metric_names import metric_title
+from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
 
 _TESTS_RU: Final = {
@@ -190,7 +191,7 @@ def _left_out_en(experts: Mapping[str, Json]) -> str:
 
 def _experts(experts: Mapping[str, Json]) -> dict[str, int]:
     counts = mapping_at(experts, "experts")
-    return {name: n for name, n in counts.items() if isinstance(n, int)}
+    return {one_line(name): n for name, n in counts.items() if isinstance(n, int)}
 
 
 def _domains(experts: Mapping[str, Json], language: str) -> list[str]:
@@ -199,7 +200,7 @@ def _domains(experts: Mapping[str, Json], language: str) -> list[str]:
     found: list[tuple[str, MetricFacts]] = []
     for name in domains:
         facts = metric_facts({"metrics": {"score": domains[name]}})
-        found += [(name, one) for one in facts]
+        found += [(one_line(name), one) for one in facts]
     if len(found) < 2:
         return []
     if language == "ru":

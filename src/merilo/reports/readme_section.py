@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Final, Literal, TypeAlias
@@ -16,6 +17,9 @@ from merilo.strict_json import Json
 Language: TypeAlias = Literal["ru", "en"]
 
 SECTION: Final = "Human baseline"
+
+#: The beginning of a tag, and the middle of a link or picture: names from a dataset must not become these in Markdown.
+_MARKUP: Final = re.compile(r"<(?=[A-Za-z/!?])|\]\(")
 
 _PROSE: Final[Mapping[str, ModuleType]] = {"ru": baseline_prose_ru, "en": baseline_prose_en}
 
@@ -90,7 +94,7 @@ def readme_with_section(raw: bytes, section: str, file: str) -> bytes:
 
     Args:
         raw: the file `raw_readme_ru.json` or `raw_readme_en.json`: section -> text.
-        section: the new text.
+        section: the new text; HTML and links in it are escaped, because names from datasets occur in it.
         file: the file's name, for messages.
 
     Raises:
@@ -98,5 +102,6 @@ def readme_with_section(raw: bytes, section: str, file: str) -> bytes:
         DataError: the file is not an object.
     """
     text, card = decoded_object(raw, file)
+    section = _MARKUP.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", section)
     key = next((name for name in card if name.strip().casefold() == SECTION.casefold()), SECTION)
     return encoded_like(raw, with_members(text, {key: section}))
