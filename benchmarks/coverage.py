@@ -453,7 +453,7 @@ def world_row(world: World, studies: int, seed: int) -> list[bool]:
         theirs = decided_figure(world, crowd, *answers_of(world, crowd, NEW_UNITS // size, rng))
         intervals: tuple[Interval | None, ...] = (
             found.score.interval,
-            found.crowd.interval if found.crowd else None,
+            found.two_way.interval if found.two_way else None,
             found.single.interval if found.single else None,
         )
         for place, (interval, target) in enumerate(zip(intervals, (theirs, true, one), strict=True)):

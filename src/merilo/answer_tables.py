@@ -23,7 +23,7 @@ from typing import Final
 from merilo.atomic_write import unguarded
 from merilo.errors import InputError
 from merilo.files import read_table
-from merilo.items import raw_splits
+from merilo.items import id_of, raw_splits
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import listed
 
@@ -108,9 +108,7 @@ def _record(entry: Json, path: Path, row: int) -> AnswerRecord:
     item = entry[id_name] if id_name else None
     meta = entry.get("meta")
     if item is None and isinstance(meta, dict):
-        item = meta.get("id")
-        if item is None and {"dialog_id", "question_id"} <= meta.keys():
-            item = f"{meta['dialog_id']}/{meta['question_id']}"
+        item = id_of(meta)
     if not isinstance(item, str | int) or isinstance(item, bool):
         raise InputError("has no 'id'", file=path, row=row)
     if answer_name is None:

@@ -12,6 +12,7 @@ In a dataset of dialogues (ruTiE), each entry is a list of items, the turns of o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -51,6 +52,30 @@ class Item:
     inputs: str | Mapping[str, Json]
     outputs: Json = None
     meta: Mapping[str, Json] = field(default_factory=dict)
+
+    def fill(self, template: str | None) -> str | None:
+        """Insert the item's fields into a text such as the name of a group's metric.
+
+        Args:
+            template: a text with fields of `inputs` or `meta` in braces, or `None`. A field that the item does not have
+                stays in braces.
+
+        Example:
+            >>> Item(1, "", "", meta={"domain": "anatomy"}).fill("acc.{domain}.{criterion}")
+            'acc.anatomy.{criterion}'
+        """
+        if template is None:
+            return None
+        known = {**(self.inputs if isinstance(self.inputs, Mapping) else {}), **self.meta}
+        return re.sub(r"\{(\w+)\}", lambda found: str(known.get(found[1], found[0])), template)
+
+
+def id_of(meta: Mapping[str, Json]) -> Json:
+    """Return the dataset's own id of an item, `None` without one; for a turn of a dialogue, also `dialog_id/question_id`."""
+    number = meta.get("id")
+    if number is None and {"dialog_id", "question_id"} <= meta.keys():
+        return f"{meta['dialog_id']}/{meta['question_id']}"
+    return number
 
 
 @dataclass(frozen=True, slots=True)

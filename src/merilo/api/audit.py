@@ -10,8 +10,8 @@ import polars as pl
 
 from merilo.api.baseline import DEFAULTS
 from merilo.api.reading import Source
+from merilo.api.saved_folder import save_folder
 from merilo.api.study_input import GoldSource, SkillSource, recoding_inputs, study_input
-from merilo.atomic_write import new_folder, refuse_existing
 from merilo.baselines import pipeline
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
@@ -24,7 +24,7 @@ from merilo.people.decision import Resolve
 from merilo.people.duplicates import Repeats
 from merilo.reports.audit import audit_summary, contested_table, findings_table
 from merilo.responses import Responses
-from merilo.strict_json import Json, as_text
+from merilo.strict_json import Json
 from merilo.wording import named
 
 #: The settings of a baseline that an audit takes.
@@ -86,14 +86,11 @@ class AuditResult:
         Raises:
             OutputError: the folder exists and `force` is not given, or it contains an input file of the audit.
         """
-        content = self.to_dict()
-        refuse_existing(Path(folder), force=force, needed=self.inputs)
-        with new_folder(Path(folder), force=force) as place:
-            self.findings.write_csv(place / "audit.csv")
-            if self.details.audit.contested:
-                self.contested.write_csv(place / "contested.csv")
-            (place / "audit.json").write_text(as_text(content), encoding="utf-8")
-        return content
+        tables = {
+            "audit.csv": self.findings,
+            "contested.csv": self.contested if self.details.audit.contested else None,
+        }
+        return save_folder(folder, "audit.json", self.to_dict(), tables, force=force, needed=self.inputs)
 
     def __repr__(self) -> str:
         found = self.details.audit

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from merilo.api.frames import Frame, is_frame, polars_of, records_of
 from merilo.api.result import BaselineResult
-from merilo.baselines.baseline_reader import StoredBaseline, crowd_of, read_crowd
+from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline, stored_baseline_of
 from merilo.baselines.model_answers import Samples, read_samples
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_comparison import compare as compare_models
@@ -29,14 +29,14 @@ class ComparisonResult:
 
     Attributes:
         found: the comparison of each model with the annotators, in the order of the models.
-        crowd: the annotators of the baseline.
+        baseline: the annotators' answers in the baseline.
         metric: the metric's name.
         seed: random seed for all random draws.
         force: whether items that one side did not answer were left out.
     """
 
     found: tuple[ModelComparison, ...]
-    crowd: StoredBaseline
+    baseline: StoredBaseline
     metric: str
     seed: int
     force: bool
@@ -61,7 +61,7 @@ class ComparisonResult:
     def to_dict(self) -> dict[str, Json]:
         """Return the comparison as JSON, as `merilo compare --json` prints it."""
         return comparison_summary(
-            self.crowd, list(self.found), metric=self.metric, seed=self.seed, forced=self.force
+            self.baseline, list(self.found), metric=self.metric, seed=self.seed, forced=self.force
         )
 
     def __repr__(self) -> str:
@@ -114,23 +114,23 @@ def compare(
     items = None if data is None else Path(data)
     with TemporaryDirectory() as place:
         folder = Path(place)
-        crowd = (
-            crowd_of(baseline.details)
+        people = (
+            stored_baseline_of(baseline.details)
             if isinstance(baseline, BaselineResult)
-            else read_crowd(Path(baseline), data=items)
+            else read_stored_baseline(Path(baseline), data=items)
         )
         samples = [
-            _samples(name, answers, crowd, folder, keep=not isinstance(models, Mapping))
+            _samples(name, answers, people, folder, keep=not isinstance(models, Mapping))
             for name, answers in given
         ]
-    found = compare_models(crowd, samples, metric=metric, force=force, seed=seed, min_answers=min_answers)
-    return ComparisonResult(tuple(found), crowd, metric or crowd.metric, seed, force)
+    found = compare_models(people, samples, metric=metric, force=force, seed=seed, min_answers=min_answers)
+    return ComparisonResult(tuple(found), people, metric or people.metric, seed, force)
 
 
-def _samples(name: str, given: Answers, crowd: StoredBaseline, folder: Path, *, keep: bool) -> Samples:
+def _samples(name: str, given: Answers, people: StoredBaseline, folder: Path, *, keep: bool) -> Samples:
     """Read a model's answers; answers in memory are read by the same rules as a JSON Lines file."""
     if isinstance(given, str | Path):
-        found = read_samples(Path(given), crowd)
+        found = read_samples(Path(given), people)
         return found if keep else replace(found, model=name)
     if isinstance(given, Mapping):
         rows: Sequence[Mapping[str, object]] = [
@@ -145,4 +145,4 @@ def _samples(name: str, given: Answers, crowd: StoredBaseline, folder: Path, *, 
         )
     path = folder / "answers.jsonl"
     path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
-    return replace(read_samples(path, crowd), model=name, file=name)
+    return replace(read_samples(path, people), model=name, file=name)

@@ -10,8 +10,9 @@ from typing import Final, Literal, TypeAlias
 import polars as pl
 
 from merilo.api.reading import Origin, Source, StudyResponses, read_responses, recode_texts
+from merilo.api.saved_folder import save_folder
 from merilo.api.study_input import IN_MEMORY, GoldSource, StudyInput, find_gold, recoding_inputs, study_input
-from merilo.atomic_write import guarded, new_folder, refuse_existing
+from merilo.atomic_write import guarded
 from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
 from merilo.baselines.experts import (
     Marks,
@@ -34,7 +35,7 @@ from merilo.people.recoding import recode as recode_answers
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
 from merilo.responses import Responses
 from merilo.statistics.paired_tests import Difference
-from merilo.strict_json import Json, as_text
+from merilo.strict_json import Json
 
 Protocol: TypeAlias = Literal["out-of-bag", "basic"]
 
@@ -90,12 +91,8 @@ class ExpertBaseline:
         Raises:
             OutputError: the folder exists and `force` is not given, or it contains an input file.
         """
-        refuse_existing(Path(folder), force=force, needed=self.inputs)
-        with new_folder(Path(folder), force=force) as place:
-            (place / "experts.json").write_text(as_text(self.content), encoding="utf-8")
-            if self.items is not None:
-                self.items.write_csv(place / "items.csv")
-        return self.to_dict()
+        tables = {"items.csv": self.items}
+        return save_folder(folder, "experts.json", self.to_dict(), tables, force=force, needed=self.inputs)
 
     def __repr__(self) -> str:
         lines = [

@@ -10,7 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from merilo.api.j_raters import rater_of
-from merilo.atomic_write import guarded, new_folder, refuse_existing
+from merilo.api.saved_folder import save_folder
+from merilo.atomic_write import guarded
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.recipes.recipe import names
 from merilo.baselines.recipes.recipe import recipe as find_recipe
@@ -21,7 +22,7 @@ from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
 from merilo.people.duplicates import Repeats
 from merilo.reports.recipes import recipe_summary
-from merilo.strict_json import Json, as_text
+from merilo.strict_json import Json
 from merilo.wording import shown
 
 
@@ -73,12 +74,8 @@ class RecipeRun:
         Raises:
             OutputError: the folder exists and `force` is not given, or it contains an input file.
         """
-        content = self.to_dict()
-        refuse_existing(Path(folder), force=force, needed=self.inputs)
-        with new_folder(Path(folder), force=force) as place:
-            (place / "recipe.json").write_text(as_text(content), encoding="utf-8")
-            guarded(self.items).write_csv(place / "items.csv")
-        return content
+        tables = {"items.csv": guarded(self.items)}
+        return save_folder(folder, "recipe.json", self.to_dict(), tables, force=force, needed=self.inputs)
 
     def __repr__(self) -> str:
         lines = [f"recipe {self.details.recipe.name}: {self.items.height} items"]

@@ -61,7 +61,7 @@ class Metric:
             value=estimate.score.value,
             n=estimate.score.n,
             interval=estimate.score.interval,
-            interval_items_and_annotators=estimate.crowd.interval if estimate.crowd else None,
+            interval_items_and_annotators=estimate.two_way.interval if estimate.two_way else None,
             single_person=estimate.single,
             published=estimate.published,
             bounds=estimate.bounds,

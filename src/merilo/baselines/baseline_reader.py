@@ -97,7 +97,7 @@ class StoredBaseline:
         )
 
 
-def read_crowd(folder: Path, *, data: Path | None = None) -> StoredBaseline:
+def read_stored_baseline(folder: Path, *, data: Path | None = None) -> StoredBaseline:
     """Read the annotators of a baseline from the folder that `merilo baseline --out` wrote.
 
     Args:
@@ -125,8 +125,8 @@ def read_crowd(folder: Path, *, data: Path | None = None) -> StoredBaseline:
     )
 
 
-def crowd_of(baseline: Baseline) -> StoredBaseline:
-    """Return the annotators of a baseline in memory; the result equals `read_crowd` of its folder.
+def stored_baseline_of(baseline: Baseline) -> StoredBaseline:
+    """Return the annotators of a baseline in memory; the result equals `read_stored_baseline` of its folder.
 
     Raises:
         DataError: no item has a gold answer, or no answer to an item with gold counts.

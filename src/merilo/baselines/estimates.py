@@ -52,19 +52,19 @@ class Estimate:
 
     Attributes:
         score: the metric of the consensus, with its interval over items.
-        crowd: the same metric with its uncertainty over items and annotators together; `None` if it is not defined.
+        two_way: the same metric with its uncertainty over items and annotators together; `None` if it is not defined.
         published: the metric by the published procedure (majority only, other items left out), if the settings use
             another procedure.
-        published_crowd: the uncertainty of `published` over items and annotators.
+        published_two_way: the uncertainty of `published` over items and annotators.
         bounds: the possible values of the metric if no item were left out; `None` if none was left out.
         single: the metric of single annotators; `None` if it is not defined.
         no_single: why `single` is not defined.
     """
 
     score: Score
-    crowd: TwoWay | None = None
+    two_way: TwoWay | None = None
     published: Score | None = None
-    published_crowd: TwoWay | None = None
+    published_two_way: TwoWay | None = None
     bounds: Bounds | None = None
     single: Individuals | None = None
     no_single: str | None = None

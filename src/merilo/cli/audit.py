@@ -12,8 +12,16 @@ from merilo.api.reading import read_responses
 from merilo.baselines.settings import Settings
 from merilo.cli.exports import reading, votes_option
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
+from merilo.cli.procedure_options import (
+    AlternativesOption,
+    MetricOption,
+    MinControlAccuracyOption,
+    MinControlsOption,
+    MinVotesOption,
+    RepeatsOption,
+    ResolveOption,
+)
 from merilo.cli.study_options import (
-    COLUMNS,
     INPUT,
     OUTPUT,
     AnnotatorOption,
@@ -27,17 +35,14 @@ from merilo.cli.study_options import (
     GoldOption,
     ItemOption,
     JsonOption,
+    PageOption,
     PlatformOption,
     RecodeOption,
     SkillsOption,
 )
-from merilo.people.decision import Resolve
-from merilo.people.duplicates import Repeats
 from merilo.people.recoding import recoding_files
 
 app = typer.Typer(add_completion=False)
-
-_PROCEDURE = "Procedure of the baseline before and after revision"
 
 
 @app.command()
@@ -54,17 +59,17 @@ def audit(
     skills: SkillsOption = None,
     encoding: EncodingOption = None,
     choice: Annotated[bool | None, typer.Option("--choice/--open", help="Answers are a choice among labels, none of which is a typing error, or were typed freely. Default: a choice if there are at most five labels.", rich_help_panel=INPUT)] = None,
-    metric: Annotated[str | None, typer.Option(help="The main metric. Default: the dataset's, or acc without a dataset (also: em, f1, f1_macro, mcc).", rich_help_panel=_PROCEDURE)] = None,
-    alternatives: Annotated[str | None, typer.Option(help="The separator of alternative gold answers inside a cell, if no dataset declares it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
-    min_control_accuracy: Annotated[float, typer.Option(help="Exclude annotators whose accuracy on control items is lower from the baseline.", rich_help_panel=_PROCEDURE)] = 0.5,
-    min_controls: Annotated[int, typer.Option(help="Keep annotators with fewer control answers: they cannot be judged.", rich_help_panel=_PROCEDURE)] = 1,
-    min_votes: Annotated[str, typer.Option(metavar="majority|N", help="How many equal votes make a majority: 'majority' is more than half of the overlap; or a number.", rich_help_panel=_PROCEDURE)] = "majority",
-    resolve: Annotated[Resolve, typer.Option(help="How to decide items without a majority, as in merilo baseline.", rich_help_panel=_PROCEDURE)] = "cascade",
-    repeats: Annotated[Repeats, typer.Option(help="What to do if an annotator answered an item twice, differently.", rich_help_panel=_PROCEDURE)] = "refuse",
+    metric: MetricOption = None,
+    alternatives: AlternativesOption = None,
+    min_control_accuracy: MinControlAccuracyOption = 0.5,
+    min_controls: MinControlsOption = 1,
+    min_votes: MinVotesOption = "majority",
+    resolve: ResolveOption = "cascade",
+    repeats: RepeatsOption = "refuse",
     item: ItemOption = None,
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
-    page: Annotated[str | None, typer.Option(help="The column of pages. Items of one page were answered together.", rich_help_panel=COLUMNS)] = None,
+    page: PageOption = None,
     limit: Annotated[int, typer.Option(min=0, help="How many items to print; the files have all of them.", rich_help_panel=OUTPUT)] = 20,
     out: Annotated[Path | None, typer.Option(help="A new folder for the results: audit.csv (the list to review and give back with --revised), contested.csv (items without gold on which people disagree) and audit.json.", rich_help_panel=OUTPUT)] = None,
     force: ForceOption = False,

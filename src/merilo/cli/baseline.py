@@ -12,6 +12,16 @@ from merilo.api.reading import read_responses
 from merilo.baselines.pipeline import Settings
 from merilo.cli.exports import reading, votes_option
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
+from merilo.cli.procedure_options import (
+    PROCEDURE,
+    AlternativesOption,
+    MetricOption,
+    MinControlAccuracyOption,
+    MinControlsOption,
+    MinVotesOption,
+    RepeatsOption,
+    ResolveOption,
+)
 from merilo.cli.study_options import (
     INPUT,
     OUTPUT,
@@ -39,14 +49,11 @@ from merilo.cli.study_options import (
 from merilo.datasets import dataset
 from merilo.errors import for_command_line
 from merilo.people.agreement import Level
-from merilo.people.decision import Aggregator, Resolve
-from merilo.people.duplicates import Repeats
+from merilo.people.decision import Aggregator
 from merilo.people.recoding import recoding_files
 from merilo.reports.comparison import sentences
 
 app = typer.Typer(add_completion=False)
-
-_PROCEDURE = "Procedure"
 
 
 @app.command()
@@ -65,19 +72,19 @@ def make(
     common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.", rich_help_panel=INPUT)] = False,
     encoding: EncodingOption = None,
     currency: Annotated[str | None, typer.Option(help="The currency of rewards, if the platform does not state it.", rich_help_panel=INPUT)] = None,
-    metric: Annotated[str | None, typer.Option(help="The main metric. Default: the dataset's, or acc without a dataset (also: em, f1, f1_macro, mcc).", rich_help_panel=_PROCEDURE)] = None,
-    alternatives: Annotated[str | None, typer.Option(help="The separator of alternative gold answers inside a cell, if no dataset declares it.", metavar="TEXT", rich_help_panel=_PROCEDURE)] = None,
-    min_control_accuracy: Annotated[float, typer.Option(help="Exclude annotators whose accuracy on control items is lower.", rich_help_panel=_PROCEDURE)] = 0.5,
-    min_controls: Annotated[int, typer.Option(help="Keep annotators with fewer control answers: they cannot be judged.", rich_help_panel=_PROCEDURE)] = 1,
-    min_votes: Annotated[str, typer.Option(metavar="majority|N", help="How many equal votes make a majority: 'majority' is more than half of the overlap; or a number.", rich_help_panel=_PROCEDURE)] = "majority",
-    max_low_agreement: Annotated[float, typer.Option(help="Reject the baseline if the share of items without a majority is larger.", rich_help_panel=_PROCEDURE)] = 0.3,
-    aggregator: Annotated[Aggregator, typer.Option(help="How votes become labels: by most votes, or by a model of the annotators.", rich_help_panel=_PROCEDURE)] = "majority",
-    resolve: Annotated[Resolve, typer.Option(help="How to decide items without a majority: leave them out (none, the published procedure), by most votes and then skill, by most votes and then GLAD, or by all of these in turn (cascade). An item stays unresolved if it is tied at every step, or if exclusion leaves no answer.", rich_help_panel=_PROCEDURE)] = "cascade",
-    anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Give the models of annotators the known answers to control items.", rich_help_panel=_PROCEDURE)] = False,
-    normalise: Annotated[list[str] | None, typer.Option(help="Free answers: rules that make different spellings one answer (numbers, words, or single rules; may be given several times).", rich_help_panel=_PROCEDURE)] = None,
-    by: Annotated[list[str] | None, typer.Option(help="A field of the items, from the inputs or the file of gold answers (domain finds meta.domain): report agreement and scores for each of its values; may be given several times.", rich_help_panel=_PROCEDURE)] = None,
-    level: Annotated[Level, typer.Option(help="The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", rich_help_panel=_PROCEDURE)] = "nominal",
-    repeats: Annotated[Repeats, typer.Option(help="What to do if an annotator answered an item twice, differently.", rich_help_panel=_PROCEDURE)] = "refuse",
+    metric: MetricOption = None,
+    alternatives: AlternativesOption = None,
+    min_control_accuracy: MinControlAccuracyOption = 0.5,
+    min_controls: MinControlsOption = 1,
+    min_votes: MinVotesOption = "majority",
+    max_low_agreement: Annotated[float, typer.Option(help="Reject the baseline if the share of items without a majority is larger.", rich_help_panel=PROCEDURE)] = 0.3,
+    aggregator: Annotated[Aggregator, typer.Option(help="How votes become labels: by most votes, or by a model of the annotators.", rich_help_panel=PROCEDURE)] = "majority",
+    resolve: ResolveOption = "cascade",
+    anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Give the models of annotators the known answers to control items.", rich_help_panel=PROCEDURE)] = False,
+    normalise: Annotated[list[str] | None, typer.Option(help="Free answers: rules that make different spellings one answer (numbers, words, or single rules; may be given several times).", rich_help_panel=PROCEDURE)] = None,
+    by: Annotated[list[str] | None, typer.Option(help="A field of the items, from the inputs or the file of gold answers (domain finds meta.domain): report agreement and scores for each of its values; may be given several times.", rich_help_panel=PROCEDURE)] = None,
+    level: Annotated[Level, typer.Option(help="The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", rich_help_panel=PROCEDURE)] = "nominal",
+    repeats: RepeatsOption = "refuse",
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
     page: PageOption = None,

@@ -41,7 +41,7 @@ def people_against_models(
         from merilo.cli.compare_table import show  # noqa: PLC0415 - the JSON needs no tables
 
         show(result.found, result.metric)
-    for warning in baseline_warnings(result.crowd):
+    for warning in baseline_warnings(result.baseline):
         say(warning)
     for comparison in result.found:
         for sentence in sentences(comparison):

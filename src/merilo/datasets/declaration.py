@@ -178,10 +178,7 @@ class Dataset:
 
         An answer's criteria are not fields of the item, so `{criterion}` stays in the name.
         """
-        if self.extra is None:
-            return None
-        known = {**(item.inputs if isinstance(item.inputs, Mapping) else {}), **item.meta}
-        return re.sub(r"\{(\w+)\}", lambda found: str(known.get(found[1], found[0])), self.extra)
+        return item.fill(self.extra)
 
 
 def is_metric(name: str) -> bool:

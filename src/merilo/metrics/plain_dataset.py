@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -52,7 +51,7 @@ class PlainDataset:
 
     def group(self, item: Item) -> str | None:
         """Return the name of the metric of the item's group; `None` if there are no groups."""
-        return group_name(self.extra, item)
+        return item.fill(self.extra)
 
     def results(self, item: Item) -> Sequence[str]:
         """Raise an error: programs can be scored only with their dataset.
@@ -61,23 +60,6 @@ class PlainDataset:
             DataError: always.
         """
         raise DataError(f"item {item.id!r}: programs can be scored only with their dataset's declaration")
-
-
-def group_name(template: str | None, item: Item) -> str | None:
-    """Insert the fields of an item into the name of its group's metric.
-
-    Args:
-        template: the name with fields of `inputs` or `meta` in braces, or `None`.
-        item: the item. A field that it does not have stays in braces.
-
-    Example:
-        >>> group_name("acc.{domain}", Item(1, "", "", meta={"domain": "anatomy"}))
-        'acc.anatomy'
-    """
-    if template is None:
-        return None
-    known = {**(item.inputs if isinstance(item.inputs, Mapping) else {}), **item.meta}
-    return re.sub(r"\{(\w+)\}", lambda found: str(known.get(found[1], found[0])), template)
 
 
 def undeclared(metric: str = "acc", alternatives: str | None = None) -> PlainDataset:

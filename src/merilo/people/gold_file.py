@@ -16,7 +16,7 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
 from merilo.files import read_table
-from merilo.items import raw_splits
+from merilo.items import id_of, raw_splits
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import listed
@@ -233,14 +233,6 @@ def _keys(entries: Sequence[Mapping[str, Json]]) -> tuple[str, ...]:
         if not entry.keys() <= keys.keys():
             keys.update(dict.fromkeys(entry))
     return tuple(keys)
-
-
-def id_of(meta: Mapping[str, Json]) -> Json:
-    """Return the dataset's id of an item; a turn of a dialogue may have `dialog_id` and `question_id` instead."""
-    number = meta.get("id")
-    if number is None and {"dialog_id", "question_id"} <= meta.keys():
-        return f"{meta['dialog_id']}/{meta['question_id']}"
-    return number
 
 
 def text_of(value: Json) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import isfinite
 from typing import Final
 
 import polars as pl
@@ -17,6 +16,7 @@ from merilo.metrics.score import Score
 from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Finding, GivenAnswer
 from merilo.people.audit.revision import COLUMN
 from merilo.people.audit.study_audit import StudyAudit
+from merilo.reports.json_numbers import rounded
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 
@@ -52,7 +52,7 @@ def findings_table(study: StudyAudit) -> pl.DataFrame:
         reviewer. Text that a spreadsheet would run as a formula is prefixed with an apostrophe.
     """
     rows = [
-        {**_row(rank, one, study), "gold": one.gold, "gold_wrong": _number(one.gold_wrong), COLUMN: None}
+        {**_row(rank, one, study), "gold": one.gold, "gold_wrong": rounded(one.gold_wrong), COLUMN: None}
         for rank, one in enumerate(study.audit.findings, start=1)
     ]
     return _table(rows, study, ("gold", pl.String), ("gold_wrong", pl.Float64), last=((COLUMN, pl.String),))
@@ -79,8 +79,8 @@ def _row(rank: int, finding: Finding, study: StudyAudit) -> dict[str, object]:
         "control": number in study.controls,
         **{_shown(name): text for name, text in study.inputs[number].items()},
         "best": finding.best if finding.best is not None else NONE_OF_THESE,
-        "best_probability": _number(finding.best_probability),
-        "error_chance": _number(finding.error_chance),
+        "best_probability": rounded(finding.best_probability),
+        "error_chance": rounded(finding.error_chance),
         "verdict": finding.verdict,
         "answers": tally(finding),
         "people": "; ".join(f"{one.annotator}: {one.answer}" for one in finding.answers),
@@ -147,15 +147,15 @@ def audit_summary(
         "golds": found.golds,
         "findings_total": len(found.findings),
         "contested_total": len(found.contested),
-        "expected_wrong_golds": _number(found.expected_wrong),
+        "expected_wrong_golds": rounded(found.expected_wrong),
         "review_first": found.to_review(0.9),
         "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
         "typing_errors": dict(found.typing_errors),
         "model": {
-            "gold_error_rate": _number(model.gold_error_rate),
+            "gold_error_rate": rounded(model.gold_error_rate),
             "converged": model.converged,
             "iterations": len(model.log_posterior),
-            "log_posterior": _number(model.log_posterior[-1]),
+            "log_posterior": rounded(model.log_posterior[-1]),
         },
         "findings": [_finding(one, study) for one in found.findings],
         "contested": [_finding(one, study) for one in found.contested],
@@ -176,7 +176,7 @@ def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Js
     found = study.audit
     return {
         "golds": found.golds,
-        "expected_wrong_golds": _number(found.expected_wrong),
+        "expected_wrong_golds": rounded(found.expected_wrong),
         "findings_total": len(found.findings),
         "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
         "typing_errors": dict(found.typing_errors),
@@ -225,11 +225,11 @@ def _finding(finding: Finding, study: StudyAudit) -> dict[str, Json]:
         "control": number in study.controls,
         "inputs": dict(study.inputs[number]),
         "gold": finding.gold,
-        "gold_wrong": _number(finding.gold_wrong),
+        "gold_wrong": rounded(finding.gold_wrong),
         "best": finding.best,
         "none_of_these": finding.best is None,
-        "best_probability": _number(finding.best_probability),
-        "error_chance": _number(finding.error_chance),
+        "best_probability": rounded(finding.best_probability),
+        "error_chance": rounded(finding.error_chance),
         "verdict": finding.verdict,
         "answers": [_answer(one) for one in finding.answers],
     }
@@ -239,9 +239,9 @@ def _answer(one: GivenAnswer) -> dict[str, Json]:
     return {
         "annotator": one.annotator,
         "answer": one.answer,
-        "agreement_elsewhere": _number(one.elsewhere),
+        "agreement_elsewhere": rounded(one.elsewhere),
         "agrees_elsewhere": one.agrees_elsewhere,
-        "accuracy": _number(one.accuracy),
+        "accuracy": rounded(one.accuracy),
         "typing_error": one.typing_error,
     }
 
@@ -249,13 +249,9 @@ def _answer(one: GivenAnswer) -> dict[str, Json]:
 def _scores(scores: dict[str, Score]) -> dict[str, Json]:
     return {
         name: {
-            "value": _number(score.value),
+            "value": rounded(score.value),
             "ci95": [score.interval.low, score.interval.high] if score.interval else None,
             "n": score.n,
         }
         for name, score in scores.items()
     }
-
-
-def _number(value: float) -> float | None:
-    return round(value, 6) if isfinite(value) else None

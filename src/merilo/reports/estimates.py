@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 from merilo.baselines.estimates import Bounds, Estimate, Estimates
 from merilo.metrics.score import Score
 from merilo.people.uncertainty.annotator_accuracy import Individuals, Person
 from merilo.people.uncertainty.two_way import TwoWay
+from merilo.reports.json_numbers import rounded
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
 
@@ -30,12 +29,12 @@ def single_person_json(estimates: Estimates) -> Json:
 
 
 def _metric(estimate: Estimate, estimates: Estimates) -> dict[str, Json]:
-    content: dict[str, Json] = {**_score(estimate.score), **_crowd(estimate.crowd)}
+    content: dict[str, Json] = {**_score(estimate.score), **_crowd(estimate.two_way)}
     if estimate.published:
         content["by_majority_alone"] = {
             **_score(estimate.published),
             "ci95_items_and_annotators": interval_json(
-                estimate.published_crowd.interval if estimate.published_crowd else None
+                estimate.published_two_way.interval if estimate.published_two_way else None
             ),
         }
     if estimate.bounds:
@@ -49,7 +48,7 @@ def _metric(estimate: Estimate, estimates: Estimates) -> dict[str, Json]:
 
 def _score(score: Score) -> dict[str, Json]:
     return {
-        "value": _number(score.value),
+        "value": rounded(score.value),
         "ci95": interval_json(score.interval),
         "n": score.n,
         "interval": score.interval.method if score.interval else None,
@@ -64,10 +63,10 @@ def _crowd(crowd: TwoWay | None) -> dict[str, Json]:
         "ci95_items_and_annotators": interval_json(crowd.interval),
         "interval_items_and_annotators": crowd.interval.method,
         "annotators": crowd.annotators,
-        "design_effect": _number(crowd.design_effect),
+        "design_effect": rounded(crowd.design_effect),
         "standard_error": {
-            "items": _number(crowd.item_error),
-            "annotators": _number(crowd.annotator_error),
+            "items": rounded(crowd.item_error),
+            "annotators": rounded(crowd.annotator_error),
         },
     }
 
@@ -76,17 +75,17 @@ def _bounds(bounds: Bounds) -> dict[str, Json]:
     return {
         "n": bounds.n,
         "dropped": bounds.dropped,
-        "dropped_counted_as_wrong": _number(bounds.dropped_wrong),
-        "dropped_resolved_by_plurality": _number(bounds.plurality),
+        "dropped_counted_as_wrong": rounded(bounds.dropped_wrong),
+        "dropped_resolved_by_plurality": rounded(bounds.plurality),
     }
 
 
 def _single(single: Individuals, estimates: Estimates) -> dict[str, Json]:
     return {
-        "mean": _number(single.mean),
+        "mean": rounded(single.mean),
         "ci95": interval_json(single.interval),
         "interval": single.interval.method,
-        "spread": _number(single.spread),
+        "spread": rounded(single.spread),
         "spread_ci95": interval_json(single.spread_interval),
         "annotators": single.annotators,
         "answers": single.answers,
@@ -110,7 +109,7 @@ def _metric_lines(name: str, estimate: Estimate) -> list[tuple[str, str]]:
     rows = [(name, _brief(estimate.score))]
     if estimate.published:
         rows.append(("  majorities alone", f"{_brief(estimate.published, sure=False)} (published procedure)"))
-    if crowd := estimate.crowd:
+    if crowd := estimate.two_way:
         rows.append(
             (
                 "  items and annotators",
@@ -162,7 +161,7 @@ def counted(n: int, noun: str) -> str:
 
 def interval_json(interval: Interval | None) -> Json:
     """Convert an interval to a pair; null without an interval."""
-    return None if interval is None else [_number(interval.low), _number(interval.high)]
+    return None if interval is None else [rounded(interval.low), rounded(interval.high)]
 
 
 def _person(estimates: Estimates, person: Person | None) -> Json:
@@ -170,11 +169,11 @@ def _person(estimates: Estimates, person: Person | None) -> Json:
         return None
     return {
         "annotator": estimates.name(person.annotator),
-        "value": _number(person.value),
+        "value": rounded(person.value),
         "n": person.n,
         "ci95": interval_json(person.interval),
         "ci95_chosen_among_all": interval_json(person.simultaneous),
-        "shrunk": _number(person.shrunk),
+        "shrunk": rounded(person.shrunk),
     }
 
 
@@ -186,7 +185,3 @@ def _brief(score: Score, *, sure: bool = True) -> str:
 def _text(interval: Interval) -> str:
     # Rich reads an unescaped square bracket as markup.
     return f"\\[{interval.low:.3f}, {interval.high:.3f}]"
-
-
-def _number(value: float) -> float | None:
-    return round(value, 6) if isfinite(value) else None

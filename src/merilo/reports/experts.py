@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 
 import polars as pl
 
@@ -11,9 +10,9 @@ from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.experts import Marks
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
-from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
 from merilo.people.experts.out_of_bag import OutOfBag
+from merilo.reports.json_numbers import rounded, score_json
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
@@ -57,8 +56,8 @@ def out_of_bag_summary(
             "mine": list(result.design.mine),
         },
         **_metrics(scored.scores),
-        "undecided_counted_as_wrong": _number(scored.undecided_wrong),
-        "by_domain": {name: _score(score) for name, score in scored.by_domain.items()},
+        "undecided_counted_as_wrong": rounded(scored.undecided_wrong),
+        "by_domain": {name: score_json(score) for name, score in scored.by_domain.items()},
     }
 
 
@@ -108,8 +107,8 @@ def comparison_json(comparison: Difference) -> dict[str, Json]:
     """Convert the comparison of experts (second) with non-experts (first) to JSON."""
     return {
         "n": comparison.n,
-        "experts": _number(comparison.second),
-        "people": _number(comparison.first),
+        "experts": rounded(comparison.second),
+        "people": rounded(comparison.first),
         **difference_summary(comparison),
         "only_experts_right": comparison.better,
         "only_people_right": comparison.worse,
@@ -119,12 +118,12 @@ def comparison_json(comparison: Difference) -> dict[str, Json]:
 def difference_summary(found: Difference) -> dict[str, Json]:
     """Convert a difference with its interval, test and smallest detectable difference to JSON."""
     return {
-        "difference": _number(found.value),
-        "ci95": [_number(found.interval.low), _number(found.interval.high)],
+        "difference": rounded(found.value),
+        "ci95": [rounded(found.interval.low), rounded(found.interval.high)],
         "interval": found.interval.method,
-        "p": _number(found.test.p),
+        "p": rounded(found.test.p),
         "test": found.test.method,
-        "detectable": None if found.detectable is None else _number(found.detectable),
+        "detectable": None if found.detectable is None else rounded(found.detectable),
     }
 
 
@@ -155,24 +154,11 @@ def expert_items(result: OutOfBag, scored: LabelScores, responses: Responses) ->
 
 def _metrics(scores: Scores) -> dict[str, Json]:
     return {
-        "metrics": {name: _score(score) for name, score in scores.main.items()},
-        "by_group": {name: _score(score) for name, score in scores.extra.items()},
+        "metrics": {name: score_json(score) for name, score in scores.main.items()},
+        "by_group": {name: score_json(score) for name, score in scores.extra.items()},
         "missing_metrics": dict(scores.missing),
     }
 
 
 def _counts(values: list[int]) -> dict[str, Json]:
     return {str(value): values.count(value) for value in sorted(set(values), reverse=True)}
-
-
-def _score(score: Score) -> dict[str, Json]:
-    interval = score.interval
-    return {
-        "value": _number(score.value),
-        "ci95": [_number(interval.low), _number(interval.high)] if interval else None,
-        "n": score.n,
-    }
-
-
-def _number(value: float) -> float | None:
-    return round(value, 6) if isfinite(value) else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from merilo.atomic_write import guarded
-from merilo.baselines.baseline_reader import ITEMS_FILE, crowd_of, responses_with_fate
+from merilo.baselines.baseline_reader import ITEMS_FILE, responses_with_fate, stored_baseline_of
 from merilo.baselines.model_answers import read_samples
 from merilo.baselines.model_comparison import ModelComparison, compare
 from merilo.baselines.model_tables import confusion_table, posterior_table
@@ -90,7 +90,7 @@ def with_models(
     """
     if not models:
         return content, [], []
-    crowd = crowd_of(baseline)
+    crowd = stored_baseline_of(baseline)
     samples = [read_samples(path, crowd) for path in models]
     comparisons = compare(crowd, samples, force=common_items)
     found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)

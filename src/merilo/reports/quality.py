@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Final
 
 import polars as pl
@@ -12,6 +11,7 @@ import polars as pl
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.sensitivity import SensitivityRow
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
+from merilo.reports.json_numbers import rounded
 from merilo.strict_json import Json
 
 #: Russian texts of the flags; `FLAGS` has the English texts.
@@ -45,18 +45,18 @@ def quality_summary(quality: StudyQuality) -> dict[str, Json]:
                 "test": test.flag,
                 "tested": test.tested,
                 "below_level": test.below_level,
-                "expected_by_chance": _number(test.expected_by_chance),
+                "expected_by_chance": rounded(test.expected_by_chance),
                 "flagged": test.flagged,
             }
             for test in people.tests
         ],
         "level": people.level,
         "correction": "Holm, over the people of one test",
-        "guess": _number(people.guess),
+        "guess": rounded(people.guess),
         "drift_of_all": {
             "annotators": people.pooled_drift.annotators,
-            "z": _number(people.pooled_drift.z),
-            "p": _number(people.pooled_drift.p),
+            "z": rounded(people.pooled_drift.z),
+            "p": rounded(people.pooled_drift.p),
         },
     }
 
@@ -72,9 +72,9 @@ def sensitivity_summary(quality: StudyQuality) -> dict[str, Json]:
                 "answers": row.answers,
                 "consensus": row.consensus,
                 "metric": row.score.name if row.score else None,
-                "value": _number(row.score.value) if row.score else None,
+                "value": rounded(row.score.value) if row.score else None,
                 "n": row.score.n if row.score else 0,
-                "ci95": [_number(row.score.interval.low), _number(row.score.interval.high)]
+                "ci95": [rounded(row.score.interval.low), rounded(row.score.interval.high)]
                 if row.score and row.score.interval
                 else None,
             }
@@ -99,40 +99,40 @@ def _person(one: AnnotatorQuality) -> dict[str, Json]:
             "answers": one.controls.answers,
             "distinct": one.controls.distinct,
             "right": one.controls.right,
-            "accuracy": _number(one.controls.accuracy),
-            "ci95": [_number(interval.low), _number(interval.high)] if interval else None,
-            "guessing_odds": _number(one.controls.guessing_odds),
-            "guessing_p": _number(one.controls.guessing_p),
-            "below_threshold_p": _number(one.controls.below_p),
+            "accuracy": rounded(one.controls.accuracy),
+            "ci95": [rounded(interval.low), rounded(interval.high)] if interval else None,
+            "guessing_odds": rounded(one.controls.guessing_odds),
+            "guessing_p": rounded(one.controls.guessing_p),
+            "below_threshold_p": rounded(one.controls.below_p),
         },
         "agreement": {
             "items": one.peers.items,
-            "value": _number(one.peers.agreement),
-            "expected": _number(one.peers.expected),
-            "p": _number(one.peers.p),
+            "value": rounded(one.peers.agreement),
+            "expected": rounded(one.peers.expected),
+            "p": rounded(one.peers.p),
         },
         "pace": {
             "pages": one.pace.pages,
-            "median_seconds": _number(one.pace.seconds),
-            "times_faster": _number(one.pace.times_faster),
-            "z": _number(one.pace.z),
-            "fast_pages": _number(one.pace.fast_pages),
-            "characters_per_second": _number(one.pace.characters_per_second),
+            "median_seconds": rounded(one.pace.seconds),
+            "times_faster": rounded(one.pace.times_faster),
+            "z": rounded(one.pace.z),
+            "fast_pages": rounded(one.pace.fast_pages),
+            "characters_per_second": rounded(one.pace.characters_per_second),
         },
         "repetition": {
-            "favourite_share": _number(one.repetition.share),
-            "favourite_p": _number(one.repetition.share_p),
+            "favourite_share": rounded(one.repetition.share),
+            "favourite_p": rounded(one.repetition.share_p),
             "longest_run": one.repetition.run,
-            "longest_run_p": _number(one.repetition.run_p),
+            "longest_run_p": rounded(one.repetition.run_p),
         },
         "drift": {
             "answers": one.drift.answers,
-            "early": _number(one.drift.early),
-            "late": _number(one.drift.late),
-            "z": _number(one.drift.z),
-            "p": _number(one.drift.p),
+            "early": rounded(one.drift.early),
+            "late": rounded(one.drift.late),
+            "z": rounded(one.drift.z),
+            "p": rounded(one.drift.p),
         },
-        "ability": {model: _number(value) for model, value in one.ability.items()},
+        "ability": {model: rounded(value) for model, value in one.ability.items()},
         "flags": list(one.flags),
         "excluded_by": one.excluded_by,
     }
@@ -185,7 +185,3 @@ def sensitivity_grid(rows: Sequence[SensitivityRow]) -> tuple[list[str], list[li
     for row in rows:
         lines.setdefault(row.threshold, []).append(row)
     return names, list(lines.values())
-
-
-def _number(value: float) -> float | None:
-    return round(value, 6) if isfinite(value) else None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.recipes.running import RecipeResult
 from merilo.metrics.score import Score
 from merilo.reports.experts import difference_summary
+from merilo.reports.json_numbers import rounded, score_json
 from merilo.reports.summary import resolved_by
 from merilo.strict_json import Json
 
@@ -45,7 +44,7 @@ def _comparison(result: RecipeResult) -> dict[str, Json]:
     if found is None:
         return {"accuracy": None}
     return {
-        "accuracy": [_number(found.second), _number(found.first)],
+        "accuracy": [rounded(found.second), rounded(found.first)],
         **difference_summary(found),
         "only_first_right": found.better,
         "only_second_right": found.worse,
@@ -62,7 +61,7 @@ def _question(name: str, made: Baseline, result: RecipeResult) -> dict[str, Json
         "items": made.items,
         "resolved_by": resolved_by(made.resolved_by),
         "answers": {str(label): int(n) for label, n in counts.iter_rows()},
-        "krippendorff_alpha": _number(made.alpha),
+        "krippendorff_alpha": rounded(made.alpha),
     }
 
 
@@ -80,14 +79,4 @@ def _kept(result: RecipeResult) -> dict[str, Json]:
 
 
 def _score(score: Score) -> dict[str, Json]:
-    interval = score.interval
-    return {
-        "value": _number(score.value),
-        "ci95": [_number(interval.low), _number(interval.high)] if interval else None,
-        "n": score.n,
-        "interval": interval.method if interval else None,
-    }
-
-
-def _number(value: float) -> float | None:
-    return round(value, 6) if isfinite(value) else None
+    return {**score_json(score), "interval": score.interval.method if score.interval else None}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 from merilo.baselines.groups import Group
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
@@ -15,6 +13,7 @@ from merilo.people.gold import Gold
 from merilo.reports.audit import audit_in_short
 from merilo.reports.controls import control_health_summary
 from merilo.reports.estimates import metrics_json, single_person_json
+from merilo.reports.json_numbers import rounded
 from merilo.reports.quality import quality_summary, sensitivity_summary
 from merilo.reports.unresolved import unresolved
 from merilo.statistics.intervals import Interval
@@ -59,7 +58,7 @@ def summary(
             **_coefficients(baseline.agreement),
             "level": baseline.settings.level,
             "low_agreement": baseline.low_agreement,
-            "low_agreement_share": _number(baseline.low_agreement_share),
+            "low_agreement_share": rounded(baseline.low_agreement_share),
             "max_low_agreement": baseline.settings.max_low_agreement,
             "min_votes": baseline.settings.min_votes,
             "votes_needed": {str(votes): n for votes, n in baseline.decided.votes_needed.items()},
@@ -151,7 +150,7 @@ def _coefficients(agreement: Agreement) -> dict[str, Json]:
     """Return the coefficients with their intervals, and the items by the size of their majority."""
     found: dict[str, Json] = {}
     for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac1"):
-        found[name] = _number(getattr(agreement, name))
+        found[name] = rounded(getattr(agreement, name))
         found[f"{name}_ci95"] = _interval(agreement.intervals.get(name))
     alpha = agreement.intervals.get("krippendorff_alpha")
     found["interval"] = alpha.method if alpha else None
@@ -165,7 +164,7 @@ def _group(group: Group) -> dict[str, Json]:
     if group.agreement:
         found |= {"answers": group.agreement.answers, "agreement": _coefficients(group.agreement)}
     for score in group.scores.values():
-        found[score.name] = {"value": _number(score.value), "ci95": _interval(score.interval), "n": score.n}
+        found[score.name] = {"value": rounded(score.value), "ci95": _interval(score.interval), "n": score.n}
     return found
 
 
@@ -179,13 +178,13 @@ def _model(baseline: Baseline) -> Json:
         "converged": fit.converged,
         "iterations": fit.iterations,
         "tolerance": fit.tolerance,
-        "log_likelihood": [_number(value) for value in fit.log_likelihood],
+        "log_likelihood": [rounded(value) for value in fit.log_likelihood],
         "anchored_items": fit.anchored,
     }
 
 
 def _interval(interval: Interval | None) -> Json:
-    return None if interval is None else [_number(interval.low), _number(interval.high)]
+    return None if interval is None else [rounded(interval.low), rounded(interval.high)]
 
 
 def _cost(baseline: Baseline) -> dict[str, Json]:
@@ -212,8 +211,3 @@ def _gold(gold: Gold | None) -> Json:
         "unsolved": list(gold.unsolved),
         "rows_without_item": list(gold.unused),
     }
-
-
-def _number(value: float) -> float | None:
-    """Round to six decimal places, more than any study supports; NaN becomes null."""
-    return round(value, 6) if isfinite(value) else None

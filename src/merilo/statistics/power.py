@@ -135,7 +135,7 @@ def _divided(votes: int, person: float) -> float:
     return exp(ways + half * log(person * (1 - person))) if half else 1.0
 
 
-def precision(crowd: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
+def precision(plan: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
     """Compute the expected precision of the consensus accuracy for a given number of items.
 
     The variance is the sum of  θ(1 - θ) / I  for the items and  h² s² A m (m - 1) / I²  for the A annotators, each of whom
@@ -144,17 +144,17 @@ def precision(crowd: StudyPlan, items: int, *, level: float = 0.95) -> Precision
     of freedom, as in `uncertainty.two_way`.
 
     Args:
-        crowd: the expected properties of the annotators.
+        plan: the expected properties of the annotators.
         items: the number of items.
         level: the nominal coverage, in (0, 1).
     """
-    p = crowd.expected
+    p = plan.expected
     from_items = p * (1 - p) / items
     shared, freedom = 0.0, float(max(items - 1, 1))
-    if crowd.people is not None:
-        each = crowd.overlap * items / crowd.people
-        shared = (crowd.influence * crowd.spread) ** 2 * crowd.people * each * max(each - 1, 0.0) / items**2
-        doubt = from_items**2 / max(items - 1, 1) + shared**2 / (crowd.people - 1)
+    if plan.people is not None:
+        each = plan.overlap * items / plan.people
+        shared = (plan.influence * plan.spread) ** 2 * plan.people * each * max(each - 1, 0.0) / items**2
+        doubt = from_items**2 / max(items - 1, 1) + shared**2 / (plan.people - 1)
         freedom = (from_items + shared) ** 2 / doubt
     effect = 1 + shared / from_items
     t = student_quantile((1 + level) / 2, max(freedom, 1.0))
@@ -163,11 +163,11 @@ def precision(crowd: StudyPlan, items: int, *, level: float = 0.95) -> Precision
     return Precision(items, half, effect)
 
 
-def items_for_half_width(crowd: StudyPlan, half_width: float, *, level: float = 0.95) -> Precision:
+def items_for_half_width(plan: StudyPlan, half_width: float, *, level: float = 0.95) -> Precision:
     """Find the smallest number of items at which the interval is at most as wide as required.
 
     Args:
-        crowd: the expected properties of the annotators.
+        plan: the expected properties of the annotators.
         half_width: half the required width.
         level: the nominal coverage, in (0, 1).
 
@@ -176,33 +176,33 @@ def items_for_half_width(crowd: StudyPlan, half_width: float, *, level: float = 
         DataError: this number of annotators cannot reach the half-width with any number of items.
 
     Example:
-        >>> items_for_half_width(Crowd(0.9), 0.03).items
+        >>> items_for_half_width(StudyPlan(0.9), 0.03).items
         390
     """
     if not 0 < half_width < 0.5:
         raise UsageError(f"{argument('half_width')} takes a number between 0 and 0.5, not {half_width:g}")
-    items = _fewest(lambda n: precision(crowd, n, level=level).half_width <= half_width, MOST_ITEMS)
+    items = _fewest(lambda n: precision(plan, n, level=level).half_width <= half_width, MOST_ITEMS)
     if items is None:
-        most = precision(crowd, MOST_ITEMS, level=level).half_width
+        most = precision(plan, MOST_ITEMS, level=level).half_width
         raise DataError(
             f"a half-width of {half_width:g} needs more than {MOST_ITEMS} items"
-            if crowd.people is None
-            else f"{crowd.people} annotators with a spread of {crowd.spread:g} give a half-width of at least {most:.3g} with any number of "
+            if plan.people is None
+            else f"{plan.people} annotators with a spread of {plan.spread:g} give a half-width of at least {most:.3g} with any number of "
             f"items: {half_width:g} needs more annotators"
         )
-    return precision(crowd, items, level=level)
+    return precision(plan, items, level=level)
 
 
 def people_for_half_width(
-    crowd: StudyPlan, items: int, half_width: float, *, level: float = 0.95
+    plan: StudyPlan, items: int, half_width: float, *, level: float = 0.95
 ) -> int | None:
     """Find the smallest number of annotators for the half-width; `None` if there are too few items."""
 
     def enough(people: int) -> bool:
-        several = StudyPlan(crowd.expected, crowd.overlap, people, crowd.spread)
+        several = StudyPlan(plan.expected, plan.overlap, people, plan.spread)
         return precision(several, items, level=level).half_width <= half_width
 
-    return _fewest(enough, MOST_PEOPLE, least=max(crowd.overlap, 2))
+    return _fewest(enough, MOST_PEOPLE, least=max(plan.overlap, 2))
 
 
 def items_for_difference(

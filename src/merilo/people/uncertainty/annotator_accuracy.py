@@ -268,12 +268,12 @@ def percentile_rank(values: Sequence[float], of: float) -> tuple[float, Interval
     return paired_percentile_rank(values, [of] * len(values))
 
 
-def paired_percentile_rank(values: Sequence[float], rivals: Sequence[float]) -> tuple[float, Interval]:
-    """Compute the share of annotators who score lower than the rival on the same items, with ties counted as half.
+def paired_percentile_rank(values: Sequence[float], model: Sequence[float]) -> tuple[float, Interval]:
+    """Compute the share of annotators who score lower than a model on the same items, with ties counted as half.
 
     Args:
         values: shape (people,), the accuracy of each annotator on the items they answered.
-        rivals: shape (people,), the accuracy of the rival on the items of each annotator.
+        model: shape (people,), the accuracy of the model on the items of each annotator.
 
     Returns:
         The share, and its interval of Wilson's form over annotators.
@@ -283,7 +283,7 @@ def paired_percentile_rank(values: Sequence[float], rivals: Sequence[float]) -> 
     """
     if not len(values):
         raise DataError("no annotator answered enough items for the comparison")
-    difference = np.asarray(rivals, dtype=np.float64) - np.asarray(values, dtype=np.float64)
+    difference = np.asarray(model, dtype=np.float64) - np.asarray(values, dtype=np.float64)
     level_with = np.abs(difference) < 1e-9
     n = difference.shape[0]
     share = float(((difference > 0) & ~level_with).sum() + level_with.sum() / 2) / n
