@@ -1,5 +1,7 @@
 """What tests share: the real pools, where they are, and the same examples in every run.
 
+Numerical libraries use one thread a process: the matrices of the tests are small, and tests run in several processes.
+
 Hypothesis draws the same examples each time, so that a run says something about the code and nothing about luck.
 `MERILO_EXPLORE=1` draws new ones: that is how new faults are looked for.
 """
@@ -10,6 +12,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tiny_models import save_tiny_models
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # before NumPy or PyTorch is imported
 
 # A busy machine must not turn a true property into a failure.
 settings.register_profile(
@@ -23,10 +29,21 @@ settings.load_profile("merilo")
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests that need PyTorch first: of several processes only one then takes seconds to import it."""
+    items.sort(key=lambda item: item.get_closest_marker("torch") is None)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests that need PyTorch where it is not installed."""
     if item.get_closest_marker("torch") and find_spec("torch") is None:
         pytest.skip("PyTorch is not installed (the extra 'hf')")
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of random classifiers, as `save_pretrained` leaves them."""
+    return save_tiny_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
-from tiny_models import POLITE, TOXIC, save_tiny_models
+from tiny_models import POLITE, TOXIC
 
 from merilo.errors import InputError, MissingPartError
 from merilo.metrics import classifiers
@@ -87,32 +87,38 @@ def test_what_is_no_file_of_curves_is_refused(tmp_path: Path, content: bytes) ->
         read_calibration(file)
 
 
-@pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_tiny_models(tmp_path_factory.mktemp("models"))
-
-
-def by_hand(folder: Path, index: int, text: str, second: str | None = None) -> float:
-    """One sentence alone through the model: no batches, no padding."""
+def by_hand(folder: Path, index: int, sentences: list[tuple[str, ...]]) -> list[float]:
+    """Each sentence, or pair of sentences, alone through the model: no batches, no padding."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    words = AutoTokenizer.from_pretrained(folder)(
-        text, second, return_tensors="pt", truncation=True, max_length=512
-    )
-    with torch.no_grad():
-        logits = AutoModelForSequenceClassification.from_pretrained(folder).eval()(**words).logits
-    return float(torch.softmax(logits, -1)[0, index])
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    found = []
+    for texts in sentences:
+        words = tokenizer(*texts, return_tensors="pt", truncation=True, max_length=512)
+        with torch.no_grad():
+            found.append(float(torch.softmax(model(**words).logits, -1)[0, index]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def rated_by_hand(tiny_models: Path) -> dict[str, list[float]]:
+    alone, pairs = [(polite,) for polite in POLITE], list(zip(TOXIC, POLITE, strict=True))
+    return {
+        part: by_hand(tiny_models / part, index, sentences)
+        for part, index, sentences in (("sta", 0, alone), ("sim", 1, pairs), ("fl", 1, alone))
+    }
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("batch_size", [1, 3, 32])
-def test_batches_give_what_each_sentence_gives_alone(tiny_models: Path, batch_size: int) -> None:
+def test_batches_give_what_each_sentence_gives_alone(
+    tiny_models: Path, rated_by_hand: dict[str, list[float]], batch_size: int
+) -> None:
     ratings = Classifiers(tiny_models, device="cpu", batch_size=batch_size).rate(TOXIC, POLITE)
-    for row, (toxic, polite) in enumerate(zip(TOXIC, POLITE, strict=True)):
-        assert ratings.sta[row] == pytest.approx(by_hand(tiny_models / "sta", 0, polite), abs=1e-5)
-        assert ratings.sim[row] == pytest.approx(by_hand(tiny_models / "sim", 1, toxic, polite), abs=1e-5)
-        assert ratings.fl[row] == pytest.approx(by_hand(tiny_models / "fl", 1, polite), abs=1e-5)
+    for part, expected in rated_by_hand.items():
+        assert getattr(ratings, part) == pytest.approx(expected, abs=1e-5)
     assert len(set(ratings.sta.round(6))) > 1, (
         "a model that answers the same to everything would prove nothing"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command import merilo
 from gold_sets import TITLES, gold_split, right_answer, write_gold
-from tiny_models import POLITE, TOXIC, save_tiny_models
+from tiny_models import POLITE, TOXIC
 
 from merilo.datasets import dataset
 from merilo.items import Item, Split
@@ -109,11 +109,6 @@ def test_an_empty_or_missing_folder_is_one_sentence(tmp_path: Path) -> None:
         in merilo("submission", "pack", tmp_path / "no", "--out", tmp_path / "s.zip").complaint
     )
     assert not (tmp_path / "s.zip").exists()
-
-
-@pytest.fixture(scope="module")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_tiny_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture
