@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from command import Outcome, merilo
+from made_once import made_once
 from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
 
 from merilo.metrics.pass_at_k import pass_at_k
@@ -519,6 +520,15 @@ def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data
     assert "20  distinct, 5 judged before, the others" in shown.out
 
 
+@made_once
+def finished_job(folder: Path) -> Path:
+    """The folder of a job's results, beside its problems and completions."""
+    data = write_items(folder / "problems.json", item(1), item(2))
+    path = write_lines(folder / "c.jsonl", *generations(1, 1, 1))
+    assert score(path, data, "--out", folder / "out").status == 0
+    return folder / "out"
+
+
 @pytest.mark.parametrize(("change", "words"), [
     ("completions", []),
     ("data", []),
@@ -529,28 +539,26 @@ def test_a_finished_folder_answers_again_without_running_anything(tmp_path, data
     ("packages", ["--packages", "@PACKAGES@"]),
     ("jail", ["--unsafe-no-sandbox"]),
 ])  # fmt: skip
-def test_a_folder_of_another_job_is_refused(tmp_path, data, change, words):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    assert score(path, data, "--out", tmp_path / "out").status == 0
+def test_a_folder_of_another_job_is_refused(tmp_path, change, words):
+    out = finished_job(tmp_path)
+    path, data = tmp_path / "c.jsonl", tmp_path / "problems.json"
     if change == "completions":
         write_lines(path, *generations(0, 1, 1))
     if change == "data":
         write_items(data, item(1), item(2, outputs=("3", "ab")))
     if change == "python":
-        verdicts = tmp_path / "out" / "verdicts.jsonl"
+        verdicts = out / "verdicts.jsonl"
         ours, older = f'"{platform.python_version()}"', '"3.9.1"'
         verdicts.write_text(verdicts.read_text().replace(ours, older, 1))
     packages = tmp_path / "packages"
     packages.mkdir()
-    before = (tmp_path / "out" / "verdicts.jsonl").read_bytes()
-    done = score(
-        path, data, "--out", tmp_path / "out", *[packages if word == "@PACKAGES@" else word for word in words]
-    )
+    before = (out / "verdicts.jsonl").read_bytes()
+    done = score(path, data, "--out", out, *[packages if word == "@PACKAGES@" else word for word in words])
     assert done.status == 2
     files = change in {"completions", "data"}
     what = f"the {change} have changed since; choose" if files else f"{change} was"
     assert f"verdicts.jsonl: holds the verdicts of another job: {what}" in done.complaint
-    assert (tmp_path / "out" / "verdicts.jsonl").read_bytes() == before
+    assert (out / "verdicts.jsonl").read_bytes() == before
 
 
 @pytest.mark.parametrize("option", ["--json", "--outputs"])
@@ -792,10 +800,15 @@ def all_ended(handles: list[int], seconds: float = 30.0) -> bool:
             os.close(handle)
 
 
+#: How many programs a job has, and after how many verdicts it is killed.
+PROGRAMS, BEFORE = 80, 10
+
+
 def job(folder: Path) -> tuple[Path, Path]:
-    """A job of some seconds: many programs that take a moment each."""
+    """A job of about two seconds: programs that wait a moment each and take little of the processor."""
     data = write_items(folder / "problems.json", item(1))
-    texts = [f"    sum(range(10**5))\n    return {n % 4} * x\n    # {n}\n    pass\n" for n in range(400)]
+    wait = "    import time\n    time.sleep(0.03)\n"
+    texts = [f"{wait}    return {n % 4} * x\n    # {n}\n    pass\n" for n in range(PROGRAMS)]
     return write_lines(folder / "c.jsonl", *[completion(1, text) for text in texts]), data
 
 
@@ -810,7 +823,7 @@ def result(out: Path) -> dict:
 def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_path, victim):
     path, data = job(tmp_path)
     started = Started(tmp_path, path, data)
-    started.until(lambda: started.judged() > 40)
+    started.until(lambda: started.judged() > BEFORE)
     family = started.family()
     assert len(family) >= 2
     started.process.send_signal(signal.SIGKILL)
@@ -820,13 +833,13 @@ def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_
     assert all_ended(family)
     assert list(started.temporary.iterdir()) == []
     kept = (started.out / "verdicts.jsonl").read_bytes().rpartition(b"\n")[0].splitlines()
-    assert 40 < len(kept) - 1 < 400
+    assert BEFORE < len(kept) - 1 < PROGRAMS
 
     assert score(path, data, "--out", started.out).status == 0
     lines = (started.out / "verdicts.jsonl").read_bytes().splitlines()
     assert lines[: len(kept)] == kept
     programs = [json.loads(line)["program"] for line in lines[1:]]
-    assert len(programs) == len(set(programs)) == 400
+    assert len(programs) == len(set(programs)) == PROGRAMS
     assert score(path, data, "--out", tmp_path / "unkilled").status == 0
     assert result(started.out) == result(tmp_path / "unkilled")
 
@@ -834,24 +847,24 @@ def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_
 def test_a_killed_worker_costs_nothing(tmp_path):
     path, data = job(tmp_path)
     started = Started(tmp_path, path, data)
-    started.until(lambda: started.judged() > 40)
+    started.until(lambda: started.judged() > BEFORE)
     family = started.family()
     assert family
     kill(family)
     assert all_ended(family)
     assert started.process.wait() == 0
-    assert result(started.out)["outcomes"] == {"wrong_answer": 300, "passed": 100}
+    assert result(started.out)["outcomes"] == {"wrong_answer": PROGRAMS * 3 // 4, "passed": PROGRAMS // 4}
     assert list(started.temporary.iterdir()) == []
 
 
 def test_an_interrupted_job_says_so_and_goes_on_later(tmp_path):
     path, data = job(tmp_path)
     started = Started(tmp_path, path, data)
-    started.until(lambda: started.judged() > 40)
+    started.until(lambda: started.judged() > BEFORE)
     family = started.family()
     started.process.send_signal(signal.SIGINT)
     assert started.process.wait() == 130
     assert all_ended(family)
     assert f"the verdicts so far are in {started.out}; run the same command again" in started.said.read_text()
     assert score(path, data, "--out", started.out).status == 0
-    assert result(started.out)["programs"] == 400
+    assert result(started.out)["programs"] == PROGRAMS
