@@ -5,6 +5,7 @@ tests/test_documented_commands.py` writes the text blocks anew (those without a 
 """
 
 import contextlib
+import functools
 import io
 import itertools
 import json
@@ -157,21 +158,35 @@ def test_every_output_on_a_page_is_checked(name: str) -> None:
         )
 
 
-def pool_json(folder: Path, name: str, *options: str) -> dict:
-    furnish(folder, Block("console", "", 1, f"pools/{name}"))
-    return merilo("baseline", "assignments.tsv", "--dataset", name, *options, "--json", "-").json
+@pytest.fixture(scope="module")
+def pool_json(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict]:
+    """The JSON of a published pool's baseline, made once for all tests."""
+
+    @functools.cache
+    def make(name: str) -> dict:
+        folder = tmp_path_factory.mktemp(name)
+        furnish(folder, Block("console", "", 1, f"pools/{name}"))
+        with contextlib.chdir(folder):
+            words = ["assignments.tsv", "--dataset", name, "--skills", "workerSkills.csv", "--json", "-"]
+            return merilo("baseline", *words).json
+
+    return make
 
 
-def test_the_page_on_quality_states_the_range_of_the_sensitivity_table(folder: Path) -> None:
-    found = pool_json(folder, "lcs", "--skills", "workerSkills.csv")
+def test_the_page_on_quality_states_the_range_of_the_sensitivity_table(
+    pool_json: Callable[[str], dict],
+) -> None:
+    found = pool_json("lcs")
     values = [row["value"] for row in found["sensitivity"]["rows"] if row["value"] is not None]
     page = " ".join((ROOT / "docs" / "quality.md").read_text(encoding="utf-8").split())
     assert f"from {min(values):.2f} to {max(values):.2f}" in page
 
 
 @pytest.mark.parametrize("name", ["bps", "lcs"])
-def test_the_page_on_uncertainty_states_the_estimates_of_the_published_pools(name: str, folder: Path) -> None:
-    metric = pool_json(folder, name, "--skills", "workerSkills.csv")["metrics"]["acc"]
+def test_the_page_on_uncertainty_states_the_estimates_of_the_published_pools(
+    name: str, pool_json: Callable[[str], dict]
+) -> None:
+    metric = pool_json(name)["metrics"]["acc"]
     single = metric["single_person"]
 
     def pair(bounds: list[float]) -> str:
@@ -218,10 +233,9 @@ def test_every_key_of_the_baseline_json_is_explained(baseline_json: Callable[...
         assert not missing, f"docs/json.md does not explain {', '.join(missing)}"
 
 
-def test_every_file_of_a_baseline_folder_is_explained(folder: Path) -> None:
-    assert merilo("demo", "--items", "20", "--no-open").status == 0
+def test_every_file_of_a_baseline_folder_is_explained(demo: Path) -> None:
     page = (ROOT / "docs" / "baseline.md").read_text(encoding="utf-8")
-    for path in Path("merilo-demo/bps/baseline").iterdir():
+    for path in (demo / "bps" / "baseline").iterdir():
         assert f"`{path.stem}." in page, f"docs/baseline.md does not name {path.name}"
 
 
