@@ -127,7 +127,7 @@ def test_numbers_are_divided_at_quantiles_and_absent_values_are_a_category() -> 
     assert year.by_quantiles
     assert year.values[-1] == "—"
     assert year.counts()[-1] == 10
-    assert max(year.counts()[:-1]) - min(year.counts()[:-1]) <= 1
+    assert max(year.counts()[:-1]) - min(year.counts()[:-1]) <= 2
     assert {one.name for one in dropped} == {"answer", "length"}
 
 
@@ -144,7 +144,7 @@ def test_a_field_with_too_many_values_is_named_and_not_kept() -> None:
 
 def test_an_unknown_field_names_the_nearest_one() -> None:
     items = [Item(1, "{inputs}", "a", "1", {"id": 1, "domain": "x"})]
-    with pytest.raises(UsageError, match="no item has the field 'domian'; did you mean 'domain'"):
+    with pytest.raises(UsageError, match=r"no item has the field 'domian'; did you mean 'domain'\?"):
         fields_of(items, dataset("bps"), size=1, wanted=["domian"])
 
 

@@ -1,0 +1,106 @@
+import random
+
+import numpy as np
+import pytest
+from every import every
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from merilo.datasets import CATALOGUE
+from merilo.datasets.bundled import examples
+from merilo.datasets.generators import GENERATORS, generate_splits
+from merilo.studies.known_answers import choose_controls, compare_controls, screen_known
+from merilo.studies.lookalikes import LookalikeItem, auc_of, check_lookalikes, fit_logistic
+
+
+def questions(n: int, seed: int, words: str = "река город гора поле лес море") -> list[LookalikeItem]:
+    chance = random.Random(seed)
+    return [
+        LookalikeItem(
+            " ".join(chance.choices(words.split(), k=chance.randint(4, 12))),
+            chance.choice("xyz"),
+            chance.choice("AB"),
+        )
+        for _ in range(n)
+    ]
+
+
+def test_the_classifier_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(200, 12))
+    labels = (table[:, 0] + rng.normal(size=200) > 1.2).astype(float)
+    ours = fit_logistic(table, labels, penalty=3.0)
+    theirs = LogisticRegression(C=1 / 3.0, class_weight="balanced", tol=1e-10, max_iter=1000).fit(
+        table, labels
+    )
+    assert ours[1:] == pytest.approx(theirs.coef_[0], abs=1e-4)
+    assert ours[0] == pytest.approx(theirs.intercept_[0], abs=1e-4)
+
+
+def test_the_auc_is_that_of_scikit_learn_with_equal_scores_too() -> None:
+    rng = np.random.default_rng(1)
+    labels, scores = rng.integers(0, 2, 80), rng.integers(0, 6, 80).astype(float)
+    ours = auc_of(scores[labels == 1], scores[labels == 0])
+    assert ours == pytest.approx(roc_auc_score(labels, scores))
+
+
+def test_controls_of_the_same_kind_are_seldom_told_apart() -> None:
+    alarms = [
+        not check_lookalikes(questions(150, seed), questions(24, 1000 + seed), seed=seed).alike
+        for seed in range(12)
+    ]
+    # All features and each of four groups are tested: 3 of 12 would be far beyond the nominal share.
+    assert sum(alarms) <= 2
+
+
+@every(
+    "different, feature",
+    [
+        (LookalikeItem("река " * 30, "x", "A"), "length"),
+        (LookalikeItem("река город гора поле лес", "другая область", "A"), "domain"),
+        (LookalikeItem("звезда планета комета спутник луна", "x", "A"), "words"),
+    ],
+    ids=["length", "domain", "words"],
+)
+def test_controls_that_look_different_are_found_by_what_tells_them(
+    different: LookalikeItem, feature: str
+) -> None:
+    check = check_lookalikes(questions(150, 1), [different] * 20, seed=0)
+    telling = {found.name for found in check.features if found.telling}
+    assert {"all", feature} <= telling
+    if feature == "words":
+        assert "звезда" in check.words
+
+
+def test_an_unbalanced_answer_is_found() -> None:
+    controls = [LookalikeItem(one.prompt, one.domain, "A") for one in questions(40, 2)]
+    items = [LookalikeItem(one.prompt, one.domain, "AB"[at % 2]) for at, one in enumerate(questions(200, 3))]
+    check = check_lookalikes(items, controls, seed=0)
+    assert {found.name for found in check.features if found.telling} >= {"answer"}
+
+
+def test_too_few_controls_are_not_judged() -> None:
+    check = check_lookalikes(questions(100, 1), questions(7, 2), seed=0)
+    assert not check.checked
+    assert check.alike
+
+
+@every("name", sorted(GENERATORS))
+def test_controls_from_shots_of_generated_datasets_look_like_the_test(name: str) -> None:
+    test, shots = generate_splits(name, 300, seed=4, shots=60)
+    declared = CATALOGUE[name]
+    pool = screen_known(shots.items, test.items).items
+    chosen = choose_controls(pool, test.items, declared, wanted=15, seed=0)
+    assert len(chosen.items) == 15
+    whole = chosen.check.features[0]
+    assert whole.name == "all"
+    assert whole.interval.low <= 0.5 <= whole.interval.high
+
+
+@every("name", sorted(CATALOGUE))
+def test_bundled_shots_are_not_told_from_the_bundled_test(name: str) -> None:
+    splits = examples(CATALOGUE[name])
+    shots = splits["shots"].items if "shots" in splits else ()
+    check = compare_controls(shots, splits["test"].items, CATALOGUE[name], seed=0)
+    assert check.alike
+    assert check.checked == (min(len(shots), len(splits["test"])) >= 8)

@@ -1,0 +1,111 @@
+import random
+from dataclasses import replace
+from math import ceil
+
+import pytest
+
+from merilo.datasets import dataset
+from merilo.studies.plan_figures import chance_of, equivalence_margin, plan_figures
+from merilo.studies.plan_types import (
+    Arm,
+    ControlsPlan,
+    DrawnSubset,
+    Pay,
+    PlannedAnalysis,
+    SourceFile,
+    Study,
+)
+
+PLAN = Study(
+    study="s",
+    dataset="bps",
+    source=SourceFile(file="f", sha256="0"),
+    arms={
+        "people": Arm(kind="basic", overlap=5, items_per_page=20, items_per_person=50, pay=Pay(per_page=0.5))
+    },
+    subset=DrawnSubset(size=1000, of=10_000),
+    controls=ControlsPlan(),
+    instruction={"ru": "ru.md", "en": "en.md"},
+    baseline=PlannedAnalysis(metric="acc"),
+)
+
+
+def test_the_figures_of_a_thousand_items_by_hand() -> None:
+    figures = plan_figures(PLAN, dataset("bps"), controls_there=50)
+    people = figures.arms["people"]
+    assert people.answers == 5000
+    assert people.control_answers == ceil(5000 / 19)  # one task in 20
+    assert people.pages == ceil((5000 + 264) / 20)
+    assert people.people == 100
+    assert people.hours == pytest.approx(5264 / 30)
+    assert people.pay == pytest.approx(264 * 0.5)
+    assert people.hourly_pay == pytest.approx(132 / (5264 / 30))
+
+
+def test_pages_of_three_tasks_with_one_control_are_those_of_the_published_pools() -> None:
+    controls = ControlsPlan(share=1 / 3, every=3)
+    arms = {"people": replace(PLAN.arms["people"], items_per_page=3)}
+    plan = replace(PLAN, subset=DrawnSubset(size=100, of=1000), controls=controls, arms=arms)
+    people = plan_figures(plan, dataset("bps"), controls_there=34).arms["people"]
+    assert (people.pages, people.control_answers) == (250, 250)  # bps: 750 rows, 250 of them controls
+
+
+def test_training_takes_time_and_an_undecided_pay_is_said() -> None:
+    arms = {"people": replace(PLAN.arms["people"], pay=Pay())}
+    figures = plan_figures(replace(PLAN, arms=arms), dataset("bps"), controls_there=50, training_there=10)
+    assert figures.arms["people"].hours == pytest.approx((5264 + 10 * 100) / 30)
+    assert figures.arms["people"].pay is None
+    assert "people: the pay is not decided (arms.people.pay.per_page)" in figures.notes
+
+
+def test_both_arms_of_an_expert_test_have_their_own_pay() -> None:
+    arms = {
+        "people": replace(PLAN.arms["people"], kind="untrained"),
+        "experts": Arm(kind="expert", overlap=3, pay=Pay(per_page=10.0, currency="EUR"), skip_own=True),
+    }
+    figures = plan_figures(replace(PLAN, arms=arms), dataset("rummlu"), controls_there=50)
+    assert figures.arms["experts"].answers == 3000
+    assert figures.arms["experts"].currency == "EUR"
+    assert figures.arms["experts"].pay == pytest.approx(10.0 * ceil((3000 + ceil(3000 / 19)) / 20))
+
+
+def test_two_labels_need_a_higher_accuracy_on_controls() -> None:
+    figures = plan_figures(PLAN, dataset("bps"), controls_there=50)
+    assert figures.controls is not None
+    assert figures.controls.per_person is None
+    assert figures.controls.threshold == pytest.approx(0.7)
+    assert any("no number of control items excludes those who guess" in note for note in figures.notes)
+
+
+def test_too_few_controls_limit_the_tasks_of_a_person() -> None:
+    figures = plan_figures(PLAN, dataset("rummlu"), controls_there=2)
+    assert any("there are 2 of 50 control items (5% of the items)" in note for note in figures.notes)
+    assert any("nobody may answer more than 40 tasks" in note for note in figures.notes)
+
+
+def test_metrics_without_a_formula_get_no_interval() -> None:
+    plan = replace(PLAN, baseline=PlannedAnalysis(metric="j"))
+    figures = plan_figures(plan, dataset("rudetox"), controls_there=50)
+    assert figures.precision == {}
+    assert "no interval is expected for j: only acc and em have a formula" in figures.notes
+
+
+def test_the_chance_of_a_guess() -> None:
+    assert chance_of(dataset("rummlu")) == 0.25
+    assert chance_of(dataset("ruethics")) == pytest.approx(1 / 32)
+    assert 0 < chance_of(dataset("multiq")) < 0.05
+
+
+def test_at_the_equivalence_margin_equality_is_shown_as_often_as_planned() -> None:
+    """Simulated studies of two equal sides: two one-sided tests at the margin reject both in four of five."""
+    items, discordant = 1000, 0.18
+    margin = equivalence_margin(discordant, items)
+    chance = random.Random(0)
+    shown = 0
+    for _ in range(800):
+        split = sum(chance.random() < discordant for _ in range(items))
+        better = sum(chance.random() < 0.5 for _ in range(split))
+        difference = (2 * better - split) / items
+        half = 1.645 * (split / items - difference**2) ** 0.5 / items**0.5
+        shown += abs(difference) + half < margin
+    assert shown / 800 == pytest.approx(0.8, abs=0.045)
