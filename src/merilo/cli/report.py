@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 from typer.core import TyperGroup
 
 from merilo.api.report import report, verify
+from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli.output import emit_json, refuse_json, say, working
-from merilo.cli.study_options import JsonOption
+from merilo.cli.study_options import ForceOption, JsonOption
 from merilo.reports.hb.verification import Verification
 
 #: The subcommand that is meant if the first word is a folder.
@@ -80,6 +81,45 @@ def check(
     if json_to != "-":
         sys.stdout.write("".join(f"{line}\n" for line in _lines(found)))
     return 0 if found.ok else 1
+
+
+@app.command("table")
+def table(
+    folders: Annotated[list[Path] | None, typer.Argument(help="Folders of your own baselines (merilo baseline --out, or merilo report).", show_default=False)] = None,
+    *,
+    form: Annotated[Literal["markdown", "latex", "html"], typer.Option("--format", help="The format of the table; html has both languages.")] = "markdown",
+    language: Annotated[Literal["en", "ru"], typer.Option(help="The language of Markdown and LaTeX.")] = "en",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table to this file. Default: standard output.")] = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Tabulate human baselines: every published value of the catalogue with its kind, and your own studies beside them.
+
+    The interval of a study covers items and annotators. Links to reports start from the folder of --out.
+    """
+    from merilo.reports.human_table import human_rows, read_study, table_json  # noqa: PLC0415 - the other commands need no catalogue
+    from merilo.reports.human_table_text import table_html, table_latex, table_markdown  # noqa: PLC0415 - as above
+
+    studies = [read_study(folder) for folder in folders or []]
+    read = [one.summary for one in studies]
+    refuse_json(json_to, read)
+    if out is not None:
+        refuse_existing(out, force=force, needed=read)
+    rows = human_rows(studies)
+    beside = None if out is None else out.parent
+    if form == "html":
+        text = table_html(rows, beside=beside)
+    elif form == "latex":
+        text = table_latex(rows, language)
+    else:
+        text = table_markdown(rows, language, beside=beside)
+    if json_to:
+        emit_json({"rows": table_json(rows)}, json_to)
+    if out is not None:
+        write_text(out, text)
+    elif json_to != "-":
+        sys.stdout.write(text)
+    return 0
 
 
 def _lines(found: Verification) -> list[str]:

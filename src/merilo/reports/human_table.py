@@ -16,6 +16,9 @@ from merilo.wording import shown
 #: The files that hold the summary of a baseline, in a folder of `merilo baseline` or of `merilo report`.
 SUMMARIES: Final = ("baseline.json", "metrics.json")
 
+#: The file of money in a folder of `merilo report`.
+_COSTS: Final = "costs.json"
+
 
 @dataclass(frozen=True, slots=True)
 class OwnFigure:
@@ -42,6 +45,7 @@ class OwnStudy:
 
     Attributes:
         folder: the folder as given.
+        summary: the file in it that holds the summary.
         dataset: the dataset's name; empty if the study names none.
         status: "accepted" or "rejected".
         simulated: whether its annotators are simulated.
@@ -53,6 +57,7 @@ class OwnStudy:
     """
 
     folder: Path
+    summary: Path
     dataset: str
     status: str
     simulated: bool
@@ -107,10 +112,14 @@ def read_study(folder: Path) -> OwnStudy:
     if not isinstance(content, dict) or not isinstance(content.get("metrics"), dict):
         raise InputError("is not the summary of a baseline", file=path)
     annotators, agreement, cost = (_object(content.get(name)) for name in ("annotators", "agreement", "cost"))
+    if not cost and (folder / _COSTS).is_file():
+        costs = _object(read_json(folder / _COSTS))
+        cost = _object(costs.get("cost")) or costs
     total, excluded = _count(annotators.get("total")), _count(annotators.get("excluded"))
     currency = cost.get("currency")
     return OwnStudy(
         folder,
+        path,
         str(content.get("dataset") or ""),
         str(content.get("status")),
         content.get("simulated") is True,
