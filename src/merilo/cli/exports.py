@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from merilo.api.gold_answers import gold_of
-from merilo.baselines.provenance import command_line
 from merilo.cli.output import tracked
 from merilo.datasets import Dataset
 from merilo.errors import UsageError
 from merilo.files import Progress
 
-__all__ = ["command_line", "gold_of", "reading", "typed_freely", "votes_option"]
+__all__ = ["gold_of", "reading", "typed_freely", "votes_option"]
 
 LONG_INPUT_BYTES = 8_000_000
 
