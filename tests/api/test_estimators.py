@@ -25,11 +25,12 @@ def data() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task", "worker", "label"])
 
 
-#: crowd-kit's GLAD takes 70 ms an iteration; 10 iterations give nearly the same labels as its default of 100.
-@every("name, options", [("MajorityVote", {}), ("DawidSkene", {}), ("GLAD", {"n_iter": 10})])
+#: crowd-kit's GLAD takes a second an iteration; two give the same labels as ten.
+@every("name, options", [("MajorityVote", {}), ("DawidSkene", {}), ("GLAD", {"n_iter": 2})])
 def test_a_notebook_moves_from_crowd_kit_by_one_import(
     name: str, options: dict[str, int], data: pd.DataFrame
 ) -> None:
+    data = data[data["task"] < "t20"]
     theirs, ours = (getattr(library, name)(**options).fit(data) for library in (crowdkit, merilo))
     assert ours.labels_.name == theirs.labels_.name
     assert ours.labels_.index.name == theirs.labels_.index.name == "task"
