@@ -68,10 +68,10 @@ def test_a_split_survives_jsonl(place: Path, group: list[Item]) -> None:
     st.lists(
         st.tuples(TEXT, TEXT, TEXT.filter(bool), st.lists(st.integers(-9, 9), min_size=1, max_size=3)),
         min_size=1,
-        max_size=5,
+        max_size=40,
     )
 )
-@settings(deadline=None)  # the first call imports Polars
+@settings(deadline=None, max_examples=10)  # each file is read in a process of its own, which imports Polars
 def test_items_of_one_form_survive_parquet(place: Path, rows: list[tuple[str, str, str, list[int]]]) -> None:
     group = [
         Item(
