@@ -14,9 +14,11 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import template
 from merilo.errors import DataError, InputError, argument, for_command_line
 from merilo.items import Item, read_splits
+from merilo.people.experts.sampling import value_of
 from merilo.strict_json import indented
 from merilo.studies.checklist_questions import AUTHOR_QUESTIONS
 from merilo.studies.instruction_text import DEFAULT_RESTRICTIONS, card_text, write_instruction
+from merilo.studies.item_fields import grouping_fields
 from merilo.studies.known_answers import (
     ChosenControls,
     ChosenExamples,
@@ -302,7 +304,11 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         )
     declared = source.declared
     # Each figure is computed for the groups of the dataset too, where the items have them.
-    by = [field.name for field in subset.fields if f"{{{field.name}}}" in (declared.extra or "")]
+    by = [
+        name
+        for name in grouping_fields(declared)
+        if f"{{{name}}}" in (declared.extra or "") and any(value_of(item, name) for item in subset.items)
+    ]
     return Study(
         study=wishes.name or declared.name,
         dataset=declared.name if source.declaration_file is None else DECLARATION_FILE,

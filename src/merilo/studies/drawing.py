@@ -73,13 +73,42 @@ def draw_balanced(
     cells, cell_of, available = np.unique(table, axis=0, return_inverse=True, return_counts=True)
     cell_of = cell_of.reshape(-1)
     margins = _margins(cells, available, fields, size, like)
-    taken = _fill(margins, available, size, rng, whole_cells=like is None)
-    _exchange(margins, available, taken, rng)
+    taken = np.zeros(len(available), dtype=np.int64)
+    if like is None:
+        taken += (available * size) // n
+    balance = _Balance(margins, taken)
+    _fill(balance, available, size, rng)
+    _exchange(balance, available, rng)
+    members = np.split(np.argsort(cell_of, kind="stable"), np.cumsum(available)[:-1])
     places: list[int] = []
     for cell in np.flatnonzero(taken):
-        members = np.flatnonzero(cell_of == cell)
-        places += rng.choice(members, size=int(taken[cell]), replace=False).tolist()
+        places += rng.choice(members[cell], size=int(taken[cell]), replace=False).tolist()
     return sorted(places)
+
+
+class _Balance:
+    """The counts taken from each cell, and how much each cell suffers from a surplus.
+
+    One more item of a cell changes the objective by `base + pull`, one item less by `base - pull`.
+    """
+
+    def __init__(self, margins: Sequence[_Margin], taken: IntArray) -> None:
+        self.taken = taken
+        self.base = sum(margin.importance for margin in margins)
+        self.pull = np.zeros(len(taken))
+        self._sharing: list[tuple[_Margin, list[IntArray]]] = []
+        for margin in margins:
+            surplus = np.bincount(margin.codes, weights=taken, minlength=len(margin.wanted)) - margin.wanted
+            self.pull += 2 * margin.importance * surplus[margin.codes]
+            sizes = np.bincount(margin.codes, minlength=len(margin.wanted))
+            order = np.argsort(margin.codes, kind="stable")
+            self._sharing.append((margin, np.split(order, np.cumsum(sizes)[:-1])))
+
+    def move(self, cell: int, step: int) -> None:
+        """Take one more item (+1) or one less (-1) of a cell."""
+        self.taken[cell] += step
+        for margin, members in self._sharing:
+            self.pull[members[margin.codes[cell]]] += 2 * margin.importance * step
 
 
 def _margins(
@@ -121,54 +150,28 @@ def _wanted(shares: FloatArray, there: FloatArray, size: int) -> FloatArray:
     return wanted
 
 
-def _fill(
-    margins: Sequence[_Margin],
-    available: IntArray,
-    size: int,
-    rng: np.random.Generator,
-    *,
-    whole_cells: bool,
-) -> IntArray:
-    """Give each cell its share rounded down, and add the other items one by one where they help most."""
-    taken = np.zeros(len(available), dtype=np.int64)
-    if whole_cells:
-        taken += (available * size) // int(available.sum())
+def _fill(balance: _Balance, available: IntArray, size: int, rng: np.random.Generator) -> None:
+    """Add items one by one where they help most."""
     tie = rng.random(len(available)) * 1e-6
-    for _ in range(size - int(taken.sum())):
-        gain = _change(margins, taken, +1)
-        gain[taken >= available] = np.inf
-        best = int(np.argmin(gain + tie))
-        taken[best] += 1
+    for _ in range(size - int(balance.taken.sum())):
+        best = int(np.argmin(np.where(balance.taken < available, balance.pull + tie, np.inf)))
+        balance.move(best, +1)
         tie[best] = rng.random() * 1e-6
-    return taken
 
 
-def _exchange(
-    margins: Sequence[_Margin], available: IntArray, taken: IntArray, rng: np.random.Generator
-) -> None:
+def _exchange(balance: _Balance, available: IntArray, rng: np.random.Generator) -> None:
     """Exchange items between cells while the sum of squared deviations falls."""
-    order = rng.permutation(len(taken))
-    for _ in range(4 * int(taken.sum())):
-        out = _change(margins, taken, -1)
-        out[taken == 0] = np.inf
-        leaves = int(order[np.argmin(out[order])])
-        taken[leaves] -= 1
-        back = _change(margins, taken, +1)
-        back[taken >= available] = np.inf
-        comes = int(order[np.argmin(back[order])])
-        if out[leaves] + back[comes] >= -_LEAST_GAIN:
-            taken[leaves] += 1
+    tie = rng.random(len(available)) * 1e-6
+    for _ in range(4 * int(balance.taken.sum())):
+        leaves = int(np.argmax(np.where(balance.taken > 0, balance.pull + tie, -np.inf)))
+        change = balance.base - float(balance.pull[leaves])
+        balance.move(leaves, -1)
+        comes = int(np.argmin(np.where(balance.taken < available, balance.pull + tie, np.inf)))
+        change += balance.base + float(balance.pull[comes])
+        if change >= -_LEAST_GAIN:
+            balance.move(leaves, +1)
             return
-        taken[comes] += 1
-
-
-def _change(margins: Sequence[_Margin], taken: IntArray, step: int) -> FloatArray:
-    """Compute how the objective changes if a cell gives one item more (+1) or less (-1), for each cell."""
-    change = np.zeros(len(taken))
-    for margin in margins:
-        surplus = np.bincount(margin.codes, weights=taken, minlength=len(margin.wanted)) - margin.wanted
-        change += margin.importance * (2 * step * surplus + 1)[margin.codes]
-    return change
+        balance.move(comes, +1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,15 +137,20 @@ def _told(error: ValidationError, source: LinedYaml) -> Iterator[PlanFault]:
         known.setdefault(path, []).append(fault)
     for path, found in known.items():
         message = " or ".join(dict.fromkeys(_message(path, fault) for fault in found))
-        yield PlanFault(STUDY_FILE, source.line(path), _dotted(path), message)
+        key, colon, rest = message.partition(": ")
+        if not path and colon and key in keys_at(()):
+            # A fault between two sections names the one at fault itself.
+            yield PlanFault(STUDY_FILE, source.line((key,)), key, rest)
+        else:
+            yield PlanFault(STUDY_FILE, source.line(path), _dotted(path), message)
 
 
 #: Pydantic's type of a fault of a number -> the message, with the bound's name in Pydantic's context.
 _BOUNDS: Final = {
-    "greater_than_equal": "must be {ge} or more",
-    "greater_than": "must be more than {gt}",
-    "less_than_equal": "must be {le} or less",
-    "less_than": "must be less than {lt}",
+    "greater_than_equal": "must be {ge:g} or more",
+    "greater_than": "must be more than {gt:g}",
+    "less_than_equal": "must be {le:g} or less",
+    "less_than": "must be less than {lt:g}",
     "finite_number": "must be a finite number",
     "string_too_short": "must not be empty",
 }

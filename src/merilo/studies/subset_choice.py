@@ -22,6 +22,8 @@ from merilo.studies.study_folder import ItemWeight
 LARGEST_WHOLE: Final = 3000
 #: Otherwise so many items are drawn.
 DEFAULT_SIZE: Final = 1000
+#: Fields with more values are not shown where all items are asked.
+_MOST_SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,9 @@ def choose_subset(
             f"items of {declared.title} cannot be drawn one by one, because {what} are scored as a whole: "
             f"give {argument('all_items')}"
         )
-    kept, dropped = fields_of(split.items, declared, size=wanted, wanted=fields)
+    # Where nothing is drawn, fields are only shown, so that they may have more values.
+    room = wanted if draws else 5 * min(max(n // 2, 2), _MOST_SHOWN)
+    kept, dropped = fields_of(split.items, declared, size=room, wanted=fields)
     if fields and (lost := [one for one in dropped if one.name in fields]):
         raise UsageError(f"the field '{lost[0].name}' cannot be kept: it {lost[0].reason}")
     short: dict[str, int] = {}

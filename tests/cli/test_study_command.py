@@ -1,0 +1,87 @@
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.command import merilo
+
+from merilo.datasets.generators import generate_splits
+from merilo.items import write_splits
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "lcs.json"
+    write_splits(path, generate_splits("lcs", 60, seed=1, shots=30))
+    return path
+
+
+def test_a_study_is_created_validated_and_frozen(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    made = merilo(
+        "study", "create", data, "--dataset", "lcs", "--out", out, "--pay-per-page", 2, "--json", "-"
+    )
+    assert made.status == 0, made.err
+    assert made.json["items"] == {"asked": 60, "of": 60}
+    assert made.json["controls"]["items"] == 3
+    assert made.json["plan"]["arms"]["people"]["answers"] == 300
+    checked = merilo("study", "validate", out)
+    assert checked.status == 0
+    assert checked.out.splitlines()[-1] == f"{out}: valid"
+    frozen = merilo("study", "freeze", out, "--date", "2026-02-03", "--json", "-")
+    assert frozen.status == 0
+    assert frozen.json["date"] == "2026-02-03"
+    assert json.loads((out / "frozen.json").read_text())["hash"] == frozen.json["hash"]
+
+
+def test_a_typing_mistake_is_named_with_its_line_and_the_nearest_key(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    merilo("study", "create", data, "--dataset", "lcs", "--out", out)
+    plan = out / "study.yaml"
+    plan.write_text(
+        plan.read_text(encoding="utf-8").replace("    overlap: 5", "    overlp: 5"), encoding="utf-8"
+    )
+    line = next(number for number, text in enumerate(plan.read_text().splitlines(), 1) if "overlp" in text)
+    checked = merilo("study", "validate", out)
+    assert checked.status == 1
+    said = f"study.yaml, line {line}, arms.people.overlp: is not a key of the plan; did you mean 'overlap'?"
+    assert checked.out.splitlines() == [said, f"{out}: invalid: 1 problem"]
+    listed = merilo("study", "validate", out, "--json", "-").json
+    assert listed["problems"] == [
+        {
+            "file": "study.yaml",
+            "line": line,
+            "field": "arms.people.overlp",
+            "message": "is not a key of the plan; did you mean 'overlap'?",
+        }
+    ]
+    assert merilo("study", "freeze", out).status == 1
+
+
+def test_bad_calls_are_refused_in_one_sentence(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    out.mkdir()
+    assert "exists already" in merilo("study", "create", data, "--dataset", "lcs", "--out", out).complaint
+    assert merilo("study", "create", data, "--dataset", "lcs", "--out", out).status == 2
+    assert "study.yaml is missing" in merilo("study", "validate", out).complaint
+    other = tmp_path / "other"
+    assert "did you mean lcs" in merilo("study", "create", data, "--dataset", "lsc", "--out", other).complaint
+    wide = merilo("study", "create", data, "--dataset", "lcs", "--out", other, "--size", 99)
+    assert (wide.status, wide.complaint) == (
+        2,
+        "merilo: --size takes a number from 1 to 60, the items of the dataset",
+    )
+    missing = merilo("study", "create", tmp_path / "none.json", "--dataset", "lcs", "--out", other)
+    assert (missing.status, missing.complaint) == (
+        2,
+        f"merilo: {tmp_path / 'none.json'}: there is no such file",
+    )
+    assert not other.exists()
+
+
+def test_a_study_may_not_replace_its_own_dataset(data: Path, tmp_path: Path) -> None:
+    inside = tmp_path / "data"
+    inside.mkdir()
+    data.rename(inside / "lcs.json")
+    refused = merilo("study", "create", inside / "lcs.json", "--out", inside, "--force")
+    assert refused.status == 2
+    assert (inside / "lcs.json").exists()

@@ -1,0 +1,305 @@
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from every import every
+
+from merilo.api.study import freeze_study, planned_settings, validate_study
+from merilo.baselines.settings import Settings
+from merilo.datasets import CATALOGUE
+from merilo.datasets.bundled import examples
+from merilo.datasets.generators import generate_splits
+from merilo.datasets.rendering import render
+from merilo.errors import DataError, InputError, OutputError, UsageError
+from merilo.items import Split, read_split, write_splits
+from merilo.studies.creation import create_study
+from merilo.studies.freezing import changes_since_freeze, combined_hash, read_frozen
+from merilo.studies.plan_types import PlannedAnalysis
+from merilo.studies.study_folder import open_study
+from merilo.studies.study_source import comparable, read_source
+from merilo.studies.study_wishes import StudyWishes
+
+
+def edit(folder: Path, old: str, new: str, name: str = "study.yaml") -> None:
+    text = (folder / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def problems(folder: Path) -> list[str]:
+    return [str(problem) for problem in validate_study(folder).problems]
+
+
+@every("name", sorted(CATALOGUE))
+def test_a_study_of_every_bundled_dataset_is_valid(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp(name)
+    path = folder / f"{name}.json"
+    write_splits(path, list(examples(CATALOGUE[name]).values()))
+    made = create_study(path, folder / "study", StudyWishes(dataset=name))
+    assert problems(folder / "study") == []
+    study = open_study(folder / "study")
+    assert study.plan == made.folder.plan
+    original = {item.id: item for item in read_split(path)}
+    items = study.items()
+    assert [one.item.id for one in items] == list(original)
+    for one in items:
+        assert one.prompt == render(original[one.item.id], CATALOGUE[name])
+        assert one.item.outputs == original[one.item.id].outputs
+    asked = set(comparable([one.item for one in items]))
+    assert not asked.intersection(comparable([one.item for one in study.controls()]))
+    assert set(made.folder.plan.arms) == ({"people", "experts"} if CATALOGUE[name].expert else {"people"})
+    for language in ("ru", "en"):
+        text = study.instruction(language)
+        assert all(rule.text(language) in text for rule in study.plan.restrictions)
+        # An example is shown with its answer, so it must not be a control item.
+        assert not any(one.prompt in text for one in (*items, *study.controls()))
+
+
+def test_a_folder_is_created_the_same_by_the_same_seed(lcs_file: Path, tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        create_study(lcs_file, folder, StudyWishes(dataset="lcs", size=30, seed=3, name="x"))
+    for path in sorted(folders[0].iterdir()):
+        ours, theirs = path.read_text(), (folders[1] / path.name).read_text()
+        assert ours.replace(str(folders[0]), "") == theirs.replace(str(folders[1]), "")
+
+
+def test_an_expert_dataset_has_two_arms_and_its_cards_description(school: Path, create) -> None:
+    made = create(school)
+    assert made.source.audience_from == "the skill 'Expert domain knowledge' of raw_dataset_meta.json"
+    people, experts = made.folder.plan.arms.values()
+    assert (people.kind, experts.kind) == ("untrained", "expert")
+    assert (people.skip_own, experts.skip_own) == (False, True)
+    text = made.folder.instruction("ru")
+    assert "Ответьте на школьный вопрос." in text
+    assert "пропустить вопрос, так как он, возможно, был придуман мной" in text
+    assert made.folder.plan.baseline.by == ("subject",)
+    # Items of the study carry their template, so that the metadata's prompts are not needed.
+    assert made.folder.items()[0].prompt == "Test question 1? A or B?"
+    assert problems(made.folder.path) == []
+
+
+def test_examples_cover_every_domain_and_label(school: Path, create) -> None:
+    made = create(school)
+    assert made.examples.uncovered == ()
+    assert {item.meta["subject"] for item in made.examples.items} == {"physics", "history", "law"}
+    assert not set(comparable(made.examples.items)) & set(
+        comparable([one.item for one in made.folder.controls()])
+    )
+
+
+def test_without_a_skill_or_a_dataset_the_author_is_asked(school: Path, create) -> None:
+    (school / "raw_dataset_meta.json").write_text('{"skills": ["Logic"]}')
+    with pytest.raises(UsageError, match="do not say whom to ask"):
+        create(school)
+    assert create(school, audience="basic").folder.plan.arms["people"].kind == "basic"
+    (school / "dataset.yaml").unlink()
+    with pytest.raises(UsageError, match="nothing says which dataset"):
+        read_source(school)
+
+
+def test_a_dataset_without_shots_says_so(tmp_path: Path, create) -> None:
+    path = tmp_path / "lcs.json"
+    write_splits(path, [Split("test", generate_splits("lcs", 20, seed=1)[0].items)])
+    made = create(path, dataset="lcs")
+    assert made.folder.plan.controls is None
+    assert any("no solved items for controls" in warning for warning in made.warnings)
+    assert any("the instruction has no examples" in warning for warning in made.warnings)
+    assert problems(made.folder.path) == []
+
+
+def test_controls_of_a_file_get_ids_of_their_own_and_never_repeat_the_test(
+    lcs_file: Path, tmp_path: Path, create
+) -> None:
+    test = read_split(lcs_file)
+    fresh = [
+        item
+        for item in generate_splits("lcs", 40, seed=9)[0]
+        if item.inputs not in {one.inputs for one in test}
+    ]
+    own = tmp_path / "controls.json"
+    # The ids 1 to 40 are also those of test items; five questions are those of the test.
+    write_splits(own, [Split("controls", (*fresh, *(replace(item, id=f"copy{item.id}", meta={"id": f"copy{item.id}"}) for item in test.items[:5])))])  # fmt: skip
+    made = create(lcs_file, dataset="lcs", controls=own, control_share=0.2)
+    controls = made.folder.controls()
+    assert len(controls) == 12
+    assert not {str(one.item.id) for one in controls} & {str(item.id) for item in test}
+    assert any("repeat questions of the test" in warning for warning in made.warnings)
+    assert problems(made.folder.path) == []
+    same = tmp_path / "same.json"
+    write_splits(same, [Split("controls", test.items)])
+    with pytest.raises(DataError, match="has no item that can be a control item"):
+        create(lcs_file, dataset="lcs", controls=same)
+
+
+def test_training_items_are_neither_controls_nor_examples(lcs_file: Path, tmp_path: Path, create) -> None:
+    shots = read_split(lcs_file, "shots")
+    own = tmp_path / "training.json"
+    write_splits(own, [Split("training", shots.items[:6])])
+    made = create(lcs_file, dataset="lcs", training=own)
+    training = set(comparable([one.item for one in made.folder.training()]))
+    assert len(training) == 6
+    assert not training & set(comparable([one.item for one in made.folder.controls()]))
+    assert not training & set(comparable(made.examples.items))
+    assert "80\u00a0%" in made.folder.instruction("ru")
+
+
+@every(
+    "wishes, message",
+    [
+        ({"size": 100}, "size takes a number from 1 to 60"),
+        ({"size": 10, "all_items": True}, "all_items excludes size"),
+        ({"fields": ("domain",)}, "no item has the field 'domain'"),
+        ({"control_share": 0.0}, "control_share takes a share"),
+        ({"overlap": 0}, "overlap takes a number from 1 on"),
+        ({"per_domain": 3}, "per_domain needs the field of the domain"),
+        ({"split": "dev"}, "has no split 'dev'"),
+    ],
+)
+def test_wishes_that_cannot_be_met_are_refused(
+    lcs_file: Path, create, wishes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        create(lcs_file, dataset="lcs", **wishes)
+
+
+def test_an_existing_folder_is_kept(lcs_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "study").mkdir()
+    with pytest.raises(OutputError, match="exists already"):
+        create_study(lcs_file, tmp_path / "study", StudyWishes(dataset="lcs"))
+
+
+@every(
+    "old, new, message",
+    [
+        ("dataset: lcs", "dataset: lsc", "dataset: there is no dataset 'lsc': did you mean lcs?"),
+        ("instruction.ru.md", "instruktion.md", "instruction.ru: the file instruktion.md is missing"),
+        ("file: controls.jsonl", "file: control.jsonl", "controls.file: the file control.jsonl is missing"),
+        ("fields: [", "fields: [domain, ", "subset.fields: no item has the field 'domain'; there are"),
+        ("by: []", "by: [answr]", "baseline.by: no item has the field 'answr'; did you mean 'answer'?"),
+        ("size: 60\n  of: 60", "size: 50\n  of: 60", "subset: all is true, but size is 50 of 60"),
+        ("min_accuracy: 0.5", "min_accuracy: 0.6", "baseline.min_control_accuracy: says 0.5, but controls.min_accuracy says 0.6"),
+        ("every: 20", "every: 5", "controls.every: one task in 5 is a share of 0.2, but share says 0.05"),
+        ("normalise: []", "normalise: [loudly]", "baseline"),
+        ("metric: acc", "metric: accuracy", "baseline"),
+        ('"1.9": ""', '"1.91": ""', "checklist.1.91: is not a number of the checklist"),
+    ],
+)  # fmt: skip
+def test_validate_names_what_an_edited_plan_contradicts(
+    lcs_file: Path, create, old: str, new: str, message: str
+) -> None:
+    made = create(lcs_file, dataset="lcs")
+    edit(made.folder.path, old, new)
+    found = problems(made.folder.path)
+    assert found, (old, new)
+    assert message in found[0]
+    assert found[0].startswith("study.yaml, line ")
+
+
+def test_validate_names_files_that_were_damaged(lcs_file: Path, create) -> None:
+    made = create(lcs_file, dataset="lcs")
+    folder = made.folder.path
+    items = (folder / "items.jsonl").read_text(encoding="utf-8").splitlines()
+    first = json.loads(items[0])
+    first["prompt"] = "Something else"
+    (folder / "items.jsonl").write_text("\n".join([json.dumps(first), *items[1:]]), encoding="utf-8")
+    assert problems(folder) == [
+        f"items.jsonl, line 1, prompt: item {first['meta']['id']}: the prompt is not what a model receives "
+        "(instruction and inputs give another text)"
+    ]
+    (folder / "items.jsonl").write_text("\n".join([*items[:-1], items[-1][:20]]), encoding="utf-8")
+    assert problems(folder)[0].startswith("items.jsonl, line 60: is not JSON")
+    (folder / "items.jsonl").unlink()
+    assert problems(folder) == ["items.jsonl: is missing"]
+
+
+def test_validate_finds_a_control_that_repeats_a_test_item_or_its_id(lcs_file: Path, create) -> None:
+    made = create(lcs_file, dataset="lcs")
+    folder = made.folder.path
+    controls = (folder / "controls.jsonl").read_text(encoding="utf-8")
+    item = (folder / "items.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    (folder / "controls.jsonl").write_text(controls + item + "\n", encoding="utf-8")
+    found = problems(folder)
+    assert any("repeats the question of test item 1" in problem for problem in found)
+    assert any("answers are matched by id" in problem for problem in found)
+
+
+def test_an_instruction_that_lost_a_restriction_is_a_warning(lcs_file: Path, create) -> None:
+    made = create(lcs_file, dataset="lcs", restrictions=("Работайте в тишине.",))
+    assert not any("restriction" in warning for warning in validate_study(made.folder.path).warnings)
+    edit(made.folder.path, "- Работайте в тишине.\n", "", "instruction.ru.md")
+    warnings = validate_study(made.folder.path).warnings
+    assert "instruction.ru.md does not contain restriction 4: 'Работайте в тишине.'" in warnings
+
+
+def test_a_frozen_plan_names_every_later_difference(lcs_file: Path, create) -> None:
+    folder = create(lcs_file, dataset="lcs").folder.path
+    frozen, _ = freeze_study(folder, day="2026-03-01")
+    assert frozen.date == "2026-03-01"
+    assert frozen.hash == combined_hash(frozen.files)
+    assert set(frozen.files) == {
+        "study.yaml", "items.jsonl", "weights.csv", "controls.jsonl", "instruction.ru.md", "instruction.en.md",
+    }  # fmt: skip
+    assert changes_since_freeze(folder) == []
+    edit(folder, "overlap: 5", "overlap: 3")
+    edit(folder, '"1.9": ""', '"1.9": "the board of the university"')
+    edit(folder, "Restrictions", "Rules", "instruction.en.md")
+    changes = {change.what: change for change in changes_since_freeze(folder)}
+    assert set(changes) == {"arms.people.overlap", "checklist.1.9", "instruction.en.md"}
+    assert str(changes["arms.people.overlap"]) == "arms.people.overlap: 5 was changed to 3"
+    assert [what for what, change in changes.items() if change.decision] == [
+        "arms.people.overlap",
+        "instruction.en.md",
+    ]
+    warned = validate_study(folder).warnings
+    assert "differs from the frozen plan: arms.people.overlap: 5 was changed to 3" in warned
+    assert not any("1.9" in warning for warning in warned)
+
+
+def test_comments_are_no_difference(lcs_file: Path, create) -> None:
+    folder = create(lcs_file, dataset="lcs").folder.path
+    freeze_study(folder, day="2026-03-01")
+    edit(folder, "seed: 0", "# a comment of the author\nseed: 0")
+    assert changes_since_freeze(folder) == []
+
+
+def test_a_plan_is_frozen_once(lcs_file: Path, create) -> None:
+    folder = create(lcs_file, dataset="lcs").folder.path
+    first, _ = freeze_study(folder, day="2026-03-01")
+    with pytest.raises(OutputError, match="the plan was frozen on 2026-03-01"):
+        freeze_study(folder)
+    again, _ = freeze_study(folder, day="2026-03-01", force=True)
+    assert again == first
+    with pytest.raises(UsageError, match="takes a date such as"):
+        freeze_study(folder, day="tomorrow", force=True)
+
+
+def test_an_invalid_study_is_not_frozen(lcs_file: Path, create) -> None:
+    folder = create(lcs_file, dataset="lcs").folder.path
+    edit(folder, "every: 20", "every: 3")
+    with pytest.raises(DataError, match=r"study\.yaml, row \d+, controls\.every"):
+        freeze_study(folder)
+    assert read_frozen(folder) is None
+
+
+def test_a_record_that_was_edited_is_refused(lcs_file: Path, create) -> None:
+    folder = create(lcs_file, dataset="lcs").folder.path
+    frozen, _ = freeze_study(folder, day="2026-03-01")
+    edit(folder, frozen.files["items.jsonl"], "0" * 64, "frozen.json")
+    with pytest.raises(InputError, match="the record was edited"):
+        read_frozen(folder)
+
+
+def test_the_planned_settings_are_those_of_the_baseline(lcs_file: Path, create) -> None:
+    made = create(lcs_file, dataset="lcs")
+    edit(made.folder.path, "aggregator: majority", "aggregator: dawid-skene")
+    settings = planned_settings(open_study(made.folder.path))
+    assert settings == Settings(dataset="lcs", metric="acc", aggregator="dawid-skene")
+    names = {one.name for one in fields(Settings)}
+    planned = {one.name for one in fields(PlannedAnalysis)}
+    assert planned - names == {"margin"}
+    for name in planned & names:
+        assert getattr(PlannedAnalysis(), name) == getattr(Settings(), name)
