@@ -10,12 +10,22 @@ from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.hb.verification import Verification, verify_folder
 
 
-def report(source: str | Path, out: str | Path, *, force: bool = False) -> HbFolder:
+def report(
+    source: str | Path,
+    out: str | Path,
+    *,
+    experts: str | Path | None = None,
+    cards: str | Path | None = None,
+    force: bool = False,
+) -> HbFolder:
     """Write the folder `hb/` of a baseline, as `merilo report` does.
 
     Args:
         source: a folder that `BaselineResult.save` or `merilo baseline --out` wrote, or the folder of a study.
         out: a new folder.
+        experts: for an expert dataset, the JSON of `merilo experts baseline`, or the folder that it wrote.
+        cards: the dataset's folder with `raw_dataset_meta.json` and `raw_readme_*.json`; copies of them with the human
+            baseline are written to `cards/`.
         force: replace an existing one.
 
     Returns:
@@ -26,7 +36,13 @@ def report(source: str | Path, out: str | Path, *, force: bool = False) -> HbFol
         DataError: the figures of the baseline do not follow from its raw answers.
         OutputError: the folder exists and `force` is not given, or it contains the source.
     """
-    return write_hb(Path(source), Path(out), force=force)
+    return write_hb(
+        Path(source),
+        Path(out),
+        experts=None if experts is None else Path(experts),
+        cards=None if cards is None else Path(cards),
+        force=force,
+    )
 
 
 def verify(folder: str | Path) -> Verification:

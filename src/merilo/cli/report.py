@@ -44,6 +44,8 @@ def make(
     source: Annotated[Path, typer.Argument(help="The folder of a baseline (merilo baseline --out), or of a study.", show_default=False)],
     *,
     out: Annotated[Path, typer.Option(help="The new folder, by convention hb.")],
+    experts: Annotated[Path | None, typer.Option(help="For an expert dataset: the JSON of merilo experts baseline, or the folder that it wrote.")] = None,
+    cards: Annotated[Path | None, typer.Option(help="The dataset's folder, with raw_dataset_meta.json and raw_readme_*.json: copies with the human baseline are written to cards.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
@@ -51,9 +53,9 @@ def make(
 
     The word make may be left out. Exit status 1: the figures of the baseline do not follow from its raw answers.
     """
-    refuse_json(json_to, [source])
+    refuse_json(json_to, [source, *(one for one in (experts, cards) if one)])
     with working("Computing the baseline again and writing the report"):
-        made = report(source, out, force=force)
+        made = report(source, out, experts=experts, cards=cards, force=force)
     for remark in made.remarks:
         say(remark)
     if json_to:

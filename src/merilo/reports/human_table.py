@@ -10,14 +10,12 @@ from typing import Final
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.errors import InputError
+from merilo.reports.hb.manifest import COSTS_FILE, METRICS_FILE
 from merilo.strict_json import Json, read_json
 from merilo.wording import shown
 
 #: The files that hold the summary of a baseline, in a folder of `merilo baseline` or of `merilo report`.
-SUMMARIES: Final = ("baseline.json", "metrics.json")
-
-#: The file of money in a folder of `merilo report`.
-_COSTS: Final = "costs.json"
+SUMMARIES: Final = ("baseline.json", METRICS_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +109,11 @@ def read_study(folder: Path) -> OwnStudy:
     content = read_json(path)
     if not isinstance(content, dict) or not isinstance(content.get("metrics"), dict):
         raise InputError("is not the summary of a baseline", file=path)
-    annotators, agreement, cost = (_object(content.get(name)) for name in ("annotators", "agreement", "cost"))
-    if not cost and (folder / _COSTS).is_file():
-        costs = _object(read_json(folder / _COSTS))
-        cost = _object(costs.get("cost")) or costs
+    # In a folder of merilo report, the cost is in a file of its own.
+    costs = folder / COSTS_FILE
+    paid = read_json(costs) if path.name == METRICS_FILE and costs.is_file() else content
+    annotators, agreement = (_object(content.get(name)) for name in ("annotators", "agreement"))
+    cost = _object(_object(paid).get("cost"))
     total, excluded = _count(annotators.get("total")), _count(annotators.get("excluded"))
     currency = cost.get("currency")
     return OwnStudy(

@@ -27,6 +27,9 @@ class ReportSource:
         dataset: the dataset's declaration; `None` if the study names no dataset.
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
         attachments: the files of the plan by name: `study.yaml`, `frozen.json`, instructions.
+        frozen: the record of the frozen plan, the content of `frozen.json`; `None` if the plan was not frozen.
+        experts: the JSON of `merilo experts baseline`; `None` if experts were not asked.
+        cards: the dataset's own files by name: `raw_dataset_meta.json`, `raw_readme_ru.json`, `raw_readme_en.json`.
     """
 
     folder: Path
@@ -38,6 +41,9 @@ class ReportSource:
     dataset: Dataset | None = None
     plan: Mapping[str, Json] | None = None
     attachments: Mapping[str, bytes] = field(default_factory=dict)
+    frozen: Mapping[str, Json] | None = None
+    experts: Mapping[str, Json] | None = None
+    cards: Mapping[str, bytes] = field(default_factory=dict)
 
 
 #: A function that makes files of a report: from the source to the files' names (below `hb/`) and contents.

@@ -17,6 +17,7 @@ from every import every
 import merilo
 from merilo.errors import DataError, InputError, OutputError
 from merilo.reports.hb import building, drawing, plot_files
+from merilo.studies.freezing import combined_hash
 
 LABELS = {"A": "AB", "B": "BA"}
 
@@ -249,11 +250,17 @@ def test_the_plan_of_a_study_and_its_instruction_are_included(base: Path, tmp_pa
     shutil.copytree(base, folder / "baseline")
     plan = "name: sums\nfrozen: 2026-11-22\npeople:\n  overlap: 5\n"
     (folder / "study.yaml").write_text(plan)
-    (folder / "frozen.json").write_text("{}")
+    files = {"study.yaml": hashlib.sha256(b"an earlier plan").hexdigest()}
+    frozen = {"date": "2026-11-22", "files": files, "hash": combined_hash(files)}
+    earlier = {"name": "sums", "frozen": "2026-11-22", "people": {"overlap": 3}}
+    (folder / "frozen.json").write_text(json.dumps({**frozen, "plan": earlier}))
     (folder / "instruction_ru.md").write_text("# Инструкция\n")
     found = merilo.report(folder, tmp_path / "hb")
     assert (tmp_path / "hb" / "plan" / "study.yaml").read_text() == plan
     assert {"plan/frozen.json", "plan/instruction_ru.md"} <= set(found.files)
+    changes = json.loads((tmp_path / "hb" / "plan" / "changes.json").read_text())
+    assert [(one["what"], one["frozen"], one["now"]) for one in changes] == [("people.overlap", "3", "5")]
+    assert any("changed after it was frozen" in remark for remark in found.remarks)
     assert "`plan/instruction_ru.md`" in (tmp_path / "hb" / "README_ru.md").read_text()
     shutil.rmtree(folder / "baseline")
     with pytest.raises(InputError, match="this study has no baseline yet"):

@@ -11,20 +11,18 @@ from typing import Final
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.errors import for_command_line
 from merilo.reports.hb.drawing import has_matplotlib
-from merilo.reports.hb.manifest import MANIFEST, Manifest, entry_of_file
+from merilo.reports.hb.manifest import COSTS_FILE, MANIFEST, METRICS_FILE, Manifest, entry_of_file
 from merilo.reports.hb.notebook_file import NOTEBOOK_FILE, notebook_file
 from merilo.reports.hb.plot_files import plot_files
+from merilo.reports.hb.producers import PRODUCERS, cost_details, why_no_figure
 from merilo.reports.hb.raw_study import RAW
 from merilo.reports.hb.readme_files import readme_files
 from merilo.reports.hb.recomputation import Recomputed
-from merilo.reports.hb.sources import read_source
-from merilo.reports.hb.verification import COST_KEYS, COSTS_FILE, METRICS_FILE
-from merilo.reports.report_source import Producer, ReportSource
+from merilo.reports.hb.sources import CHANGES_FILE, EXPERTS_FILE, read_source
+from merilo.reports.hb.verification import COST_KEYS, DETAILS_KEY
+from merilo.reports.report_source import ReportSource
 from merilo.strict_json import Json, indented
 from merilo.version import __version__
-
-#: Functions that make further files of the folder: cards, the checklist, formats for a paper.
-PRODUCERS: Final[tuple[Producer, ...]] = ()
 
 #: The subfolder for the plan: the settings, and the files of a study that was planned with Merilo.
 _PLAN: Final = "plan"
@@ -47,12 +45,16 @@ class HbFolder:
     content: Mapping[str, Json]
 
 
-def write_hb(source: Path, out: Path, *, force: bool = False) -> HbFolder:
+def write_hb(
+    source: Path, out: Path, *, experts: Path | None = None, cards: Path | None = None, force: bool = False
+) -> HbFolder:
     """Write the folder `hb/` of a baseline.
 
     Args:
         source: the folder of a baseline, or of a study; see `sources.read_source`.
         out: the new folder.
+        experts: the JSON of `merilo experts baseline`, or its folder.
+        cards: the folder of the dataset, whose cards get the human baseline.
         force: replace an existing one.
 
     Raises:
@@ -60,8 +62,8 @@ def write_hb(source: Path, out: Path, *, force: bool = False) -> HbFolder:
         DataError: the figures of the baseline do not follow from its raw answers.
         OutputError: the folder exists and `force` is not given, or it contains the source.
     """
-    refuse_existing(out, force=force, needed=[source])
-    read, made = read_source(source)
+    refuse_existing(out, force=force, needed=[source, *(one for one in (experts, cards) if one)])
+    read, made = read_source(source, experts=experts, cards=cards)
     files = hb_files(read, made)
     with new_folder(out, force=force) as place:
         write_files(place, files)
@@ -76,10 +78,14 @@ def hb_files(source: ReportSource, made: Recomputed) -> dict[str, bytes]:
     # The provenance stands in the manifest.
     metrics = {key: value for key, value in content.items() if key not in {*COST_KEYS, "provenance"}}
     files[METRICS_FILE] = _json(metrics)
-    files[COSTS_FILE] = _json({key: content[key] for key in COST_KEYS})
+    details = cost_details(content, source.responses, source.experts)
+    files[COSTS_FILE] = _json({**{key: content[key] for key in COST_KEYS}, DETAILS_KEY: details})
+    if source.experts:
+        files[EXPERTS_FILE] = _json(source.experts)
     files[f"{_PLAN}/settings.json"] = _json(made.raw.keywords)
     files |= {f"{_PLAN}/{name}": data for name, data in source.attachments.items()}
     files["report.html"] = made.page().encode()
+    files["items.html"] = made.item_page().encode()
     files |= plot_files(made)
     for producer in PRODUCERS:
         files |= producer(source)
@@ -113,6 +119,11 @@ def _remarks(source: ReportSource, made: Recomputed) -> tuple[str, ...]:
         remarks.append("the baseline has no gold answers, so hb/ has no metric")
     if made.content.get("status") == "rejected":
         remarks.append("the baseline is rejected, and every file of hb/ says so")
+    if reason := why_no_figure(source):
+        remarks.append(reason)
+    changes = source.attachments.get(CHANGES_FILE, b"[]")
+    if changes.strip() != b"[]":
+        remarks.append(f"the plan was changed after it was frozen: plan/{CHANGES_FILE} lists the changes")
     if source.plan is None:
         remarks.append("there is no study.yaml, so plan/ holds only the settings")
     if not has_matplotlib():

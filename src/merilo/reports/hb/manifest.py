@@ -13,6 +13,11 @@ from merilo.errors import InputError
 from merilo.strict_json import Json, indented, read_json
 
 MANIFEST: Final = "manifest.json"
+
+#: The baseline as JSON: everything but money, and money.
+METRICS_FILE: Final = "metrics.json"
+COSTS_FILE: Final = "costs.json"
+
 _KIND: Final = "merilo hb"
 _FORMAT: Final = 1
 

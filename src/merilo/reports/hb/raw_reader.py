@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -12,18 +12,18 @@ from pydantic import TypeAdapter
 
 from merilo.atomic_write import unguarded
 from merilo.baselines.provenance import Provenance
-from merilo.baselines.settings import Settings
+from merilo.baselines.settings import OF_DATASET, Settings
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.custom import read_declaration
 from merilo.errors import InputError
 from merilo.items import Item
 from merilo.people.gold import Gold
-from merilo.reports.hb.raw_study import DERIVED, FORMAT, RawStudy
+from merilo.reports.hb.raw_study import FORMAT, RawStudy
 from merilo.responses import SCHEMA, Recoded, Responses, Unread
 from merilo.strict_json import Json, json_lines, read_json
 
 _TIME: Final = "%Y-%m-%dT%H:%M:%S%.f"
-_SETTINGS: Final = frozenset(one.name for one in fields(Settings)) - set(DERIVED)
+_SETTINGS: Final = frozenset(one.name for one in fields(Settings)) - OF_DATASET
 
 T = TypeVar("T")
 
@@ -182,14 +182,7 @@ def _settings(found: Mapping[str, Json], dataset: Dataset | None) -> Settings:
     """Check the names and types of the settings, and add those that follow from the dataset."""
     if set(found) != _SETTINGS:
         raise ValueError(found)
-    given = TypeAdapter(Settings).validate_python(dict(found))
-    labels = dataset.answer.labels if dataset else ()
-    return replace(
-        given,
-        dataset=dataset.name if dataset else None,
-        labels=labels,
-        open_answers=not labels if dataset else None,
-    )
+    return TypeAdapter(Settings).validate_python(dict(found)).for_dataset(dataset)
 
 
 def _provenance(found: Mapping[str, Json] | None) -> Provenance | None:

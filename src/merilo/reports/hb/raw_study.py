@@ -15,7 +15,7 @@ files.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import Final
@@ -38,9 +38,6 @@ RAW: Final = "raw"
 
 #: The number of the files' format; a reader refuses others.
 FORMAT: Final = 1
-
-#: Settings that follow from the dataset's declaration.
-DERIVED: Final = ("dataset", "labels", "open_answers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ class RawStudy:
     @property
     def keywords(self) -> dict[str, Json]:
         """Return the settings as keyword arguments of `merilo.baseline`."""
-        return settings_json(self.settings)
+        return self.settings.parameters()
 
     def pseudonymised(self, key: bytes | None = None) -> RawStudy:
         """Replace annotators' ids, pages and folders of files; see `pseudonyms.anonymise`.
@@ -139,32 +136,29 @@ class RawStudy:
         }
 
 
-def settings_json(settings: Settings) -> dict[str, Json]:
-    """Return the settings of a baseline as keyword arguments of `merilo.baseline`.
-
-    Example:
-        >>> settings_json(Settings(resolve="none"))["resolve"]
-        'none'
-    """
-    found: dict[str, Json] = {}
-    for one in fields(Settings):
-        if one.name not in DERIVED:
-            value = getattr(settings, one.name)
-            found[one.name] = [*value] if isinstance(value, tuple) else value
-    return found
-
-
 def without_folders(provenance: Provenance) -> Provenance:
-    """Return the provenance with every path named without its folder: those of inputs, and of a dataset's declaration."""
-    named = provenance.without_folders()
-    declared = named.parameters.get("dataset")
-    if not isinstance(declared, str) or PurePath(declared).name == declared:
-        return named
-    name = PurePath(declared).name
+    """Return the provenance with every path named without its folder: those of inputs, and of a dataset's declaration.
+
+    The command may be a call of the library; paths are replaced in both kinds of text.
+    """
+    paths = [str(one["file"]) for one in provenance.inputs]
+    if isinstance(declared := provenance.parameters.get("dataset"), str):
+        paths.append(declared)
+    names = {path: PurePath(path).name for path in sorted(paths, key=len, reverse=True)}
+    command = provenance.command
+    for path, name in names.items():
+        command = command.replace(path, name)
+
+    def named(value: Json) -> Json:
+        if isinstance(value, list):
+            return [named(one) for one in value]
+        return names.get(value, value) if isinstance(value, str) else value
+
     return replace(
-        named,
-        command=named.command.replace(declared, name),
-        parameters={**named.parameters, "dataset": name},
+        provenance,
+        command=command,
+        inputs=tuple({**one, "file": names[str(one["file"])]} for one in provenance.inputs),
+        parameters={name: named(value) for name, value in provenance.parameters.items()},
     )
 
 

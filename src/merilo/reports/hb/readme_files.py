@@ -72,6 +72,34 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
         "en": "the instruction that annotators read",
         "ru": "инструкция, которую читали разметчики",
     },
+    "plan/changes.json": {
+        "en": "what was changed in the plan after it was frozen",
+        "ru": "изменения плана после его фиксации",
+    },
+    "experts.json": {
+        "en": "the baseline of the experts beside that of people without training",
+        "ru": "оценка экспертов рядом с оценкой людей без специальной подготовки",
+    },
+    "cards/": {
+        "en": "the section \"Human baseline\" of the dataset's cards in both languages, and the dataset's metadata and cards with it, if they were given",
+        "ru": "раздел Human baseline для карточек датасета на двух языках, а также метаданные и карточки датасета с ним, если их передали",
+    },
+    "cost/": {
+        "en": "the cost report and the message with it, ready to send, in both languages",
+        "ru": "отчёт о затратах и готовое письмо с ним на двух языках",
+    },
+    "checklist/": {
+        "en": "the reporting checklist for human baselines, answered from the study, in Markdown, JSON and LaTeX",
+        "ru": "чек-лист для отчётов об оценке уровня человека, заполненный по данным исследования, в форматах Markdown, JSON и LaTeX",
+    },
+    "paper/": {
+        "en": "tables, the methods paragraph and references for a paper, in LaTeX, Markdown and CSV",
+        "ru": "таблицы, описание методики и список литературы для статьи в форматах LaTeX, Markdown и CSV",
+    },
+    "items.html": {
+        "en": "a page with every item and all its answers",
+        "ru": "страница со всеми вопросами и ответами на них",
+    },
     "report.html": {
         "en": "the report as a page, in English and Russian",
         "ru": "отчёт в виде страницы на русском и английском языках",

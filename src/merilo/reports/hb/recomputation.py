@@ -15,6 +15,7 @@ from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.quality import StudyQuality, study_quality
 from merilo.reports.folder import with_models
 from merilo.reports.hb.raw_study import RawStudy
+from merilo.reports.item_browser import ModelAnswers, item_browser
 from merilo.reports.page import page
 from merilo.reports.summary import summary
 from merilo.strict_json import Json, as_text
@@ -30,6 +31,7 @@ class Recomputed:
         quality: the quality of its annotators.
         content: the baseline as JSON, exactly as it is written to files.
         comparisons: the comparisons with models.
+        answered: the answers of models, item by item.
     """
 
     raw: RawStudy
@@ -37,6 +39,7 @@ class Recomputed:
     quality: StudyQuality
     content: dict[str, Json]
     comparisons: list[ModelComparison]
+    answered: list[ModelAnswers]
 
     @property
     def made_by(self) -> Provenance:
@@ -46,6 +49,10 @@ class Recomputed:
     def page(self) -> str:
         """Return the report page."""
         return page(self.baseline, self.content, self.quality, self.comparisons)
+
+    def item_page(self) -> str:
+        """Return the page of all items."""
+        return item_browser(self.baseline, self.answered)
 
     def tables(self) -> dict[str, bytes]:
         """Return the annotators and the consensus as CSV files, by name."""
@@ -62,10 +69,10 @@ def recompute(raw: RawStudy) -> Recomputed:
     made = baseline(raw.responses, raw.settings, dataset=raw.dataset, gold=raw.gold, skills=raw.skills)
     quality = study_quality(made)
     record = raw.provenance or provenance("merilo baseline", [], raw.keywords)
-    content, comparisons, _ = with_models(
+    content, comparisons, answered = with_models(
         made, summary(made, record, quality), raw.models, common_items=raw.common_items
     )
-    return Recomputed(raw, made, quality, as_written(content), comparisons)
+    return Recomputed(raw, made, quality, as_written(content), comparisons, answered)
 
 
 def as_written(content: dict[str, Json]) -> dict[str, Json]:

@@ -10,17 +10,26 @@ from typing import Final, cast
 from merilo.datasets.custom import read_yaml
 from merilo.errors import DataError, InputError
 from merilo.reports.hb.figures import compare_figures, figures_of
+from merilo.reports.hb.producers import CARD_FILES
 from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RAW, RawStudy
 from merilo.reports.hb.recomputation import Recomputed, recompute
 from merilo.reports.report_source import ReportSource
-from merilo.strict_json import Json, read_json
+from merilo.strict_json import Json, indented, read_json
+from merilo.studies.freezing import changes_since_freeze
+from merilo.studies.plan_types import FROZEN_FILE
 
 #: The plan of a study, in the folder of the study.
 PLAN_FILE: Final = "study.yaml"
 
+#: The result of `merilo experts baseline`.
+EXPERTS_FILE: Final = "experts.json"
+
 #: Files of a plan that a report includes, where they exist.
-_ATTACHED: Final = (PLAN_FILE, "frozen.json", "instruction*")
+_ATTACHED: Final = (PLAN_FILE, FROZEN_FILE, "instruction*")
+
+#: The differences from the frozen plan, in a report.
+CHANGES_FILE: Final = "changes.json"
 
 #: The subfolder of a study that holds its baseline.
 _BASELINE: Final = "baseline"
@@ -31,17 +40,25 @@ _COMPARED: Final = (
 )  # fmt: skip
 
 
-def read_source(folder: Path) -> tuple[ReportSource, Recomputed]:
+def read_source(
+    folder: Path, *, experts: Path | None = None, cards: Path | None = None
+) -> tuple[ReportSource, Recomputed]:
     """Read the folder of a baseline, or of a study whose baseline was made, and compute the baseline again.
 
     Args:
         folder: a folder that `merilo baseline --out` wrote; or the folder of a study: `study.yaml`, and the baseline in
             the subfolder `baseline` or in the same folder.
+        experts: the JSON of `merilo experts baseline`, or the folder with `experts.json`; by default, the subfolder
+            `experts` of a study's folder, if there is one.
+        cards: the folder of the dataset with `raw_dataset_meta.json` and `raw_readme_*.json`.
 
     Raises:
         InputError: the folder is neither, or its files are damaged.
         DataError: the figures in `baseline.json` do not follow from the raw answers.
     """
+    own = folder / "experts" / EXPERTS_FILE
+    found = _experts(experts or (own if own.is_file() else None))
+    dataset_files = _cards(cards)
     plan = folder / PLAN_FILE
     place = _baseline_folder(folder, studied=plan.is_file())
     made = recompute(_raw(place))
@@ -56,6 +73,9 @@ def read_source(folder: Path) -> tuple[ReportSource, Recomputed]:
         dataset=made.raw.dataset,
         plan=_plan(plan) if plan.is_file() else None,
         attachments=_attachments(folder) if plan.is_file() else {},
+        frozen=_object(folder / FROZEN_FILE) if plan.is_file() and (folder / FROZEN_FILE).is_file() else None,
+        experts=found,
+        cards=dataset_files,
     ), made
 
 
@@ -93,9 +113,7 @@ def _raw(place: Path) -> RawStudy:
 
 def _refuse_other_figures(path: Path, made: Recomputed) -> None:
     """Refuse a baseline whose JSON was changed, or whose raw answers were."""
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise InputError("is not a summary of a baseline", file=path)
+    content = _object(path)
     published, recomputed = (
         {
             name: value
@@ -123,10 +141,43 @@ def _plan(path: Path) -> Mapping[str, Json]:
     return cast("dict[str, Json]", json.loads(json.dumps(content, ensure_ascii=False, default=str)))
 
 
+def _object(path: Path) -> dict[str, Json]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError("is not an object", file=path)
+    return content
+
+
+def _experts(path: Path | None) -> dict[str, Json] | None:
+    if path is None:
+        return None
+    file = path / EXPERTS_FILE if path.is_dir() else path
+    content = _object(file)
+    if not isinstance(content.get("experts"), dict):
+        raise InputError("is not the result of merilo experts baseline", file=file, field="experts")
+    return content
+
+
+def _cards(folder: Path | None) -> dict[str, bytes]:
+    if folder is None:
+        return {}
+    found = {name: (folder / name).read_bytes() for name in CARD_FILES if (folder / name).is_file()}
+    if not found:
+        raise InputError(f"has none of {', '.join(CARD_FILES)}", file=folder)
+    return found
+
+
 def _attachments(folder: Path) -> dict[str, bytes]:
+    """Return the files of the plan, and what was changed since it was frozen."""
     found = {}
     for pattern in _ATTACHED:
         for path in sorted(folder.glob(pattern)):
             if path.is_file():
                 found[path.name] = path.read_bytes()
+    if FROZEN_FILE in found:
+        changes: list[Json] = [
+            {"what": one.what, "frozen": one.frozen, "now": one.now, "decision": one.decision}
+            for one in changes_since_freeze(folder)
+        ]
+        found[CHANGES_FILE] = f"{indented(changes)}\n".encode()
     return found

@@ -9,18 +9,20 @@ from typing import Final
 
 from merilo.errors import InputError, MeriloError
 from merilo.reports.hb.figures import Figure, compare_figures, figures_of, table_figures
-from merilo.reports.hb.manifest import FileCheck, read_manifest
+from merilo.reports.hb.manifest import COSTS_FILE, METRICS_FILE, FileCheck, read_manifest
+from merilo.reports.hb.producers import cost_details
 from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RAW
 from merilo.reports.hb.recomputation import Recomputed, recompute
 from merilo.strict_json import Json, read_json
 
-METRICS_FILE: Final = "metrics.json"
-COSTS_FILE: Final = "costs.json"
 TABLES: Final = ("annotators.csv", "consensus.csv")
 
 #: The keys of the baseline's JSON that stand in `costs.json`; the others stand in `metrics.json`.
 COST_KEYS: Final = ("cost",)
+
+#: The key of the costs by group of people and by pool, in `costs.json` only.
+DETAILS_KEY: Final = "cost_details"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +81,29 @@ def verify_folder(folder: Path) -> Verification:
         made = recompute(read_raw(folder / RAW))
     except MeriloError as error:
         return Verification(folder, (), files, (*faults, f"nothing can be recomputed: {error}"))
-    figures = compare_figures(published, recomputed_figures(made))
+    figures = compare_figures(published, recomputed_figures(made, _experts(folder)))
     return Verification(folder, tuple(figures), files, tuple(faults))
 
 
-def recomputed_figures(made: Recomputed) -> dict[str, Json]:
-    """Return every figure that follows from the raw answers, by name."""
+def recomputed_figures(made: Recomputed, experts: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    """Return every figure that follows from the raw answers, by name.
+
+    Args:
+        made: the recomputed baseline.
+        experts: the JSON of `merilo experts baseline`, whose cost is published beside it.
+    """
     tables = {
         name: value
         for file, content in made.tables().items()
         for name, value in table_figures(file, content).items()
     }
-    return {**figures_of(made.content), **tables}
+    details: Json = cost_details(made.content, made.raw.responses.table, experts)
+    return {**figures_of({**made.content, DETAILS_KEY: details}), **tables}
+
+
+def _experts(folder: Path) -> dict[str, Json] | None:
+    path = folder / "experts.json"
+    return _object(path) if path.is_file() else None
 
 
 def _published(folder: Path) -> tuple[Mapping[str, Json], list[str]]:

@@ -1,0 +1,142 @@
+"""`merilo report`: exit statuses, messages, and the folder on real pools."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import merilo, printed
+from exports import small_pool, toloka, written
+
+from merilo.reports.hb import building, drawing, plot_files
+
+
+@pytest.fixture(autouse=True)
+def svg_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PDF and PNG take most of the time; tests/reports/hb has a test of them."""
+    for module in (building, drawing, plot_files):
+        monkeypatch.setattr(module, "has_matplotlib", lambda: False)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    pool = written(folder / "p.tsv", toloka(small_pool(people=5, items=6)))
+    assert merilo("baseline", pool, "--out", folder / "base").status == 0
+    return folder / "base"
+
+
+def test_the_folder_is_written_and_verified(base: Path, tmp_path: Path) -> None:
+    made = merilo("report", base, "--out", tmp_path / "hb", "--json", "-")
+    assert made.status == 0
+    assert set(made.json["files"]) == {
+        path.relative_to(tmp_path / "hb").as_posix()
+        for path in (tmp_path / "hb").rglob("*")
+        if path.is_file()
+    }
+    assert "the baseline has no gold answers, so hb/ has no metric" in made.json["remarks"]
+    found = merilo("report", "verify", tmp_path / "hb")
+    assert (found.status, found.out.splitlines()[-1]) == (0, "verified")
+
+
+def test_the_word_make_may_be_given(base: Path, tmp_path: Path) -> None:
+    assert merilo("report", "make", base, "--out", tmp_path / "hb").status == 0
+
+
+def test_one_changed_answer_fails_and_names_figures_and_the_file(base: Path, tmp_path: Path) -> None:
+    merilo("report", base, "--out", tmp_path / "hb")
+    path = tmp_path / "hb" / "raw" / "responses.csv"
+    first = next(line for line in path.read_text().splitlines() if ",A,,false," in line)
+    path.write_text(path.read_text().replace(first, first.replace(",A,", ",B,")))
+    (tmp_path / "hb" / "notes\x1b[2J.txt").write_text("")
+    status, screen = printed("report", "verify", tmp_path / "hb")
+    assert status == 1
+    assert "does not follow: agreement.krippendorff_alpha: published" in screen
+    assert "changed: raw/responses.csv" in screen
+    assert "not in the manifest: notes [2J.txt" in screen
+    assert "NOT verified" in screen
+    found = merilo("report", "verify", tmp_path / "hb", "--json", "-")
+    assert found.status == 1
+    assert found.json["figures"]["total"] - found.json["figures"]["follow"] == len(found.json["moved"]) > 3
+    assert {"figure", "published", "recomputed", "follows"} == set(found.json["moved"][0])
+
+
+def test_a_folder_that_is_no_report_and_wrong_usage_end_with_2(base: Path, tmp_path: Path) -> None:
+    assert merilo("report", "verify", base).status == 2
+    assert "manifest.json is missing" in merilo("report", "verify", base).complaint
+    assert merilo("report", "verify", tmp_path / "nowhere").status == 2
+    assert merilo("report", tmp_path / "nowhere", "--out", tmp_path / "hb").status == 2
+    assert "out" in merilo("report", base).complaint
+    (tmp_path / "hb").mkdir()
+    outcome = merilo("report", base, "--out", tmp_path / "hb")
+    assert outcome.status == 2
+    assert "exists already; choose another place or give --force" in outcome.complaint
+    assert merilo("report", base, "--out", tmp_path / "hb", "--force").status == 0
+
+
+def test_a_damaged_manifest_is_named(base: Path, tmp_path: Path) -> None:
+    merilo("report", base, "--out", tmp_path / "hb")
+    (tmp_path / "hb" / "manifest.json").write_text('{"kind": "another"}')
+    outcome = merilo("report", "verify", tmp_path / "hb")
+    assert outcome.status == 2
+    assert outcome.complaint.endswith("manifest.json: is not a manifest of merilo report")
+
+
+def test_the_cards_of_the_dataset_get_the_human_baseline(base: Path, tmp_path: Path) -> None:
+    cards = tmp_path / "dataset"
+    cards.mkdir()
+    (cards / "raw_readme_ru.json").write_text(json.dumps({"Мотивация": "зачем"}, ensure_ascii=False))
+    assert merilo("report", base, "--out", tmp_path / "hb", "--cards", cards).status == 0
+    card = json.loads((tmp_path / "hb" / "cards" / "raw_readme_ru.json").read_text())
+    assert card["Мотивация"] == "зачем"
+    assert "разметчик" in card["Human baseline"]
+    (tmp_path / "empty").mkdir()
+    outcome = merilo("report", base, "--out", tmp_path / "other", "--cards", tmp_path / "empty")
+    assert outcome.status == 2
+    assert "has none of raw_dataset_meta.json" in outcome.complaint
+
+
+def test_a_file_of_experts_must_be_the_result_of_experts_baseline(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "experts.json").write_text("{}")
+    outcome = merilo("report", base, "--out", tmp_path / "hb", "--experts", tmp_path)
+    assert outcome.status == 2
+    assert "is not the result of merilo experts baseline" in outcome.complaint
+
+
+#: Pool -> (dataset, the pattern of its exports, a figure that is published of it).
+POOLS = {
+    "bps": ("bps", "*.tsv", ("metrics", "acc", "value"), 1.0),
+    "lcs": ("lcs", "*.tsv", ("metrics", "acc", "by_majority_alone", "value"), 0.703704),
+    "rwsd": ("rwsd", "*.tsv", ("annotators", "excluded"), 5),
+    "ruworldtree": ("ruworldtree", "*.tsv", ("annotators", "excluded"), 41),
+    "rutie": ("rutie", "pool1.tsv", ("items", "total"), 430),
+    "rudetox": (None, "*41793133*.tsv", ("annotators", "excluded"), 158),
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_real_pool_end_to_end(pool: str, pools: Path, tmp_path: Path) -> None:
+    dataset, pattern, keys, value = POOLS[pool]
+    skills = pools / pool / "workerSkills.csv"
+    options = [
+        *(["--dataset", dataset] if dataset else []),
+        *(["--skills", skills] if skills.exists() else []),
+    ]
+    merilo("baseline", *sorted((pools / pool).glob(pattern)), *options, "--out", tmp_path / "base")
+    assert merilo("report", tmp_path / "base", "--out", tmp_path / "hb").status == 0
+    found = merilo("report", "verify", tmp_path / "hb", "--json", "-")
+    assert found.status == 0, found.json
+    content = json.loads((tmp_path / "hb" / "metrics.json").read_text())
+    for key in keys:
+        content = content[key]
+    assert content == value
+    for path in (tmp_path / "hb").rglob("*"):
+        if path.is_file():
+            assert str(pools).encode() not in path.read_bytes(), path.name
+
+
+def test_the_recipe_of_rudetox_is_refused_and_it_is_said_why(tmp_path: Path) -> None:
+    (tmp_path / "recipe").mkdir()
+    (tmp_path / "recipe" / "recipe.json").write_text("{}")
+    outcome = merilo("report", tmp_path / "recipe", "--out", tmp_path / "hb")
+    assert outcome.status == 2
+    assert "results of other commands, such as recipe and code people, are not reported" in outcome.complaint
