@@ -4,6 +4,7 @@ import ast
 import hashlib
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from every import every
 import merilo
 from merilo.errors import DataError, InputError, OutputError
 from merilo.reports.hb import building, drawing, plot_files
+from merilo.reports.human_table import read_study
 from merilo.studies.freezing import combined_hash
 
 LABELS = {"A": "AB", "B": "BA"}
@@ -371,6 +373,58 @@ def test_the_notebook_imports_nothing_but_merilo_and_the_standard_library(hb: Pa
     }
     assert "merilo" in found
     assert found - {"merilo"} <= sys.stdlib_module_names
+
+
+#: Runs the code of a notebook where only merilo and what it needs can be imported.
+ALONE = """
+import json, re, sys
+from importlib import metadata
+
+needed, todo = set(), ["merilo"]
+while todo:
+    name = todo.pop()
+    if name in needed:
+        continue
+    needed.add(name)
+    for one in metadata.requires(name) or ():
+        if "extra ==" not in one:
+            own = re.match(r"[\\w.-]+", one)[0].lower().replace("_", "-")
+            try:
+                metadata.distribution(own)
+            except metadata.PackageNotFoundError:
+                continue  # for other systems
+            todo.append(own)
+allowed = {"merilo"} | {
+    top for top, owners in metadata.packages_distributions().items()
+    if {one.lower().replace("_", "-") for one in owners} & needed
+}
+
+
+class OnlyMerilo:
+    def find_spec(self, name, path=None, target=None):
+        top = name.split(".")[0]
+        if top in sys.stdlib_module_names or top in allowed or top.startswith("_"):
+            return None
+        raise ModuleNotFoundError(f"{name} is not part of an environment with only merilo")
+
+
+sys.meta_path.insert(0, OnlyMerilo())
+for cell in json.load(open("hb.ipynb", encoding="utf-8"))["cells"]:
+    if cell["cell_type"] == "code":
+        exec("".join(cell["source"]), globals())
+"""
+
+
+def test_the_notebook_passes_in_an_environment_with_only_merilo(hb: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE], cwd=hb, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "published figures follow from the raw answers" in done.stdout
+
+
+def test_the_table_of_human_baselines_reads_the_folder(hb: Path) -> None:
+    found = read_study(hb)
+    assert found.cost == json.loads((hb / "costs.json").read_text())["cost"]["total"] == pytest.approx(1.25)
+    assert found.figures["acc"].n == 8
 
 
 def test_plots_are_the_charts_of_the_page_in_one_language_each(hb: Path) -> None:
