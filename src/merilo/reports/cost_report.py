@@ -24,7 +24,7 @@ from merilo.strict_json import Json
 RECIPIENT: Final = "mera@a-ai.ru"
 
 _ARMS: Final = {
-    "people": ("Базовый human baseline (люди без специальной подготовки)", "Basic human baseline (people without training)"),
+    "people": ("Базовый human baseline", "Basic human baseline"),
     "experts": ("Экспертный human baseline", "Expert human baseline"),
 }  # fmt: skip
 
