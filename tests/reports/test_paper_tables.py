@@ -150,6 +150,15 @@ def test_the_methods_are_one_paragraph(form: Format) -> None:
     assert "29 annotators of the crowdsourcing platform Toloka" in text
 
 
+def test_the_russian_paragraph_names_methods_in_russian() -> None:
+    text = methods_paragraph(CONTENT, None, "markdown", language="ru")
+    assert text.endswith(
+        "Вычисления выполнены программой Merilo [@merilo]. Методы: альфа Криппендорфа [@krippendorff2011], AC1 Гвета [@gwet2008],"
+        " компоненты дисперсии отдельных разметчиков [@searle1992], модель GLAD [@whitehill2009]."
+        " Отчёт составлен по вопросам контрольного списка [@wei2025].\n"
+    )
+
+
 def test_every_citation_is_in_the_bibliography() -> None:
     files = paper_files(GROUPED, None, "latex", experts=STUDY)
     cited = set(re.findall(r"\\cite\{(\w+)\}", files["methods.tex"]))

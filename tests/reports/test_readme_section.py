@@ -60,7 +60,7 @@ DETAILS = {
     "unchecked": ("Ещё учтён 1 разметчик, у которого", "Another 1 annotator had no or too few control answers and was kept"),
     "answers left": ("учтены 492 ответа: по 5 на 91 вопрос, по 4 на 8 вопросов, по 3 на 1 вопрос", "492 answers remain: 5 on 91 items, 4 on 8 items, 3 on 1 item"),
     "aggregation": ("за который подано не менее 3 голосов", "A majority is at least 3 equal answers"),
-    "ways": ("Единогласно решён 21 вопрос; большинством голосов — 33", "21 were decided unanimously, 33 by a majority"),
+    "ways": ("Единогласно решён 21 вопрос; большинством голосов — 33", "A consensus was reached on 21 items unanimously, on 33 by a majority"),
     "unresolved": ("Без согласованного ответа остался 1 вопрос; в метрику он не вошёл", "There is no consensus on 1 item, which was left out"),
     "threshold": ("не набралось на 20 вопросах из 100 (20 %) при допустимой доле 30 %", "lacking on 20 of 100 items (20%); up to 30% were allowed"),
     "agreement": ("по 492 ответам: альфа Криппендорфа — 0,300 (95%-й доверительный интервал от 0,226 до 0,373)", "On 492 answers, Krippendorff's alpha is 0.300 (95% confidence interval 0.226 to 0.373)"),
@@ -85,9 +85,27 @@ def test_both_languages_tell_the_same_numbers() -> None:
         found = re.findall(r"\d+(?:[.,]\d+)?", text.replace("AC1", ""))
         return sorted(number.replace(",", ".") for number in found)
 
-    ru, en = numbers(russian(plan=PLAN)), numbers(english(plan=PLAN))
-    en.remove("99")  # "Of the 99 items with a consensus": the Russian sentence does without
-    assert ru == en
+    assert numbers(russian(plan=PLAN)) == numbers(english(plan=PLAN))
+
+
+def test_a_model_that_decides_all_items_is_named() -> None:
+    content = changed(
+        resolved_by={"dawid_skene": 100}, provenance={"parameters": {"aggregator": "dawid-skene"}}
+    )
+    assert (
+        "Большинством считается не менее 3 голосов за один ответ. Моделью Дэвида — Скина решено 100 вопросов."
+        in russian(content)
+    )
+    assert (
+        "A majority is at least 3 equal answers. A consensus was reached on 100 items by the Dawid–Skene model."
+        in english(content)
+    )
+
+
+def test_the_published_procedure_leaves_items_out() -> None:
+    content = changed(provenance={"parameters": {"aggregator": "majority", "resolve": "none"}})
+    assert "Вопросы без такого ответа в метрику не входят." in russian(content)
+    assert "Items without a majority are left out of the metric." in english(content)
 
 
 @pytest.mark.parametrize(

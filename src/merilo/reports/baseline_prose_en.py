@@ -180,18 +180,19 @@ def aggregation(facts: BaselineFacts) -> str:
     """Say how items were decided, how many had a majority, and what follows for the baseline."""
     told = []
     least, most = min(facts.votes_needed, default=0), max(facts.votes_needed, default=0)
-    if facts.aggregator == "majority" and most:
+    if most:
         rule = (
             f"at least {counted(least, 'equal answer')}" if least == most else "more than half of the answers"
         )
         told.append(f"A majority is {rule}.")
-        if facts.resolve == "none":
+        if facts.aggregator == "majority" and facts.resolve == "none":
             told.append("Items without a majority are left out of the metric.")
     if facts.ways:
-        (first, n), *others = facts.ways.items()
-        decided = sum(facts.ways.values())
-        start = f"Of the {counted(decided, 'item')} with a consensus, {n} {_were(n)} decided {_WAYS[first]}"
-        told.append(", ".join([start, *(f"{count} {_WAYS[way]}" for way, count in others)]) + ".")
+        ways = [
+            f"on {counted(n, 'item') if not k else n} {_WAYS[way]}"
+            for k, (way, n) in enumerate(facts.ways.items())
+        ]
+        told.append(f"A consensus was reached {', '.join(ways)}.")
     if facts.unresolved:
         n = facts.unresolved
         told.append(

@@ -216,11 +216,14 @@ def aggregation(facts: BaselineFacts) -> str:
     """Say how items were decided, how many had a majority, and what follows for the baseline."""
     told = []
     least, most = min(facts.votes_needed, default=0), max(facts.votes_needed, default=0)
-    if facts.aggregator == "majority" and most:
+    if most:
         votes = f"{least} {form(least, 'голоса', 'голосов', 'голосов')}"
         rule = f"не менее {votes}" if least == most else "больше половины голосов"
-        told.append(f"Согласованным считается ответ, за который подано {rule}.")
-        if facts.resolve == "none":
+        if facts.aggregator == "majority":
+            told.append(f"Согласованным считается ответ, за который подано {rule}.")
+        else:
+            told.append(f"Большинством считается {rule} за один ответ.")
+        if facts.aggregator == "majority" and facts.resolve == "none":
             told.append("Вопросы без такого ответа в метрику не входят.")
     if facts.ways:
         told.append(_decided(facts.ways))

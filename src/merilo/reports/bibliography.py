@@ -27,11 +27,29 @@ class Source:
     kind: str
     fields: tuple[tuple[str, str], ...]
 
+    def named(self, language: str) -> str:
+        """Return what it is the source of, in a phrase, in `ru` or `en`."""
+        return _RUSSIAN.get(self.key, self.method) if language == "ru" else self.method
+
     def bibtex(self) -> str:
         """Return the BibTeX entry."""
         lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in self.fields)
         return f"@{self.kind}{{{self.key},\n{lines}\n}}\n"
 
+
+#: Key -> what it is the source of, in Russian, nominative.
+_RUSSIAN: Final = {
+    "krippendorff2011": "альфа Криппендорфа",
+    "gwet2008": "AC1 Гвета",
+    "wilson1927": "интервал Уилсона",
+    "owen2007": "бутстрэп по вопросам и разметчикам",
+    "searle1992": "компоненты дисперсии отдельных разметчиков",
+    "whitehill2009": "модель GLAD",
+    "dawid1979": "модель Дэвида — Скина",
+    "zhang2016": "модель с одной точностью на разметчика",
+    "mcnemar1947": "точный критерий Мак-Немара",
+    "tango1998": "интервал Танго для разности парных долей",
+}
 
 _ARTICLE: Final = ("author", "title", "journal", "volume", "pages", "year")
 
@@ -63,7 +81,7 @@ _SOURCES: Final[Mapping[str, Source]] = {
          ("title", "Whose Vote Should Count More: Optimal Integration of Labels from Labelers of Unknown Expertise"),
          ("booktitle", "Advances in Neural Information Processing Systems"), ("volume", "22"), ("year", "2009")),
     ),
-    "dawid_skene": _article("dawid1979", "the Dawid--Skene model", "Dawid, A. P. and Skene, A. M.", "Maximum Likelihood Estimation of Observer Error-Rates Using the {EM} Algorithm",
+    "dawid_skene": _article("dawid1979", "the Dawid–Skene model", "Dawid, A. P. and Skene, A. M.", "Maximum Likelihood Estimation of Observer Error-Rates Using the {EM} Algorithm",
                             "Journal of the Royal Statistical Society: Series C", "28", "20--28", "1979"),
     "one_coin": _article("zhang2016", "the one-coin model", "Zhang, Yuchen and Chen, Xi and Zhou, Dengyong and Jordan, Michael I.",
                          "Spectral Methods Meet {EM}: A Provably Optimal Algorithm for Crowdsourcing", "Journal of Machine Learning Research", "17", "1--44", "2016"),

@@ -171,18 +171,13 @@ def _cited(found: Sequence[Source], form: Format, language: Literal["ru", "en"])
     def mark(source: Source) -> str:
         return f"~\\cite{{{source.key}}}" if form == "latex" else f" [@{source.key}]"
 
-    named = [f"{source.method}{mark(source)}" for source in found]
-    if form == "markdown":
-        named = [name.replace("--", "–") for name in named]
-    program, *methods, checklist = named
-    listed = ", ".join(methods)
+    program, *methods, checklist = found
+    listed = ", ".join(f"{source.named(language)}{mark(source)}" for source in methods)
     if language == "ru":
-        told = (
-            f"Вычисления выполнены программой {program}.{f' Источники методов: {listed}.' if methods else ''}"
-        )
-        return f"{told} Отчёт составлен по вопросам контрольного списка:{checklist.removeprefix(found[-1].method)}."
-    told = f"The analysis was done with {program}.{f' Methods: {listed}.' if methods else ''}"
-    return f"{told} The reporting follows {checklist}."
+        told = f"Вычисления выполнены программой Merilo{mark(program)}.{f' Методы: {listed}.' if methods else ''}"
+        return f"{told} Отчёт составлен по вопросам контрольного списка{mark(checklist)}."
+    told = f"The analysis was done with Merilo{mark(program)}.{f' Methods: {listed}.' if methods else ''}"
+    return f"{told} The reporting follows {checklist.named(language)}{mark(checklist)}."
 
 
 def table_text(table: PaperTable, form: Format) -> str:
