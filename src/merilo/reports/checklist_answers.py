@@ -218,15 +218,12 @@ class StudyAnswers:
         if self._plan is not None:
             threshold = facts.conditions.trained
             trained = bool(mapping_at(self._plan, "training"))
-            self._add_planned(
-                "2.3",
-                "yes" if trained and threshold else "no",
-                "by training items" if trained and threshold else "everybody was admitted",
-            )
-            self._add_planned(
-                "2.3.1",
-                f"at least {en.percent(threshold)} correct answers to training items" if threshold else _NONE,
-            )
+            if (
+                trained and threshold
+            ):  # without training, the platform may have screened people: the plan does not know
+                self._add_planned("2.3", "yes", "by training items")
+                rule = f"at least {en.percent(threshold)} correct answers to training items"
+                self._add_planned("2.3.1", rule)
             self._add_planned("2.6", "yes" if trained else "no")
             feedback = value_at(self._plan, "training", "feedback") is not False
             self._add_planned(
@@ -235,8 +232,6 @@ class StudyAnswers:
             if not trained:
                 for number in ("2.6.2", "2.6.2.1"):
                     self._add_planned(number, _NONE, "no training")
-            if not threshold:
-                self._add_planned("2.3.2", _NONE, "no screening")
         if facts.cost.total is not None:
             self._add("2.7", "yes" if facts.cost.total > 0 else "no", _money(facts))
         if facts.cost.hourly is not None:
@@ -300,7 +295,7 @@ class StudyAnswers:
             limit = facts.conditions.time_limit
             timed = f", and by a time limit of {counted(round(limit), 'second')} per item" if limit else ""
             self._add_planned("3.5.1", f"by the instruction{timed}")
-        self._add_planned("3.6", "no")
+        self._add_planned("3.6", "no", "annotators are asked for the answer alone")
 
     def _analysis(self) -> None:
         facts = self._facts
