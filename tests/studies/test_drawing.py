@@ -68,6 +68,18 @@ def test_rare_values_keep_at_least_one_item(drawn) -> None:
     assert 0 < rare.items < 40
 
 
+@every("seed", range(12))
+def test_every_value_of_every_field_is_drawn_where_the_sample_has_room(seed: int) -> None:
+    chance = random.Random(seed)
+    fields = [
+        field(name, [str(min(int(chance.expovariate(rate)), 30)) for _ in range(1500)])
+        for name, rate in (("one", 0.2), ("two", 0.3), ("three", 0.9))
+    ]
+    places = draw_balanced(fields, 100, seed=seed)
+    assert len(set(places)) == 100
+    assert all(min(one.counts(places)) >= 1 for one in fields)
+
+
 def test_weights_add_up_to_the_dataset_and_restore_the_strata(drawn) -> None:
     assert sum(weight.weight for weight in drawn.weights) == pytest.approx(10_000)
     domains = Counter()

@@ -79,6 +79,8 @@ def draw_balanced(
     balance = _Balance(margins, taken)
     _fill(balance, available, size, rng)
     _exchange(balance, available, rng)
+    if like is None:
+        _keep_rare(balance, [cells[:, number] for number in range(len(fields))], available)
     members = np.split(np.argsort(cell_of, kind="stable"), np.cumsum(available)[:-1])
     places: list[int] = []
     for cell in np.flatnonzero(taken):
@@ -172,6 +174,23 @@ def _exchange(balance: _Balance, available: IntArray, rng: np.random.Generator) 
             balance.move(leaves, +1)
             return
         balance.move(comes, +1)
+
+
+def _keep_rare(balance: _Balance, fields: Sequence[IntArray], available: IntArray) -> None:
+    """Exchange items until every category of every field has an item, where the sample has room for it."""
+    for codes in fields:
+        for code in range(int(codes.max()) + 1):
+            own = (codes == code) & (available > 0)
+            if balance.taken[own].any():
+                continue
+            counts = [np.bincount(one, weights=balance.taken) for one in fields]
+            # An item may leave if each of its categories keeps another one.
+            free = (balance.taken > 0) & np.all(
+                [count[one] > 1 for one, count in zip(fields, counts, strict=True)], axis=0
+            )
+            if own.any() and free.any():
+                balance.move(int(np.argmax(np.where(free, balance.pull, -np.inf))), -1)
+                balance.move(int(np.argmin(np.where(own, balance.pull, np.inf))), +1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,8 @@ from merilo.studies.plan_types import Study
 def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
     """Write the plan in figures as Markdown."""
     lines = [f"# Plan of the study {plan.study}", ""]
-    whole = "all items" if plan.subset.all else f"{figures.items} of {figures.of} items"
-    lines += [
-        f"Annotators answer {whole} of {plan.dataset} ({figures.items}). The seed of every draw is {plan.seed}.",
-        "",
-    ]
+    whole = f"all {figures.items} items" if plan.subset.all else f"{figures.items} of the {figures.of} items"
+    lines += [f"Annotators answer {whole} of {plan.dataset}. The seed of every draw is {plan.seed}.", ""]
     names = list(figures.arms)
     lines += [f"| figure | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in plan_rows(plan, figures)]
