@@ -96,6 +96,7 @@ def baseline(
         DataError: no item is left, or all annotators fail the control items.
 
     Example:
+        >>> import polars as pl
         >>> frame = pl.DataFrame(
         ...     {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"yynnnn"]}
         ... )

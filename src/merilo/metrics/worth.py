@@ -175,7 +175,7 @@ def worth(
         >>> from merilo.metrics.plain_dataset import undeclared
         >>> items = [Item(1, "", "", "a"), Item(2, "", "", "b")]
         >>> answers, weight = ["a", "b", "b"], np.array([0.5, 0.5, 1.0])
-        >>> part, place = Part("acc", "acc", (0, 1)), np.array([0, 0, 1])
+        >>> part, place = NamedPart("acc", "acc", (0, 1)), np.array([0, 0, 1])
         >>> found = worth(undeclared(), part, items, place=place, answers=answers, weight=weight)
         >>> found.value, found.answer.tolist()
         (0.75, [1.0, 0.0, 1.0])

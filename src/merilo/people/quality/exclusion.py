@@ -20,7 +20,7 @@ class ExclusionRule:
         without control answers are never judged, even if this is 0.
 
     Example:
-        >>> rule = Rule(0.5, min_controls=2)
+        >>> rule = ExclusionRule(0.5, min_controls=2)
         >>> rule.excluded([0, 0, 1, 2], [1, 2, 2, 5]).tolist()
         [False, True, False, True]
     """
