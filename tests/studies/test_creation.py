@@ -125,7 +125,7 @@ def test_controls_of_a_file_get_ids_of_their_own_and_never_repeat_the_test(
     write_splits(own, [Split("controls", (*fresh, *(replace(item, id=f"copy{item.id}", meta={"id": f"copy{item.id}"}) for item in test.items[:5])))])  # fmt: skip
     made = create(lcs_file, dataset="lcs", controls=own, control_share=0.2)
     controls = made.folder.controls()
-    assert len(controls) == 12
+    assert len(controls) == 15
     assert not {str(one.item.id) for one in controls} & {str(item.id) for item in test}
     assert any("repeat questions of the test" in warning for warning in made.warnings)
     assert problems(made.folder.path) == []

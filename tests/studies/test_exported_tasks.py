@@ -239,7 +239,12 @@ def test_a_dialogue_leaves_whole_and_only_where_one_person_can_answer_it(tmp_pat
         csv.DictReader(io.StringIO((tmp_path / "abc" / "tasks.tsv").read_text("utf-8-sig")), delimiter="\t")
     )
     assert [len(json.loads(row["INPUT:dialog"])) for row in rows] == [len(folder.items())]
-    export_study(folder, "csv", tmp_path / "csv")
+    made = export_study(folder, "csv", tmp_path / "csv")
+    turns = [
+        row["task"]
+        for row in csv.DictReader(io.StringIO((tmp_path / "csv" / "tasks.csv").read_text("utf-8-sig")))
+    ]
+    assert (turns, made.controls) == ([task.id for task in study_tasks(folder).tests], 0)
     for platform in ("toloka", "label-studio", "mturk"):
         with pytest.raises(DataError, match="turns of dialogues"):
             export_study(folder, platform, tmp_path / platform)  # type: ignore[arg-type]

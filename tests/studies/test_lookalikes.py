@@ -85,16 +85,20 @@ def test_too_few_controls_are_not_judged() -> None:
     assert check.alike
 
 
-@every("name", sorted(GENERATORS))
-def test_controls_from_shots_of_generated_datasets_look_like_the_test(name: str) -> None:
-    test, shots = generate_splits(name, 300, seed=4, shots=60)
-    declared = CATALOGUE[name]
-    pool = screen_known(shots.items, test.items).items
-    chosen = choose_controls(pool, test.items, declared, wanted=15, seed=0)
-    assert len(chosen.items) == 15
-    whole = chosen.check.features[0]
-    assert whole.name == "all"
-    assert whole.interval.low <= 0.5 <= whole.interval.high
+def test_controls_from_shots_of_generated_datasets_look_like_the_test() -> None:
+    """The AUC's interval contains 0.5, but for the one case in twenty that chance gives it."""
+    outside = []
+    for name in sorted(GENERATORS):
+        for seed in range(3):
+            test, shots = generate_splits(name, 250, seed=seed, shots=50)
+            pool = screen_known(shots.items, test.items).items
+            chosen = choose_controls(pool, test.items, CATALOGUE[name], wanted=14, seed=seed)
+            assert len(chosen.items) == 14
+            whole = chosen.check.features[0]
+            assert whole.name == "all"
+            if not whole.interval.low <= 0.5 <= whole.interval.high:
+                outside.append((name, seed))
+    assert len(outside) <= 2, outside
 
 
 @every("name", sorted(CATALOGUE))

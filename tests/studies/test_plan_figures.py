@@ -79,7 +79,7 @@ def test_two_labels_need_a_higher_accuracy_on_controls() -> None:
 
 def test_too_few_controls_limit_the_tasks_of_a_person() -> None:
     figures = plan_figures(PLAN, dataset("rummlu"), controls_there=2)
-    assert any("there are 2 of 50 control items (5% of the items)" in note for note in figures.notes)
+    assert any("there are 2 of 53 control items (5% of the tasks)" in note for note in figures.notes)
     assert any("nobody may answer more than 40 tasks" in note for note in figures.notes)
 
 

@@ -16,7 +16,7 @@ from merilo.api.study_baseline import study_responses
 from merilo.api.study_experts import expert_study
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
-from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_file, read_imports
+from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_table, read_imports
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.studies.study_import import import_files
@@ -223,7 +223,7 @@ def test_a_changed_table_of_answers_is_noticed_and_made_anew_from_the_copies(tmp
     right = room.answers
     answers_file(room.folder, "people").write_text(right.replace('"answer": "1"', '"answer": "0"'), "utf-8")
     with pytest.raises(DataError, match="was changed after the import"):
-        collected_file(room.folder, "people")
+        collected_table(room.folder, "people")
     import_files(room.folder, [])
     assert room.answers == right
 

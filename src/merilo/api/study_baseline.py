@@ -10,8 +10,7 @@ from merilo.api.baseline import baseline
 from merilo.api.reading import StudyResponses, read_responses
 from merilo.api.result import BaselineResult
 from merilo.errors import DataError
-from merilo.people.platforms import field_names
-from merilo.studies.collected import COLUMNS, collected_file
+from merilo.studies.collected import collected_table
 from merilo.studies.freezing import PlanChange, changes_since_freeze, read_frozen
 from merilo.studies.plan_types import ITEMS_FILE, Study
 from merilo.studies.study_export import arm_of
@@ -33,13 +32,12 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
     name, _ = arm_of(folder, arm)
-    path = collected_file(folder, name)
-    fields = [field for field in field_names(path) if field not in COLUMNS]
+    path, table = collected_table(folder, name)
     return read_responses(
         path,
         platform="csv",
         dataset=folder.declared(),
-        item=["id", *fields],
+        item=["id", *table.fields],
         annotator="respondent",
         answer="answer",
         control="control",
@@ -87,13 +85,18 @@ def gold_file(folder: StudyFolder) -> Path | None:
 
 
 def study_baseline(
-    study: str | Path | StudyFolder, *, arm: str | None = None, anonymise: bool = False
+    study: str | Path | StudyFolder,
+    *,
+    arm: str | None = None,
+    responses: StudyResponses | None = None,
+    anonymise: bool = False,
 ) -> BaselineResult:
     """Compute the baseline of a study with the settings of its frozen plan, or of its plan if it is not frozen.
 
     Args:
         study: the study's folder.
         arm: the group of annotators; `people` by default.
+        responses: the group's answers, if `study_responses` has read them already.
         anonymise: replace annotators' ids by pseudonyms.
 
     Returns:
@@ -110,7 +113,7 @@ def study_baseline(
     plan = frozen_plan(folder).baseline
     own = folder.path / folder.plan.dataset
     return baseline(
-        study_responses(folder, arm=name),
+        responses or study_responses(folder, arm=name),
         dataset=shown(own) if own.exists() else folder.plan.dataset,
         gold=gold_file(folder),
         metric=plan.metric,

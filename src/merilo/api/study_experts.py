@@ -19,7 +19,7 @@ from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign, out_of_ba
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
 from merilo.responses import Responses
 from merilo.strict_json import Json
-from merilo.studies.collected import collected_file, read_imports
+from merilo.studies.collected import collected_table, read_imports
 from merilo.studies.plan_file import plan_path
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import StudyFolder, open_study
@@ -84,7 +84,7 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
         untrained = basic_summary(others.details, points)
         if scored.points and points.points:
             comparison = beside_people(scored.points, responses, known, others.details, points.points)
-    inputs = [plan_path(folder.path), collected_file(folder, name), *([gold] if gold else [])]
+    inputs = [plan_path(folder.path), collected_table(folder, name)[0], *([gold] if gold else [])]
     record = provenance(
         f"merilo study baseline {shown(folder.path)} --arm {name}",
         inputs,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from merilo.api.reading import StudyResponses
 from merilo.api.result import BaselineResult
 from merilo.api.study_baseline import study_baseline, study_responses
 from merilo.errors import DataError, UsageError, for_library
@@ -167,7 +168,7 @@ def study_status(
             planned=items * group.overlap, missing=items * group.overlap, missing_by={group.overlap: items},
         )  # fmt: skip
     responses = study_responses(folder, arm=name)
-    made, problem = _baseline(folder, name)
+    made, problem = _baseline(folder, name, responses)
     tests = _tests(responses)
     excluded = set() if made is None else set(made.annotators.filter("excluded")["annotator"])
     counted = tests.filter(~pl.col("respondent").is_in(list(excluded)) & ~pl.col("skipped")).unique(
@@ -204,10 +205,10 @@ def study_status(
     )
 
 
-def _baseline(folder: StudyFolder, arm: str) -> tuple[BaselineResult | None, str]:
+def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[BaselineResult | None, str]:
     """The baseline so far, or why there is none yet."""
     try:
-        return study_baseline(folder, arm=arm), ""
+        return study_baseline(folder, arm=arm, responses=responses), ""
     except (DataError, UsageError) as error:
         return None, for_library(error.marked)
 

@@ -24,7 +24,7 @@ def abc_files(outgoing: Outgoing) -> dict[str, str]:
 
 
 def _table(outgoing: Outgoing) -> str:
-    if not is_dialogue(outgoing):
+    if not outgoing.dialogue:
         tasks = outgoing.mixed
         header = [f"INPUT:{name}" for name in outgoing.shown(tasks[0])]
         header += ["INPUT:labels"] if outgoing.labels else []
@@ -32,11 +32,6 @@ def _table(outgoing: Outgoing) -> str:
         return tab_separated(header, ([*outgoing.shown(task).values(), *labels] for task in tasks))
     dialogues = [list(turns) for _, turns in groupby(outgoing.tests, key=lambda task: task.dialogue)]
     return tab_separated(["INPUT:dialog"], ([_turns(outgoing, turns)] for turns in dialogues))
-
-
-def is_dialogue(outgoing: Outgoing) -> bool:
-    """Return whether the items are turns of dialogues, which one person answers in order."""
-    return any(task.dialogue for task in outgoing.tests)
 
 
 def _turns(outgoing: Outgoing, turns: list[StudyTask]) -> str:

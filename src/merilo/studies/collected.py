@@ -88,12 +88,14 @@ class AnswersTable:
         answers: its rows.
         repeated: rows that stand in several imported files and are counted once.
         planned_pay: answers on pages whose pay no file states, so that the pay of the plan stands there.
+        fields: the columns that hold the items' input fields.
     """
 
     sha256: str
     answers: int
     repeated: int
     planned_pay: int
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def answers_file(folder: StudyFolder, arm: str) -> Path:
     return folder.path / ANSWERS / f"{arm}.jsonl"
 
 
-def collected_file(folder: StudyFolder, arm: str) -> Path:
+def collected_table(folder: StudyFolder, arm: str) -> tuple[Path, AnswersTable]:
     """Return the table of answers of a group, after a check that it is the one that the imports made.
 
     Raises:
@@ -152,7 +154,7 @@ def collected_file(folder: StudyFolder, arm: str) -> Path:
             f"{IMPORTS}/",
             file=shown(path),
         )
-    return path
+    return path, made
 
 
 @contextmanager
@@ -242,25 +244,34 @@ def write_tables(
         OutputError: a file cannot be written.
     """
     tables = {}
+    fields = _fields(folder, tasks)
     for arm in sorted({known.arm for known, _ in files}):
         replies, repeated = merged([held for _, held in files], arm)
-        text, planned = _table(folder, tasks, arm, replies)
+        text, planned = _table(folder, arm, tasks, replies, fields)
         write_text(answers_file(folder, arm), text)
-        tables[arm] = AnswersTable(sha256(text.encode()).hexdigest(), len(replies), repeated, planned)
+        names = dict.fromkeys(name for reply in replies for name in fields[reply.task])
+        tables[arm] = AnswersTable(
+            sha256(text.encode()).hexdigest(), len(replies), repeated, planned, tuple(names)
+        )
     made = Imports(tuple(known for known, _ in files), tables)
     content: dict[str, Json] = {
         "files": [{**asdict(one), "left_out": dict(one.left_out)} for one in made.files],
-        "tables": {arm: asdict(table) for arm, table in tables.items()},
+        "tables": {arm: {**asdict(table), "fields": [*table.fields]} for arm, table in tables.items()},
     }
     write_text(folder.path / IMPORTS_FILE, indented(content) + "\n")
     return made
 
 
-def _table(folder: StudyFolder, tasks: StudyTasks, arm: str, replies: Sequence[Reply]) -> tuple[str, int]:
+def _table(
+    folder: StudyFolder,
+    arm: str,
+    tasks: StudyTasks,
+    replies: Sequence[Reply],
+    fields: Mapping[str, Mapping[str, Json]],
+) -> tuple[str, int]:
     """The table of answers as JSON Lines, and how many answers have the pay of the plan."""
     order = {task.id: number for number, task in enumerate((*tasks.tests, *tasks.controls))}
     known = {task.id: task for task in (*tasks.tests, *tasks.controls)}
-    fields = _fields(folder, tasks)
     rewards, planned = _rewards(folder, arm, replies)
     lines = []
     for place in sorted(

@@ -26,6 +26,7 @@ from merilo.studies.known_answers import (
     choose_controls,
     choose_examples,
     screen_known,
+    spacing,
     wanted_controls,
 )
 from merilo.studies.plan_figures import PlanFigures, plan_figures
@@ -321,7 +322,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
             *(Restriction(ru=text, en=text) for text in wishes.restrictions),
         ),
         subset=subset.section,
-        controls=ControlsPlan(share=wishes.control_share, every=max(round(1 / wishes.control_share), 2))
+        controls=ControlsPlan(share=wishes.control_share, every=spacing(wishes.control_share))
         if known.controls
         else None,
         training=TrainingPlan() if known.training else None,

@@ -87,7 +87,7 @@ def write_instruction(
     parts += [f"## {words['answering']}", _answering(words, declared)]
     limits = sorted({arm.time_limit for arm in arms.values() if arm.time_limit is not None})
     if limits:
-        seconds = f"{limits[0]:g}"
+        seconds = f"{limits[0]:g}".replace(".", "," if language == "ru" else ".")
         parts.append(words["time_limit"].format(seconds=seconds, unit=_seconds(limits[0], language)))
     if any(arm.skip_own for arm in arms.values()):
         alone = all(arm.skip_own for arm in arms.values())

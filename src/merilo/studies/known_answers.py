@@ -136,14 +136,24 @@ class ChosenControls:
     check: LookalikeCheck
 
 
+def spacing(share: float) -> int:
+    """Return one task in how many is a control item, for a share of control items.
+
+    Example:
+        >>> spacing(0.05), spacing(0.3), spacing(0.9)
+        (20, 3, 2)
+    """
+    return max(round(1 / share), 2)
+
+
 def wanted_controls(items: int, share: float) -> int:
-    """Return the number of control items that is a share of the dataset, rounded up.
+    """Return the number of control items for a share of the tasks, so that a person who answers all items meets each once.
 
     Example:
         >>> wanted_controls(1000, 0.05), wanted_controls(8, 0.05)
-        (50, 1)
+        (53, 1)
     """
-    return max(ceil(items * share - 1e-9), 1)
+    return max(ceil(items / (spacing(share) - 1)), ceil(items * share - 1e-9), 1)
 
 
 def choose_controls(

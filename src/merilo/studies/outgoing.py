@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
 from merilo.datasets.rendering import Media
@@ -56,7 +57,7 @@ WORDS: Final[Mapping[SheetLanguage, Mapping[str, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Outgoing:
     """The tasks of a study for one group of annotators, or for one expert.
 
@@ -90,17 +91,22 @@ class Outgoing:
     media_url: str = ""
     respondent: str = ""
 
-    @property
+    @cached_property
     def mixed(self) -> list[StudyTask]:
-        """The items of the test with control items between them at regular intervals."""
-        return interleaved(self.tests, self.controls)
+        """The items of the test with control items between them at regular intervals; a dialogue is not interrupted."""
+        return list(self.tests) if self.dialogue else interleaved(self.tests, self.controls)
 
-    @property
+    @cached_property
+    def dialogue(self) -> bool:
+        """Whether the items are turns of dialogues, which one person answers in order."""
+        return any(task.dialogue for task in self.tests)
+
+    @cached_property
     def form(self) -> AnswerForm:
         """The form of answer that the interface offers."""
         return common_form([*self.tests, *self.controls])
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """The labels to choose from, with the option "may be mine" at the end; empty for open answers."""
         if self.form != "labels":
@@ -108,7 +114,7 @@ class Outgoing:
         labels = tuple(dict.fromkeys(label for task in self.tests for label in task.labels))
         return (*labels, self.mine) if self.mine else labels
 
-    @property
+    @cached_property
     def media(self) -> dict[str, MediaKind]:
         """The media fields of the tasks: field -> kind."""
         return {

@@ -12,6 +12,7 @@ from merilo.errors import DataError, UsageError, for_library
 from merilo.statistics.paired_tests import detectable_difference
 from merilo.statistics.power import StudyPlan, controls, independent_discordance, people_needed, precision
 from merilo.strict_json import Json
+from merilo.studies.known_answers import wanted_controls
 from merilo.studies.plan_types import Arm, ControlsPlan, Study
 
 #: Metrics that are shares of right answers, for which precision has a formula.
@@ -57,7 +58,7 @@ class ControlFigures:
 
     Attributes:
         there: the control items that the study has.
-        by_share: the share of the plan, of the items that annotators answer.
+        by_share: the share of the plan: so many that a person who answers all items meets each control item once.
         per_person: control answers an annotator needs so that those who guess are excluded and the skilled are kept;
             `None` if no number is enough.
         distinct: different control items that an annotator with the average number of tasks sees.
@@ -199,7 +200,7 @@ def _controls(
     there: int,
     notes: list[str],
 ) -> ControlFigures:
-    by_share = max(ceil(plan.subset.size * section.share - 1e-9), 1)
+    by_share = wanted_controls(plan.subset.size, section.share)
     distinct = ceil(max(arm.controls_per_person for arm in arms.values()))
     per_person = _needed(section.min_accuracy, declared, plan)
     threshold = at_threshold = None
@@ -222,7 +223,7 @@ def _controls(
         )
     if there < by_share:
         notes.append(
-            f"there {'is' if there == 1 else 'are'} {there} of {by_share} control items ({section.share:.0%} of the items): "
+            f"there {'is' if there == 1 else 'are'} {there} of {by_share} control items ({section.share:.0%} of the tasks): "
             "add solved items that are not in the test"
         )
     if there < distinct:

@@ -13,7 +13,7 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.files import sha256
 from merilo.people.platforms import NAMES, Platform
 from merilo.strict_json import Json, indented
-from merilo.studies.abc_tasks import abc_files, is_dialogue
+from merilo.studies.abc_tasks import abc_files
 from merilo.studies.csv_tasks import csv_files
 from merilo.studies.instruction_html import html_of
 from merilo.studies.label_studio_tasks import label_studio_files
@@ -166,7 +166,7 @@ def export_study(
         platform,
         name,
         group.overlap,
-        len(tasks.controls),
+        0 if everybody.dialogue else len(tasks.controls),
         len(tasks.training),
         tuple(
             ExportedSheet(
@@ -231,7 +231,7 @@ def _author_field(folder: StudyFolder, named: str | None) -> str | None:
 def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:
     if not outgoing.tests:
         raise DataError("the study has no items to export")
-    if is_dialogue(outgoing) and platform not in {"abc", "csv"}:
+    if outgoing.dialogue and platform not in {"abc", "csv"}:
         raise DataError(
             f"the items are turns of dialogues, which one person must answer in order, and {NAMES[platform]} shows tasks in "
             f"any order; export to ABC Elementary ({argument('platform', 'abc', given='abc')}) or to tables "

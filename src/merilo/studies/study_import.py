@@ -44,7 +44,10 @@ class ImportedStudy:
         return {
             "added": [{**asdict(one), "left_out": dict(one.left_out)} for one in self.added],
             "known": list(self.known),
-            "tables": {arm: asdict(table) for arm, table in self.imports.tables.items()},
+            "tables": {
+                arm: {**asdict(table), "fields": [*table.fields]}
+                for arm, table in self.imports.tables.items()
+            },
         }
 
 
