@@ -34,6 +34,7 @@ LEVELS = {
     "atomic_write": 1,
     "plain_rows": 0,
     "wording": 0,
+    "bilingual": 0,
     "errors": 0,
     "version": 0,
 }

@@ -150,7 +150,7 @@ def test_a_column_called_gold_wins_over_one_called_like_the_answers(tmp_path: Pa
         gold = read_gold(path, pool(question=["q1", "q2"]), answer="OUTPUT:label")
         assert golds(gold) == ["A", "B"]
         assert gold.column == name
-        assert f"taken from the column '{name}', not from 'label'" in gold.warnings[0]
+        assert f"taken from the column '{name}', not from 'label'" in gold.warnings[0].en
 
 
 def test_the_column_is_named_as_the_file_has_it(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_other_answers_reach_the_items(tmp_path: Path) -> None:
 def test_a_word_for_an_empty_cell_is_told(tmp_path: Path, word: str) -> None:
     path = table(tmp_path / "g.csv", f"question,gold\nq1,A\nq2,{word}\n")
     items = pool(question=["q1", "q2"])
-    assert f"row 3: the gold answer is '{word}'" in read_gold(path, items, labels=["A"]).warnings[0]
+    assert f"row 3: the gold answer is '{word}'" in read_gold(path, items, labels=["A"]).warnings[0].en
     assert read_gold(path, items, labels=["A", word]).warnings == ()
 
 

@@ -36,14 +36,14 @@ def test_a_text_that_was_edited_is_told_of_when_ids_join(tmp_path: Path) -> None
     questions = [f"q{n}" for n in range(19)] + ["q19, edited"]
     gold = read_gold(path, pool(id=[str(n) for n in range(20)], question=questions))
     assert gold.answers.height == 20
-    assert "although other fields of 1 item differ" in gold.warnings[0]
+    assert "although other fields of 1 item differ" in gold.warnings[0].en
 
 
 def test_an_id_alone_is_told_of(tmp_path: Path) -> None:
     path = table(tmp_path / "g.csv", "id,gold\n1,A\n2,B\n")
     gold = read_gold(path, pool(idx=["2.0", "1"], picture=["a.png", "b.png"]))
     assert golds(gold) == ["B", "A"]
-    assert "joined on the pool's 'idx' and the file's 'id' only" in gold.warnings[0]
+    assert "joined on the pool's 'idx' and the file's 'id' only" in gold.warnings[0].en
 
 
 def test_doubled_ids_are_refused_with_both_rows(tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ def test_one_answer_twice_is_told_with_what_differs(tmp_path: Path) -> None:
     rows = [entry(n, "A", {"domain": f"d{n}"}, question="q") for n in range(3)]
     gold = read_gold(split(tmp_path / "t.json", rows), pool(question=["q"]))
     assert (golds(gold), gold.items[1].id) == (["A"], 0)
-    assert "row 2: repeats an item with the same answer (2 such rows)" in gold.warnings[0]
-    assert "differ in meta.domain" in gold.warnings[0]
+    assert "row 2: repeats an item with the same answer (2 such rows)" in gold.warnings[0].en
+    assert "differ in meta.domain" in gold.warnings[0].en
 
 
 # By values
@@ -148,7 +148,7 @@ def test_two_fields_make_the_one_text_of_the_file(tmp_path: Path) -> None:
     path = split(tmp_path / "t.json", [{"inputs": "ABC BC", "outputs": "2", "meta": {"id": 4}}])
     gold = read_gold(path, pool(string1=["ABC"], string2=["BC"]))
     assert golds(gold) == ["2"]
-    assert "'inputs' was matched with the pool's string1, string2" in gold.warnings[0]
+    assert "'inputs' was matched with the pool's string1, string2" in gold.warnings[0].en
     assert gold.items[1].inputs == "ABC BC"
 
 
@@ -169,8 +169,8 @@ def test_columns_of_other_names_are_matched_by_what_they_hold(tmp_path: Path) ->
     )
     gold = read_gold(path, items)
     assert golds(gold) == ["AB"[n % 2] for n in range(6)]
-    assert "matched by their values" in gold.warnings[0]
-    assert "the pool's 'word' with the file's 'span1_text'" in gold.warnings[0]
+    assert "matched by their values" in gold.warnings[0].en
+    assert "the pool's 'word' with the file's 'span1_text'" in gold.warnings[0].en
 
 
 def test_a_counter_of_the_pool_is_not_matched_with_a_count_of_the_file(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_counter_of_the_pool_is_not_matched_with_a_count_of_the_file(tmp_path:
     gold = read_gold(table(tmp_path / "g.csv", text), items)
     assert gold.answers.height == 30
     assert golds(gold) == ["AB"[n % 2] for n in range(30)]
-    assert "'counter'" not in gold.warnings[0]
+    assert "'counter'" not in gold.warnings[0].en
 
 
 # Nothing matches

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.settings import Settings
+from merilo.bilingual import counted, counted_en, form
 from merilo.errors import argument
 from merilo.people.aggregation import Fit
 from merilo.people.gold import Gold
@@ -17,6 +17,17 @@ from merilo.people.quality.control_health import FEW_CONTROLS, ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
 from merilo.wording import shortened
+
+__all__ = [
+    "MOST_EXCLUDED",
+    "BaselineWarning",
+    "counted",
+    "form",
+    "majority_rule",
+    "reasons_to_reject",
+    "warnings",
+    "warnings_on_exclusion",
+]
 
 #: A baseline that excludes a larger share of its annotators gets a warning.
 MOST_EXCLUDED: Final = 1 / 3
@@ -35,32 +46,6 @@ class BaselineWarning:
     code: str
     en: str
     ru: str
-
-
-def form(n: int, one: str, few: str, many: str) -> str:
-    """Choose the form of a Russian noun that agrees with a number.
-
-    Example:
-        >>> [form(n, "ответ", "ответа", "ответов") for n in (1, 3, 11, 25, 101)]
-        ['ответ', 'ответа', 'ответов', 'ответов', 'ответ']
-    """
-    if n % 10 == 1 and n % 100 != 11:
-        return one
-    return few if n % 10 in {2, 3, 4} and n % 100 not in {12, 13, 14} else many
-
-
-def counted(n: int, one: str, few: str, many: str) -> str:
-    """Format a number with the agreeing form of a Russian noun.
-
-    Example:
-        >>> counted(22, "ответ", "ответа", "ответов")
-        '22 ответа'
-    """
-    return f"{n} {form(n, one, few, many)}"
-
-
-def _english(n: int, one: str, several: str) -> str:
-    return f"{n} {one if n == 1 else several}"
 
 
 def majority_rule(needed: Mapping[int, int]) -> BaselineWarning:
@@ -190,7 +175,7 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Ba
     return (
         BaselineWarning(
             "outside_labels",
-            f"{_english(outside.height, 'answer is', 'answers are')} not among the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
+            f"{counted_en(outside.height, 'answer is', 'answers are')} not among the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
             f"{place}); {'it counts as a vote and is' if outside.height == 1 else 'they count as votes and are'} always wrong",
             f"{counted(outside.height, 'ответ', 'ответа', 'ответов')} не {form(outside.height, 'входит', 'входят', 'входят')} в набор меток датасета (первый — "
             f"«{shortened(first['answer'], 30)}»: {first['file']}, строка {first['row']}); "
@@ -253,7 +238,7 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[B
 
 def _more_typos(n: int) -> tuple[str, str]:
     """Describe how many further answers look like misspellings, in English and Russian."""
-    en = _english(n, "more answer looks like a misspelling", "more answers look like misspellings")
+    en = counted_en(n, "more answer looks like a misspelling", "more answers look like misspellings")
     ru = counted(n, "ответ похож", "ответа похожи", "ответов похожи")
     return f"; {en}: see merilo inspect", f"; ещё {ru} на опечатки: см. merilo inspect"
 
@@ -310,14 +295,14 @@ def _warnings_on_model(fit: Fit | None) -> tuple[BaselineWarning, ...]:
 
 
 def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
-    found = [BaselineWarning("gold", text, _in_russian(text)) for text in gold.warnings]
+    found = [BaselineWarning("gold", one.en, one.ru) for one in gold.warnings]
     if gold.without_gold:
         without = len(gold.without_gold)
         numbers = ", ".join(map(str, gold.without_gold[:10])) + (", …" if len(gold.without_gold) > 10 else "")
         found.append(
             BaselineWarning(
                 "without_gold",
-                f"{_english(without, 'item of the pool has no gold answer and is', 'items of the pool have no gold answer and are')} "
+                f"{counted_en(without, 'item of the pool has no gold answer and is', 'items of the pool have no gold answer and are')} "
                 f"not scored ({'item' if without == 1 else 'items'} {numbers})",
                 f"для {counted(without, 'вопроса', 'вопросов', 'вопросов')} пула нет эталонного ответа, в оценку "
                 f"{form(without, 'он не вошёл (номер', 'они не вошли (номера', 'они не вошли (номера')} {numbers})",
@@ -329,7 +314,7 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
         found.append(
             BaselineWarning(
                 "unused_gold",
-                f"{_english(unused, 'gold answer matches', 'gold answers match')} no item of the pool "
+                f"{counted_en(unused, 'gold answer matches', 'gold answers match')} no item of the pool "
                 f"({'row' if unused == 1 else 'rows'} {rows} of {gold.source})",
                 f"{counted(unused, 'эталонный ответ', 'эталонных ответа', 'эталонных ответов')} не "
                 f"{form(unused, 'соответствует', 'соответствуют', 'соответствуют')} ни одному вопросу пула "
@@ -337,23 +322,6 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
             )
         )
     return tuple(found)
-
-
-#: The English warning of `merilo.people.gold` about repeated items, which is translated here.
-_REPEATED_GOLD: Final = re.compile(
-    r"(?P<file>.+), row (?P<row>\d+): repeats an item with the same answer \((?P<rows>\d+) such rows\)"
-)
-
-
-def _in_russian(text: str) -> str:
-    """Translate a gold warning into Russian; return it unchanged if there is no translation."""
-    if not (found := _REPEATED_GOLD.fullmatch(text)):
-        return text
-    rows = int(found["rows"])
-    return (
-        f"файл {found['file']}, строка {found['row']}: вопрос повторён с тем же эталонным ответом (всего "
-        f"{counted(rows, 'такая строка', 'такие строки', 'таких строк')})"
-    )
 
 
 def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
@@ -366,7 +334,7 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
                 "suspect_controls",
                 f"{suspects} of {len(health.controls)} control items may have a wrong known answer: most annotators who are accurate on "
                 f"the other control items contradict it; without {'this control item' if suspects == 1 else 'these control items'}, the decision to exclude would change for "
-                f"{_english(health.judged_differently, 'annotator', 'annotators')} of {health.annotators} (check the known answers)",
+                f"{counted_en(health.judged_differently, 'annotator', 'annotators')} of {health.annotators} (check the known answers)",
                 f"у {controls_ru} из {len(health.controls)} эталонный ответ, возможно, ошибочен: ему противоречит большинство "
                 "разметчиков, которые верно выполняют остальные контрольные задания; без таких заданий решение об исключении "
                 f"изменилось бы для {counted(health.judged_differently, 'разметчика', 'разметчиков', 'разметчиков')} из "

@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from merilo.bilingual import BilingualText, counted, counted_en, listed_ru
 from merilo.errors import DataError, InputError, argument
 from merilo.items import Item
 from merilo.metrics.answers import AnswerForm
@@ -35,7 +36,7 @@ class Gold:
         source: the name of the file, or a description of the solver.
         without_gold: the numbers of the pool's items without a gold answer, except those in `unsolved`.
         unused: the numbers of the file's rows that match no item of the pool.
-        warnings: warnings for the user.
+        warnings: warnings for the user, in English and Russian.
         fields: the other fields of the file for these items, including `meta.*`: `item` and text columns; `None` without a
             file.
         items: mapping from item number in the pool to the scorer's item, for each item with a gold answer.
@@ -47,7 +48,7 @@ class Gold:
     source: str
     without_gold: tuple[int, ...] = ()
     unused: tuple[int, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[BilingualText, ...] = ()
     fields: pl.DataFrame | None = None
     items: Mapping[int, Item] = field(default_factory=dict)
     column: str | None = None
@@ -106,11 +107,16 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
     )
 
 
-def _unsolved(reasons: Mapping[int, str], total: int, name: str) -> str:
-    """Build the warning with the number of items without a gold answer and the first reasons."""
+def _unsolved(reasons: Mapping[int, str], total: int, name: str) -> BilingualText:
+    """Build the warning with the number of items without a gold answer and, in English, the first reasons."""
     first = "; ".join(f"item {number}: {reason}" for number, reason in list(reasons.items())[:3])
     rest = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
-    return f"the solver of {name} cannot answer {len(reasons)} of {total} items, which are not scored ({first}{rest})"
+    numbers = listed_ru([str(number) for number in reasons], 10)
+    return BilingualText(
+        f"the solver of {name} cannot answer {len(reasons)} of {total} items, which are not scored ({first}{rest})",
+        f"программа-решатель датасета {name} не может ответить на {counted(len(reasons), 'вопрос', 'вопроса', 'вопросов')} "
+        f"из {total}; в оценку они не входят (номера: {numbers})",
+    )
 
 
 def read_gold(
@@ -161,11 +167,14 @@ def read_gold(
     warnings = [*joined.warnings, *_empty_words(found, labels, file)]
     if passed:
         names = listed([f"'{file.header(name)}'" for name in passed])
-        warnings.insert(
-            0,
+        names_ru = listed_ru([f"«{file.header(name)}»" for name in passed])
+        taken = BilingualText(
             f"{shown(path)}: gold answers were taken from the column '{file.header(gold)}', not from {names} "
             f"(choose another with {argument('gold_column')})",
+            f"файл {shown(path)}: эталонные ответы взяты из столбца «{file.header(gold)}», а не из {names_ru} "
+            f"(другой столбец можно выбрать так: {argument('gold_column')})",
         )
+        warnings.insert(0, taken)
     return Gold(
         found.select(pl.col(ITEM).alias("item"), pl.col(GOLD).alias("gold"), pl.col(ID).alias("id")),
         shown(path),
@@ -234,14 +243,19 @@ def _unified(rows: pl.DataFrame, labels: Sequence[str], separator: str | None) -
     return rows.with_columns(pl.col(GOLD).replace(mapping))
 
 
-def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> list[str]:
+def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> list[BilingualText]:
     """Warn about gold answers such as "nan", which some programs write into empty cells."""
     known = {label.casefold() for label in labels}
     words = [word for word in _EMPTY_WORDS if word not in known]
     strange = found.filter(pl.col(GOLD).str.to_lowercase().is_in(words))
     if not strange.height:
         return []
+    place, row, text, rows = shown(file.path), strange["row"][0], strange[GOLD][0], strange.height
     return [
-        f"{shown(file.path)}, row {strange['row'][0]}: the gold answer is '{strange[GOLD][0]}', which some programs "
-        f"write into an empty cell ({strange.height} such rows)"
+        BilingualText(
+            f"{place}, row {row}: the gold answer is '{text}', which some programs write into an empty cell "
+            f"({counted_en(rows, 'such row', 'such rows')})",
+            f"файл {place}, строка {row}: эталонный ответ — «{text}», а так некоторые программы заполняют пустые ячейки "
+            f"(всего {counted(rows, 'такая строка', 'такие строки', 'таких строк')})",
+        )
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from merilo.bilingual import BilingualText, counted, counted_en, listed_ru
 from merilo.errors import DataError
 from merilo.people.gold_file import GoldFile
 from merilo.people.gold_keys import GOLD, ID, ITEM, KEY, Key, Sides, by_name, input_fields
@@ -30,7 +31,7 @@ class Joined:
     columns: tuple[str, ...]
     without_gold: tuple[int, ...]
     unused: tuple[int, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[BilingualText, ...]
 
 
 def join(file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, answers: set[str]) -> Joined:
@@ -87,7 +88,7 @@ def _refuse_doubled_ids(file: GoldFile, rows: pl.DataFrame, answers: set[str]) -
 
 def _refuse_ambiguity(
     file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, key: Key, answers: set[str]
-) -> tuple[str, ...]:
+) -> tuple[BilingualText, ...]:
     """Raise an error if rows give one item different gold answers, or if the key does not identify the row of an item.
 
     Returns:
@@ -113,8 +114,14 @@ def _refuse_ambiguity(
         name for name in others if doubled.select((pl.col(name).n_unique().over(KEY) > 1).any()).item()
     ]
     first = f"; the first is taken, and they differ in {listed(differing)}" if differing else ""
+    first_ru = f"; взята первая, строки различаются полями: {listed_ru(differing)}" if differing else ""
     return (
-        f"{shown(file.path)}, row {row}: repeats an item with the same answer ({extra} such rows){first}",
+        BilingualText(
+            f"{shown(file.path)}, row {row}: repeats an item with the same answer "
+            f"({counted_en(extra, 'such row', 'such rows')}){first}",
+            f"файл {shown(file.path)}, строка {row}: вопрос повторён с тем же эталонным ответом (всего "
+            f"{counted(extra, 'такая строка', 'такие строки', 'таких строк')}){first_ru}",
+        ),
     )
 
 
@@ -163,13 +170,14 @@ def _two_rows(file: GoldFile, same: pl.DataFrame, key: Key, others: Sequence[str
 
 
 def _joined(
-    file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, key: Key, warnings: tuple[str, ...]
+    file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, key: Key, warnings: tuple[BilingualText, ...]
 ) -> Joined:
     first = rows.unique(KEY, keep="first", maintain_order=True)
     asked = items.select(pl.col("item").alias(ITEM), KEY)
     joined = asked.join(first, on=KEY, how="left", maintain_order="left")
     found = joined.filter(pl.col(GOLD).is_not_null())
-    remarks = [f"{shown(file.path)}: {key.remark}"] if key.remark else []
+    name, remark = shown(file.path), key.remark
+    remarks = [BilingualText(f"{name}: {remark.en}", f"файл {name}: {remark.ru}")] if remark else []
     return Joined(
         found,
         key.columns,

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import scipy
 
+from merilo.bilingual import BilingualText, counted, counted_en, listed_ru
 from merilo.people.gold_file import ID_COLUMNS, GoldFile
 from merilo.responses import INPUT_MARK
 from merilo.wording import listed
@@ -38,17 +39,17 @@ class Key:
         columns: the file's columns.
         of_items: expression that computes the key of an item.
         of_rows: expression that computes the key of a row.
-        remark: how columns with different names were matched; `None` if names match.
+        remark: how columns with different names were matched, or what differs; `None` if there is nothing to tell.
     """
 
     fields: tuple[str, ...]
     columns: tuple[str, ...]
     of_items: pl.Expr
     of_rows: pl.Expr
-    remark: str | None = None
+    remark: BilingualText | None = None
 
 
-def _key(pairs: Mapping[str, str], remark: str | None = None) -> Key:
+def _key(pairs: Mapping[str, str], remark: BilingualText | None = None) -> Key:
     """Build the key from a mapping of fields to columns."""
     fields, columns = tuple(pairs), tuple(pairs.values())
     return Key(fields, columns, _texts(fields, "\x1f"), _texts(columns, "\x1f"), remark)
@@ -133,10 +134,7 @@ class Sides:
             yield _key({**self.named, **more})
         guessed = self._by_values(free)
         if guessed:
-            matched = listed(
-                [f"the pool's '{name}' with the file's '{column}'" for name, column in guessed.items()]
-            )
-            remark = f"columns were matched by their values, not by their names: {matched}"
+            remark = _matched_by_values(guessed)
             if self.named:
                 yield _key({**self.named, **guessed}, remark)
             yield _key(guessed, remark)
@@ -146,7 +144,10 @@ class Sides:
         if "inputs" not in self._inputs or "inputs" in self.named.values() or not self.texts:
             return None
         fields = tuple(self.texts)
-        remark = f"the file's text 'inputs' was matched with the pool's {listed(fields)}, joined by spaces"
+        remark = BilingualText(
+            f"the file's text 'inputs' was matched with the pool's {listed(fields)}, joined by spaces",
+            f"текст inputs файла сопоставлен с полями пула ({listed_ru(fields)}), соединёнными через пробел",
+        )
         return Key(
             fields,
             ("inputs",),
@@ -177,7 +178,10 @@ class Sides:
             )
             if self.named or matched.height:
                 return None
-        alone = f"items were joined on the pool's '{name}' and the file's '{column}' only: they have no other field in common"
+        alone = BilingualText(
+            f"items were joined on the pool's '{name}' and the file's '{column}' only: they have no other field in common",
+            f"вопросы сопоставлены только по полю «{name}» пула и столбцу «{column}» файла: других общих полей нет",
+        )
         return replace(key, remark=alone)
 
     def _by_values(self, fields: Sequence[str]) -> dict[str, str]:
@@ -220,10 +224,21 @@ def _with_text(table: pl.DataFrame, text: pl.Expr) -> pl.DataFrame:
     return table.with_columns(text.alias(_TEXT))
 
 
-def _disagreement(name: str, column: str, count: int) -> str | None:
+def _disagreement(name: str, column: str, count: int) -> BilingualText | None:
     if not count:
         return None
-    return (
+    return BilingualText(
         f"items were joined on the pool's '{name}' and the file's '{column}', although other fields of "
-        f"{count} {'item' if count == 1 else 'items'} differ"
+        f"{counted_en(count, 'item', 'items')} differ",
+        f"вопросы сопоставлены по полю «{name}» пула и столбцу «{column}» файла, хотя остальные поля "
+        f"{counted(count, 'вопроса', 'вопросов', 'вопросов')} различаются",
+    )
+
+
+def _matched_by_values(pairs: Mapping[str, str]) -> BilingualText:
+    matched = [f"the pool's '{name}' with the file's '{column}'" for name, column in pairs.items()]
+    matched_ru = [f"поле «{name}» пула со столбцом «{column}» файла" for name, column in pairs.items()]
+    return BilingualText(
+        f"columns were matched by their values, not by their names: {listed(matched)}",
+        f"столбцы сопоставлены по значениям, а не по названиям: {listed_ru(matched_ru)}",
     )

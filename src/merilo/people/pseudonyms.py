@@ -142,5 +142,5 @@ def gold_without_folders(gold: Gold) -> Gold:
     """Return the gold answers with the folder of their file removed from the source and the warnings."""
     name = Path(gold.source).name
     return replace(
-        gold, source=name, warnings=tuple(text.replace(gold.source, name) for text in gold.warnings)
+        gold, source=name, warnings=tuple(one.replaced(gold.source, name) for one in gold.warnings)
     )

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from merilo.atomic_write import unguarded
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.settings import OF_DATASET, Settings
+from merilo.bilingual import BilingualText
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.custom import read_declaration
 from merilo.errors import InputError
@@ -234,7 +235,7 @@ def _gold(path: Path, reading: _Reading) -> Gold:
             source=said["source"],
             without_gold=tuple(said["without_gold"]),
             unused=tuple(said["unused"]),
-            warnings=tuple(said["warnings"]),
+            warnings=tuple(BilingualText(one["en"], one["ru"]) for one in said["warnings"]),
             fields=None
             if said["fields"] is None
             else pl.DataFrame(

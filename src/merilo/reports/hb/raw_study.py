@@ -124,7 +124,7 @@ class RawStudy:
                 "without_gold": [*gold.without_gold],
                 "unused": [*gold.unused],
                 "unsolved": [*gold.unsolved],
-                "warnings": [*gold.warnings],
+                "warnings": [{"en": one.en, "ru": one.ru} for one in gold.warnings],
                 "fields": None
                 if gold.fields is None
                 else [name for name in gold.fields.columns if name != "item"],
