@@ -1,6 +1,10 @@
+import csv
+import io
 import random
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from every import every
@@ -10,7 +14,8 @@ from merilo.errors import UsageError
 from merilo.items import Item, Split
 from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import KeptField, fields_of
-from merilo.studies.subset_choice import choose_subset, shares_csv, shares_svg
+from merilo.studies.study_folder import StudyFolder
+from merilo.studies.subset_choice import choose_subset, shares_csv, shares_svg, weights_csv
 
 
 def field(name: str, values: list[str]) -> KeptField:
@@ -186,3 +191,27 @@ def test_the_table_and_the_plot_show_each_value_before_and_after(drawn) -> None:
     assert len(rows) == 1 + len(drawn.shares)
     plot = shares_svg(drawn.shares)
     assert plot.count('class="after"') == 1 + len(drawn.shares)
+
+
+def test_text_of_the_dataset_stays_text_in_the_files(tmp_path: Path) -> None:
+    """Values with markup, line breaks and formulas neither break the plot nor the tables."""
+    odd = ("=cmd()", "<script>x</script>", "two\nlines", "bell \x07", "a,b")
+    items = tuple(
+        Item(
+            f"={number}",
+            "{inputs}",
+            "a" * (1 + number % 7),
+            "01"[number % 2],
+            {"id": f"={number}", "kind": odd[number % 5]},
+        )
+        for number in range(200)
+    )
+    chosen = choose_subset(Split("test", items), dataset("bps"), seed=0, size=50)
+    ElementTree.fromstring(shares_svg(chosen.shares))
+    assert "<script>" not in shares_svg(chosen.shares)
+    rows = list(csv.DictReader(io.StringIO(shares_csv(chosen.shares))))
+    assert {row["value"] for row in rows if row["field"] == "kind"} == {"'=cmd()", *odd[1:]}
+    (tmp_path / "weights.csv").write_text(weights_csv(chosen.items, chosen.weights), encoding="utf-8")
+    weights = StudyFolder(tmp_path, None).weights()
+    assert set(weights) == {item.id for item in chosen.items}
+    assert sum(weight.weight for weight in weights.values()) == pytest.approx(200)

@@ -95,6 +95,12 @@ def test_a_plan_that_is_written_is_read_back_the_same(tmp_path: Path) -> None:
         ("  margin: 0.02", "  margin: .nan", "baseline.margin: must be a finite number"),
         ('  "1.9":', "  1.9:", "checklist.1.9: must be a text (put it in quotes)"),
         ("  ru: ru.md\n", "", "instruction: there is no file for the language 'ru'"),
+        (
+            "file: controls.jsonl",
+            "file: ../controls.jsonl",
+            "controls.file: must be the name of a file in the study's folder",
+        ),
+        ("ru: ru.md", "ru: /etc/passwd", "instruction.ru: must be the name of a file in the study's folder"),
         ("dataset: bps", "#", "dataset: is missing"),
         ("seed: 7", "seed: 7\nseed: 8", "seed: stands twice in one mapping; keep one of the two"),
     ],

@@ -153,6 +153,7 @@ _BOUNDS: Final = {
     "less_than": "must be less than {lt:g}",
     "finite_number": "must be a finite number",
     "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must be the name of a file in the study's folder",
 }
 
 

@@ -36,6 +36,9 @@ Probability: TypeAlias = Annotated[float, Strict(), Field(gt=0, lt=1, allow_inf_
 Flag: TypeAlias = Annotated[bool, Strict()]
 Text: TypeAlias = Annotated[str, Strict(), Field(min_length=1)]
 
+#: A file in the study's folder itself: a plan must not make a command publish a file from elsewhere.
+FileName: TypeAlias = Annotated[str, Strict(), Field(pattern=r"^[^/\\.][^/\\]*$")]
+
 _STRICT: Final[dict[str, str]] = {"extra": "forbid"}
 
 
@@ -166,7 +169,7 @@ class ControlsPlan:
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
-    file: Text = CONTROLS_FILE
+    file: FileName = CONTROLS_FILE
     share: Probability = 0.05
     every: Annotated[int, Strict(), Field(ge=2)] = 20
     min_accuracy: Share = 0.5
@@ -184,7 +187,7 @@ class TrainingPlan:
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
-    file: Text = TRAINING_FILE
+    file: FileName = TRAINING_FILE
     threshold: Share = 0.8
     feedback: Flag = True
 
@@ -281,7 +284,7 @@ class Study:
     subset: DrawnSubset
     controls: ControlsPlan | None = None
     training: TrainingPlan | None = None
-    instruction: Mapping[Language, Text]
+    instruction: Mapping[Language, FileName]
     assumptions: Assumptions = Assumptions()
     baseline: PlannedAnalysis = PlannedAnalysis()
     checklist: Mapping[str, str] = field(default_factory=dict)

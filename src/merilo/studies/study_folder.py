@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from merilo.datasets import dataset
 from merilo.datasets.declaration import Dataset
@@ -17,6 +19,9 @@ from merilo.items import Item, entry_of, item_of
 from merilo.strict_json import Json, json_lines
 from merilo.studies.plan_file import plan_path, read_plan
 from merilo.studies.plan_types import FROZEN_FILE, ITEMS_FILE, WEIGHTS_FILE, Study
+
+#: The apostrophe before a text that a spreadsheet would run as a formula.
+_GUARD: Final = re.compile(r"^'(?=[=+@\t\r-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +126,13 @@ class StudyFolder:
         """
         path = self.path / WEIGHTS_FILE
         try:
-            rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+            rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"cannot be read ({error})", file=path) from error
         found: dict[str, ItemWeight] = {}
         for number, row in enumerate(rows, start=2):
             try:
-                found[row["id"]] = ItemWeight(row["stratum"], float(row["weight"]))
+                found[_GUARD.sub("", row["id"])] = ItemWeight(row["stratum"], float(row["weight"]))
             except (KeyError, TypeError, ValueError):
                 raise InputError("must have an id, a stratum and a weight", file=path, row=number) from None
         return found

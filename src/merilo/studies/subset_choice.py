@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
 from merilo.items import Item, Split
-from merilo.people.experts.sampling import sample_questions
+from merilo.people.experts.sampling import sample_questions, value_of
 from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
 from merilo.studies.plan_types import DrawnSubset
@@ -128,7 +128,7 @@ def choose_subset(
     short: dict[str, int] = {}
     if per_domain is not None:
         names = [*fields] or [
-            name for name in grouping_fields(declared) if any(name in item.meta for item in split)
+            name for name in grouping_fields(declared) if any(value_of(item, name) for item in split)
         ]
         if not names:
             raise UsageError(
@@ -234,6 +234,8 @@ _STYLE: Final = (
 
 def shares_svg(shares: Sequence[CategoryShare]) -> str:
     """Draw the distribution of every field before and after as a standalone SVG."""
+    # A file of SVG may not hold control characters.
+    shares = [replace(one, value="".join(c if c.isprintable() else " " for c in one.value)) for one in shares]
     names = list(dict.fromkeys(one.field for one in shares))
     body, y = [], 30.0
     body.append(
