@@ -57,6 +57,8 @@ def test_one_changed_answer_fails_and_names_figures_and_the_file(base: Path, tmp
     found = merilo("report", "verify", tmp_path / "hb", "--json", "-")
     assert found.status == 1
     assert found.json["figures"]["total"] - found.json["figures"]["follow"] == len(found.json["moved"]) > 3
+    assert not found.json["follows"]["agreement.krippendorff_alpha"]
+    assert found.json["follows"]["cost.total"]
     assert {"figure", "published", "recomputed", "follows"} == set(found.json["moved"][0])
 
 

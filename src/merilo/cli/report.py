@@ -46,7 +46,7 @@ def make(
     out: Annotated[Path, typer.Option(help="The new folder, by convention hb.")],
     experts: Annotated[Path | None, typer.Option(help="For an expert dataset: the JSON of merilo experts baseline, or the folder that it wrote.")] = None,
     cards: Annotated[Path | None, typer.Option(help="The dataset's folder, with raw_dataset_meta.json and raw_readme_*.json: copies with the human baseline are written to cards.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
+    force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Write the folder of a published baseline: raw answers, results, plan, notebook, plots and manifest.

@@ -135,7 +135,8 @@ def table_figures(name: str, content: bytes) -> dict[str, Json]:
     }
 
 
-_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
+#: A fraction as tables of Merilo write it. Other texts, such as the labels 1 and 01, are compared as they are.
+_FRACTION: Final = re.compile(r"-?\d+\.(\d*[1-9]|0)([eE][-+]?\d+)?|-?\d[eE][-+]?\d+")
 
 
 def _equal(first: Json, second: Json) -> bool:
@@ -150,4 +151,4 @@ def _as_number(value: Json) -> float | None:
         return None
     if isinstance(value, int | float):
         return float(value)
-    return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else None
+    return float(value) if isinstance(value, str) and _FRACTION.fullmatch(value) else None

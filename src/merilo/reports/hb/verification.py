@@ -58,6 +58,7 @@ class Verification:
             "folder": str(self.folder),
             "verified": self.ok,
             "figures": {"total": len(self.figures), "follow": len(self.figures) - len(self.moved)},
+            "follows": {one.name: one.follows for one in self.figures},
             "moved": [one.to_json() for one in self.moved],
             "files": {
                 "changed": [*self.files.changed],
