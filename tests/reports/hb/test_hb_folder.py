@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 from every import every
+from report_contents import STUDY
 
 import merilo
 from merilo.errors import DataError, InputError, OutputError
@@ -268,6 +269,34 @@ def test_the_plan_of_a_study_and_its_instruction_are_included(base: Path, tmp_pa
     shutil.rmtree(folder / "baseline")
     with pytest.raises(InputError, match="this study has no baseline yet"):
         merilo.report(folder, tmp_path / "hb", force=True)
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_experts_stand_beside_the_people_in_costs_and_cards(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "experts").mkdir()
+    (tmp_path / "experts" / "experts.json").write_text(json.dumps(STUDY))
+    merilo.report(base, tmp_path / "hb", experts=tmp_path / "experts")
+    costs = json.loads((tmp_path / "hb" / "costs.json").read_text())
+    assert set(costs["cost_details"]["arms"]) == {"people", "experts"}
+    assert json.loads((tmp_path / "hb" / "experts.json").read_text()) == STUDY
+    assert "эксперт" in (tmp_path / "hb" / "cards" / "human_baseline_ru.md").read_text().casefold()
+    assert merilo.verify(tmp_path / "hb").ok
+    run_code(tmp_path / "hb")
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_the_metadata_of_the_dataset_gets_the_figure_or_it_is_said_why_not(tmp_path: Path) -> None:
+    cards = tmp_path / "dataset"
+    cards.mkdir()
+    meta = {"metrics": {"Accuracy": {"en": "share", "ru": "доля"}}, "human_benchmark": {}}
+    (cards / "raw_dataset_meta.json").write_text(json.dumps(meta))
+    merilo.report(saved(tmp_path / "base"), tmp_path / "hb", cards=cards)
+    card = json.loads((tmp_path / "hb" / "cards" / "raw_dataset_meta.json").read_text())
+    metrics = json.loads((tmp_path / "hb" / "metrics.json").read_text())["metrics"]
+    assert card["human_benchmark"] == {"Accuracy": pytest.approx(metrics["acc"]["value"], abs=1e-4)}
+    found = merilo.report(saved(tmp_path / "closed", gold=None), tmp_path / "closed-hb", cards=cards)
+    assert any("human_benchmark is not written" in remark for remark in found.remarks)
+    assert "cards/raw_dataset_meta.json" not in found.files
 
 
 def of_texts() -> pl.DataFrame:

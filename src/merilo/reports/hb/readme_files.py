@@ -16,8 +16,8 @@ _INSTRUCTION: Final = "plan/instruction"
 #: File, or folder ending in `/` -> what it is.
 _FILES: Final[dict[str, dict[Language, str]]] = {
     "raw/responses.csv": {
-        "en": "every answer as the platform exported it, a row each: item, annotator (a pseudonym), answer, known answer of a control item, page, times, reward",
-        "ru": "все ответы в том виде, в каком их выгрузила платформа, по строке на ответ: вопрос, разметчик (псевдоним), ответ, правильный ответ контрольного задания, страница, время, оплата",
+        "en": "every answer that was read from the export, a row each: item, annotator (a pseudonym), answer, known answer of a control item, page, times, reward",
+        "ru": "все ответы, прочитанные из выгрузки, по строке на ответ: вопрос, разметчик (псевдоним), ответ, правильный ответ контрольного задания, страница, время, оплата",
     },
     "raw/items.csv": {
         "en": "every item as people saw it, with the number that the other files use",
