@@ -141,4 +141,4 @@ def test_the_recipe_of_rudetox_is_refused_and_it_is_said_why(tmp_path: Path) -> 
     (tmp_path / "recipe" / "recipe.json").write_text("{}")
     outcome = merilo("report", tmp_path / "recipe", "--out", tmp_path / "hb")
     assert outcome.status == 2
-    assert "results of other commands, such as recipe and code people, are not reported" in outcome.complaint
+    assert "results of other commands, such as recipe and code score, are not reported" in outcome.complaint

@@ -97,7 +97,7 @@ def _baseline_folder(folder: Path, *, studied: bool) -> Path:
         )
     raise InputError(
         "is not a folder of merilo baseline --out: baseline.json is missing (results of other commands, such as recipe "
-        "and code people, are not reported)",
+        "and code score, are not reported)",
         file=folder,
     )
 
