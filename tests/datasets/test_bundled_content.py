@@ -696,7 +696,7 @@ def test_turns_offer_two_answers_and_both_are_right_about_equally_often() -> Non
 
 
 def test_the_page_counts_what_is_there() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "data-of-our-own.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "bundled-items.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \| .+ \|$", page, flags=re.MULTILINE)
 
     def turns(name: str, split: str) -> int:
