@@ -31,6 +31,13 @@ def test_the_seed_decides_every_draw() -> None:
     assert (first != third).any()
 
 
+@pytest.mark.parametrize("distinct", [3, 500])
+def test_the_order_of_the_values_makes_no_difference(distinct: int) -> None:
+    values = np.random.default_rng(1).integers(0, distinct, 1000) / distinct
+    first, second = (resampled_means(one, np.random.default_rng(0), 50) for one in (values, values[::-1]))
+    assert (first == second).all()
+
+
 def test_random_signs_cover_every_resample_in_pieces() -> None:
     pieces = list(random_signs(3_000_000, np.random.default_rng(0), 3))
     assert [signs.shape for _, signs in pieces] == [(1, 3_000_000)] * 3

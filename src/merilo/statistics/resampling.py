@@ -18,7 +18,8 @@ def resampled_means(values: FloatArray, rng: np.random.Generator, resamples: int
     """Compute the means of bootstrap samples.
 
     The mean of a bootstrap sample depends only on how often each value was drawn, and these counts are multinomial. With
-    few distinct values (0 and 1, for example) the counts are drawn; otherwise the single values are.
+    few distinct values (0 and 1, for example) the counts are drawn; otherwise the single values are. The order of the values
+    makes no difference, so an interval does not depend on the names by which annotators are sorted.
 
     Args:
         values: shape (n,), n at least 1.
@@ -38,10 +39,11 @@ def resampled_means(values: FloatArray, rng: np.random.Generator, resamples: int
     if distinct.shape[0] <= FEW_VALUES:
         drawn_counts: FloatArray = rng.multinomial(n, counts / n, size=resamples).astype(np.float64)
         return np.asarray(drawn_counts @ distinct / n)
+    ordered = np.sort(values)
     means = np.empty(resamples)
     for rows in _rows(resamples, n):
         drawn = rng.integers(0, n, size=(rows.stop - rows.start, n), dtype=np.int32)
-        means[rows] = values[drawn].mean(axis=1)
+        means[rows] = ordered[drawn].mean(axis=1)
     return means
 
 
