@@ -56,6 +56,8 @@ from merilo.wording import listed, shown
 
 #: The declaration of a custom dataset, copied into the study's folder.
 DECLARATION_FILE: Final = "dataset.yaml"
+#: The guide's set of questions for one expert.
+EXPERT_ITEMS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +302,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
             people,
             kind="expert",
             overlap=wishes.expert_overlap or wishes.overlap,
+            items_per_person=max(wishes.items_per_person, EXPERT_ITEMS),
             pay=Pay(per_page=wishes.expert_pay_per_page, currency=wishes.currency),
             skip_own=True,
         )

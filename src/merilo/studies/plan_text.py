@@ -18,18 +18,18 @@ _HEAD: Final = """\
 # Explanation of every key: docs/studies.md
 """
 
-_ARM: Final = """\
-  {name}:
-    kind: {kind}                     # basic: any adults; untrained: any adults on an expert test; expert
-    overlap: {overlap}                      # answers to every item
-    items_per_page: {items_per_page}              # tasks on a page, control items included
-    items_per_person: {items_per_person}            # test items that one person answers, on average
-    items_per_hour: {items_per_hour}              # speed; 30 questions an hour unless you have measured it
-    people: {people}                    # number of annotators; null: enough for items_per_person
-    pay: {{per_page: {per_page}, currency: {currency}}}
-    time_limit: {time_limit}                # seconds for a task, or null
-    skip_own: {skip_own}                 # whether "may be mine" can be chosen (experts who wrote items)
-"""
+#: Key of an arm -> what it decides.
+_ARM_KEYS: Final = {
+    "kind": "basic: any adults; untrained: any adults on an expert test; expert",
+    "overlap": "answers to every item",
+    "items_per_page": "tasks on a page, control items included",
+    "items_per_person": "test items that one person answers, on average",
+    "items_per_hour": "tasks in an hour; 30 unless you have measured it",
+    "people": "number of annotators; null: enough for items_per_person",
+    "pay": "null while it is not decided",
+    "time_limit": "seconds for a task; null: no limit",
+    "skip_own": "whether annotators skip items that they may have written",
+}
 
 
 def plan_text(plan: Study, *, folder: str, notes: Mapping[str, Sequence[str]]) -> str:
@@ -78,7 +78,7 @@ def plan_text(plan: Study, *, folder: str, notes: Mapping[str, Sequence[str]]) -
 
 def _value(value: object) -> str:
     """One YAML value on one line."""
-    text = yaml.safe_dump(value, allow_unicode=True, width=10**9, default_flow_style=True)
+    text = yaml.safe_dump(value, allow_unicode=True, width=10**9, default_flow_style=True, sort_keys=False)
     return text.removesuffix("...\n").strip()
 
 
@@ -87,15 +87,12 @@ def _body(lines: str) -> str:
 
 
 def _arm(name: str, arm: Arm) -> str:
-    values = {
-        key: _value(getattr(arm, key))
-        for key in (
-            "kind", "overlap", "items_per_page", "items_per_person", "items_per_hour", "people", "time_limit", "skip_own",
-        )
-    }  # fmt: skip
-    return _ARM.format(
-        name=_value(name), per_page=_value(arm.pay.per_page), currency=_value(arm.pay.currency), **values
-    )
+    lines = [f"  {_value(name)}:"]
+    for key, meaning in _ARM_KEYS.items():
+        value = getattr(arm, key)
+        text = _value({"per_page": arm.pay.per_page, "currency": arm.pay.currency} if key == "pay" else value)
+        lines.append(f"    {f'{key}: {text}':<36}  # {meaning}")
+    return "\n".join(lines) + "\n"
 
 
 def _subset(plan: Study) -> str:
