@@ -154,7 +154,7 @@ def _assumptions(plan: Study) -> str:
 def _baseline(plan: Study) -> str:
     chosen = plan.baseline
     lines = [
-        "# Settings of the baseline, decided before answers are seen; as in 'merilo baseline --help'.",
+        "# Settings of the baseline, decided before answers are seen; as 'merilo baseline' takes them.",
         "baseline:",
     ]
     for name in (
