@@ -85,3 +85,14 @@ def test_a_study_may_not_replace_its_own_dataset(data: Path, tmp_path: Path) -> 
     refused = merilo("study", "create", inside / "lcs.json", "--out", inside, "--force")
     assert refused.status == 2
     assert (inside / "lcs.json").exists()
+
+
+def test_a_prompt_that_names_a_missing_field_is_told_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "bps.json"
+    item = {"instruction": "{nofield}", "inputs": "( )", "outputs": "1", "meta": {"id": 1}}
+    path.write_text(json.dumps({"data": {"test": [item]}}), encoding="utf-8")
+    refused = merilo("study", "create", path, "--dataset", "bps", "--out", tmp_path / "study")
+    assert refused.status == 1
+    assert refused.complaint == (
+        f"merilo: {path}, inputs: the prompt of item 1 names {{nofield}}, which the item does not have"
+    )

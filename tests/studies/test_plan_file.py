@@ -153,6 +153,7 @@ def test_all_faults_are_named_in_one_pass_in_the_order_of_the_file(tmp_path: Pat
         ("study: !!python/object:os.system x", "is not YAML"),
         ("", "is not a plan of a study"),
         ("- list", "is not a plan of a study"),
+        ("study: a\nseed: \x00", r"study\.yaml, row 2: is not YAML: the character U\+0000 is not allowed"),
     ],
 )
 def test_what_is_no_plan_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -109,15 +109,20 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
     """
     wishes.check()
     source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
-    subset = choose_subset(
-        source.split,
-        source.declared,
-        seed=wishes.seed,
-        size=wishes.size,
-        whole=wishes.all_items,
-        fields=wishes.fields,
-        per_domain=wishes.per_domain,
-    )
+    try:
+        subset = choose_subset(
+            source.split,
+            source.declared,
+            seed=wishes.seed,
+            size=wishes.size,
+            whole=wishes.all_items,
+            fields=wishes.fields,
+            per_domain=wishes.per_domain,
+        )
+    except DataError as error:
+        if error.place.file:
+            raise
+        raise DataError(error.marked, file=source.file, field=error.place.field) from error
     warnings: list[str] = []
     known = _divide(source, subset, wishes, warnings)
     plan = _plan(source, subset, known, wishes)

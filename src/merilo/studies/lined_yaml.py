@@ -54,8 +54,9 @@ def read_lined_yaml(path: Path) -> LinedYaml:
         raise InputError(f"cannot be read ({error})", file=path) from error
     lines: dict[YamlPath, int] = {}
     repeated: list[tuple[YamlPath, int]] = []
-    loader = PlainLoader(text)
+    loader: PlainLoader | None = None
     try:
+        loader = PlainLoader(text)
         node = loader.get_single_node()
         if node is None:
             return LinedYaml(None, {}, ())
@@ -65,10 +66,16 @@ def read_lined_yaml(path: Path) -> LinedYaml:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(part for part in (error.context, error.problem) if part)
         raise InputError(f"is not YAML: {problem}", file=path, row=mark.line + 1 if mark else None) from error
+    except yaml.reader.ReaderError as error:
+        row = text.count("\n", 0, error.position) + 1
+        raise InputError(
+            f"is not YAML: the character U+{ord(text[error.position]):04X} is not allowed", file=path, row=row
+        ) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise InputError(f"is not YAML ({' '.join(str(error).split())[:200]})", file=path) from error
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
     return LinedYaml(content, lines, tuple(repeated))
 
 

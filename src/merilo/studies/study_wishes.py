@@ -79,6 +79,13 @@ class StudyWishes:
             value: float | None = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise UsageError(f"{argument(name)} takes a number from 0 on, not {value:g}")
+        if self.time_limit == 0:
+            raise UsageError(f"{argument('time_limit')} takes a number of seconds above 0")
+        for name in ("name", "currency", "dataset"):
+            if getattr(self, name) == "":
+                raise UsageError(f"{argument(name)} takes a text that is not empty")
+        if any(not text.strip() for text in self.restrictions):
+            raise UsageError(f"{argument('restriction')} takes a text that is not empty")
         for name in ("overlap", "expert_overlap", "items_per_page", "items_per_person", "per_domain"):
             count: int | None = getattr(self, name)
             if count is not None and count < 1:
