@@ -16,9 +16,10 @@ from study_people import bundled_study, study_of
 from merilo.errors import DataError, OutputError, UsageError
 from merilo.items import Item
 from merilo.studies.outgoing import WORDS
+from merilo.studies.platform_rows import MAY_BE_MINE
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
-from merilo.studies.study_tasks import MAY_BE_MINE, study_tasks
+from merilo.studies.study_tasks import study_tasks
 
 PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "csv"]
 
@@ -274,6 +275,22 @@ def test_each_expert_gets_a_sheet_without_their_own_items_and_the_option_to_skip
             assert (task.id in text) == (sheet.respondent not in task.authors)
         assert MAY_BE_MINE in text.replace('""', '"')
         assert WORDS["ru"]["limit"].format(60) in text
+
+
+def test_a_time_limit_is_stated_once(tmp_path: Path) -> None:
+    for number, (text, times) in enumerate(
+        [("Отвечайте.", 1), ("На одно задание отводится 60 секунд.", 0), ("1600 слов.", 1)]
+    ):
+        folder = study_of(
+            tmp_path / str(number),
+            [Item(1, "{inputs}", "( )", "1", {"id": 1})],
+            [],
+            experts=True,
+            instruction=text,
+        )
+        export_study(folder, "csv", tmp_path / f"out{number}", arm="experts")
+        page = (tmp_path / f"out{number}" / "instruction.html").read_text("utf-8")
+        assert page.count(WORDS["ru"]["limit"].format(60)) == times, text
 
 
 def test_only_experts_named_get_sheets_and_unknown_authorship_gives_one_sheet(tmp_path: Path) -> None:

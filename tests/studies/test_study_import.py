@@ -17,10 +17,12 @@ from merilo.api.study_experts import expert_study
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
 from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_table, read_imports
+from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.platform_rows import MAY_BE_MINE
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.studies.study_import import import_files
-from merilo.studies.study_tasks import MAY_BE_MINE, study_tasks
+from merilo.studies.study_tasks import study_tasks
 
 PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "csv"]
 
@@ -338,6 +340,13 @@ def test_a_mark_beside_an_open_answer_is_read_as_the_option(tmp_path: Path) -> N
         json.loads(line)["answer"] for line in answers_file(folder, "experts").read_text("utf-8").splitlines()
     ]
     assert sorted(answers) == sorted([MAY_BE_MINE, *["1"] * (len(rows) - 1)])
+
+
+def test_the_option_counts_in_every_language(tmp_path: Path) -> None:
+    folder, (path, *_) = _expert_files(tmp_path, "toloka", closed=True)
+    path.write_text(path.read_text("utf-8").replace("\t1\t", f"\t{SKIP_OWN['en']}\t", 2), "utf-8")
+    import_files(folder, [path])
+    assert answers_file(folder, "experts").read_text("utf-8").count(MAY_BE_MINE) == 2
 
 
 def test_label_studio_and_mechanical_turk_marks_are_read_as_the_option(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Final
 
@@ -56,10 +57,13 @@ def instruction_page(outgoing: Outgoing) -> str:
 
 
 def instruction_body(outgoing: Outgoing) -> str:
-    """Return the instruction as HTML, with the time limit if there is one."""
+    """Return the instruction as HTML, with the time limit if there is one and the instruction does not state it."""
     if outgoing.time_limit is None:
         return outgoing.instruction
-    return f"{outgoing.instruction}<p><strong>{escape(outgoing.word('limit', f'{outgoing.time_limit:g}'))}</strong></p>\n"
+    limit = f"{outgoing.time_limit:g}"
+    if re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", outgoing.instruction):
+        return outgoing.instruction
+    return f"{outgoing.instruction}<p><strong>{escape(outgoing.word('limit', limit))}</strong></p>\n"
 
 
 def training_page(outgoing: Outgoing) -> str:

@@ -17,9 +17,13 @@ from merilo.people import platforms
 from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError
 from merilo.people.platforms import mturk as batch
 from merilo.people.platforms.export import Export
+from merilo.studies.instruction_text import SKIP_OWN
 from merilo.studies.outgoing import ANSWER, MINE, STUDY, TASK
-from merilo.studies.study_tasks import MAY_BE_MINE, StudyTask, StudyTasks
+from merilo.studies.study_tasks import StudyTask, StudyTasks
 from merilo.wording import listed, shortened, shown
+
+#: How a table of answers writes the option "skip the question, because I may have written it", in any language.
+MAY_BE_MINE: Final = SKIP_OWN["ru"]
 
 #: Values of the mark "may be mine" that mean "not marked".
 _UNSET: Final = frozenset({"", "0", "0.0", "false", "no", "нет", "-"})
@@ -281,10 +285,18 @@ def _reply(row: Mapping[str, object]) -> Reply:
     return Reply(
         task=cast("str", row[TASK]),
         respondent=cast("str", row["respondent"]).strip(),
-        answer=answer if answer and answer.strip() else None,
+        answer=_as_given(answer),
         page=cast("str | None", row["page"]),
         started=started,
         submitted=submitted,
         seconds=None if seconds is None else round(seconds, 3),
         reward=cast("float | None", row["page_reward"]),
     )
+
+
+def _as_given(answer: str | None) -> str | None:
+    """An answer as it was given; nothing for blanks, and one text for the option "may be mine" in every language."""
+    bare = (answer or "").strip()
+    if not bare:
+        return None
+    return MAY_BE_MINE if bare in SKIP_OWN.values() else answer

@@ -16,13 +16,14 @@ from merilo.strict_json import Json, indented
 from merilo.studies.abc_tasks import abc_files
 from merilo.studies.csv_tasks import csv_files
 from merilo.studies.instruction_html import html_of
+from merilo.studies.instruction_text import SKIP_OWN
 from merilo.studies.label_studio_tasks import label_studio_files
 from merilo.studies.mturk_tasks import mturk_files
 from merilo.studies.outgoing import Outgoing, SheetLanguage
 from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import Arm
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import MAY_BE_MINE, StudyTasks, study_tasks
+from merilo.studies.study_tasks import StudyTasks, study_tasks
 from merilo.studies.toloka_tasks import toloka_files
 from merilo.wording import listed
 
@@ -211,7 +212,7 @@ def _outgoing(
         page=arm.items_per_page,
         reward=arm.pay.per_page,
         time_limit=arm.time_limit,
-        mine=MAY_BE_MINE if arm.skip_own else "",
+        mine=SKIP_OWN[chosen] if arm.skip_own else "",
         media_url=media_url,
     )
 

@@ -23,9 +23,6 @@ from merilo.studies.study_folder import StudyFolder, StudyItem
 TaskKind: TypeAlias = Literal["test", "control", "training"]
 AnswerForm: TypeAlias = Literal["labels", "number", "text", "set", "matching", "program"]
 
-#: The guide's option for experts who may have written the question themselves.
-MAY_BE_MINE: Final = "пропустить вопрос, так как он, возможно, был придуман мной"
-
 #: Forms of answers to the questions of an exam, by the beginning of `meta.type`.
 _EXAM_FORMS: Final[dict[str, AnswerForm]] = {"multiple_choice": "set", "matching": "matching"}
 
