@@ -267,6 +267,30 @@ def test_an_arm_without_answers_says_what_to_do(tmp_path: Path) -> None:
         study_responses(room.folder)
 
 
+@every("form", ["label", "options"])
+def test_answers_of_mechanical_turk_are_read_from_json_too(form: str, tmp_path: Path) -> None:
+    """Amazon's form element writes all answers of a page in one column, radio buttons as true and false."""
+    room = Room(tmp_path / form, "mturk", page=3)
+    plain = room.file(name="plain-")
+    rows = list(csv.DictReader(io.StringIO(plain.read_text("utf-8"))))
+    for row in rows:
+        given = {
+            name.removeprefix("Answer."): row.pop(name) for name in list(row) if name.startswith("Answer.")
+        }
+        given = {name: answer for name, answer in given.items() if answer}
+        both = {name: {label: label == answer for label in "01"} for name, answer in given.items()}
+        row["Answer.taskAnswers"] = json.dumps([given if form == "label" else both])
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    other = Room(tmp_path / form / "other", "mturk", page=3)
+    (tmp_path / form / "json.csv").write_text(text.getvalue(), "utf-8")
+    import_files(room.folder, [plain])
+    import_files(other.folder, [tmp_path / form / "json.csv"])
+    assert other.answers == room.answers
+
+
 def test_pay_is_that_of_the_plan_where_the_platform_does_not_state_it(tmp_path: Path) -> None:
     room = Room(tmp_path, "csv", page=3)
     path = room.file()

@@ -9,7 +9,7 @@ import polars as pl
 
 from merilo.api.gold_answers import gold_of
 from merilo.api.result import BaselineResult
-from merilo.api.study_baseline import gold_file, study_baseline, study_responses
+from merilo.api.study_baseline import frozen_plan, gold_file, study_baseline, study_responses
 from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
 from merilo.baselines.experts import Marks, beside_people, outside_labels
 from merilo.baselines.provenance import provenance
@@ -65,7 +65,9 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
         DataError: nothing was imported for the group, or no answer is left.
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
-    name, group = arm_of(folder, arm or "experts")
+    name, _ = arm_of(folder, arm or "experts")
+    plan = frozen_plan(folder)
+    group = plan.arms.get(name, folder.plan.arms[name])
     if not group.skip_own:
         raise UsageError(f"the arm '{name}' does not skip its own questions", field=argument("arm"))
     declared, gold = folder.declared(), gold_file(folder)
@@ -73,7 +75,7 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
     raw = study_responses(folder, arm=name)
     known = gold_of(raw, declared, gold, None, None)
     outside = outside_labels(raw, design, Marks(), known, declared)
-    responses = settle(raw, folder.plan.baseline.repeats)
+    responses = settle(raw, plan.baseline.repeats)
     bag = out_of_bag(responses, design)
     scored = score_experts(bag, responses, known, declared)
     content = out_of_bag_summary(bag, Marks(), scored, outside)

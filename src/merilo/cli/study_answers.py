@@ -80,6 +80,7 @@ def import_(
     refuse_json(json_to, [*_files(folder), *(files or ())])
     with working("Importing"):
         made = import_files(folder, files or (), platform=platform, encoding=encoding)
+    _warn_unfrozen(folder)
     for name in made.known:
         say(f"{name}: was imported before and changes nothing")
     if json_to:
@@ -131,7 +132,8 @@ def baseline_(
 
     Exit status 1: the baseline was made and must be rejected.
     """
-    from merilo.studies.study_export import arm_of  # noqa: PLC0415 - the help needs no writers
+    from merilo.api.study_baseline import frozen_plan, study_baseline  # noqa: PLC0415 - the help needs no statistics
+    from merilo.studies.study_export import arm_of  # noqa: PLC0415 - the same
 
     study_folder = open_study(study)
     name, group = arm_of(study_folder, arm)
@@ -139,10 +141,8 @@ def baseline_(
     refuse_json(json_to, _files(study_folder))
     _warn_unfrozen(study_folder)
     _warn_changes(study_folder)
-    if group.skip_own:
+    if frozen_plan(study_folder).arms.get(name, group).skip_own:
         return _experts(study_folder, name, folder, json_to)
-    from merilo.api.study_baseline import study_baseline  # noqa: PLC0415 - the help needs no statistics
-
     with working("Making the baseline"):
         made = study_baseline(study_folder, arm=name, anonymise=anonymise)
         content = made.save(folder.path, force=folder.force) if folder else made.to_dict() if json_to else {}
