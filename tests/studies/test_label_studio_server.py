@@ -14,10 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from study_people import bundled_study, visits
+from study_people import bundled_study, study_of, visits
 
-from merilo.api.study_baseline import study_baseline, study_responses
+from merilo.api.study_baseline import study_baseline
+from merilo.items import Item
 from merilo.strict_json import Json
+from merilo.studies.collected import answers_file
+from merilo.studies.platform_rows import MAY_BE_MINE
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_import import import_files
@@ -52,7 +55,15 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Label Studio on a free port of this machine; `MERILO_LABEL_STUDIO` names its program where it is not on PATH."""
+    """Label Studio on a free port of this machine.
+
+    `MERILO_LABEL_STUDIO` names its program where it is not on PATH; `MERILO_LABEL_STUDIO_URL` is the address of one that runs
+    already and has the token below.
+    """
+    running = os.environ.get("MERILO_LABEL_STUDIO_URL")
+    if running:
+        yield Server(running)
+        return
     program = os.environ.get("MERILO_LABEL_STUDIO") or shutil.which("label-studio")
     if not program:
         pytest.skip(
@@ -101,65 +112,110 @@ def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"Label Studio does not answer: {log.read_text()[-2000:]}")
 
 
-def _annotated(server: Server, folder: StudyFolder, room: Path) -> tuple[int, dict[str, str]]:
-    """Export a study, import its tasks into the server and annotate them; return the project and what was answered."""
-    export_study(folder, "label-studio", room / "out")
-    config = (room / "out" / "labels.xml").read_text("utf-8")
-    made = server.ask("/api/projects", {"title": folder.plan.study, "label_config": config})
+def _users(server: Server, count: int) -> list[int]:
+    """The ids of annotators, made where they are missing."""
+    known = server.ask("/api/users")
+    assert isinstance(known, list)
+    ids = sorted(one["id"] for one in known if isinstance(one, dict))  # type: ignore[type-var]
+    for number in range(len(ids), count):
+        name = f"person{number}@example.com"
+        made = server.ask("/api/users/", {"email": name, "username": name, "first_name": f"Person {number}"})
+        assert isinstance(made, dict)
+        ids.append(made["id"])
+    return [int(one) for one in ids[:count]]  # type: ignore[arg-type]
+
+
+def _project(
+    server: Server, folder: StudyFolder, out: Path, arm: str = "people"
+) -> tuple[int, dict[str, int]]:
+    """Export a study and import its tasks into the server; return the project, and task's id -> the server's number of it."""
+    export_study(folder, "label-studio", out, arm=arm)
+    made = server.ask(
+        "/api/projects",
+        {
+            "title": folder.plan.study,
+            "label_config": (out / "labels.xml").read_text("utf-8"),
+            "maximum_annotations": folder.plan.arms[arm].overlap,
+        },
+    )
     assert isinstance(made, dict)
     project = made["id"]
     assert isinstance(project, int)
-    tasks = json.loads((room / "out" / "tasks.json").read_text("utf-8"))
+    tasks = json.loads((out / "tasks.json").read_text("utf-8"))
     told = server.ask(f"/api/projects/{project}/import", tasks)
     assert isinstance(told, dict)
     assert told["task_count"] == len(tasks)
-    answers = {task: answer for visit in visits(folder, people=1) for task, answer in visit.answers.items()}
     listed = server.ask(f"/api/tasks?project={project}&page_size=1000&fields=all")
     assert isinstance(listed, dict)
-    for task in listed["tasks"]:  # type: ignore[union-attr]
-        answer = answers[task["data"]["task"]]  # type: ignore[index,call-overload]
-        value: Json = {"choices": [answer]} if "<Choices" in config else {"text": [answer]}
-        kind = "choices" if "<Choices" in config else "textarea"
-        result: Json = [{"from_name": "answer", "to_name": "prompt", "type": kind, "value": value}]
-        server.ask(f"/api/tasks/{task['id']}/annotations/", {"result": result, "lead_time": 12.5})  # type: ignore[index,call-overload]
-    return project, answers
+    return project, {task["data"]["task"]: task["id"] for task in listed["tasks"]}  # type: ignore[index,call-overload,misc,union-attr]
 
 
-def _collected(folder: StudyFolder) -> dict[str, str]:
-    """Item's id -> answer, as the study has it after the import."""
-    responses = study_responses(folder)
-    numbers = dict(responses.items.select("item", "id").iter_rows())
-    return {numbers[item]: answer for item, answer in responses.table.select("item", "answer").iter_rows()}
-
-
-@pytest.mark.parametrize("name", ["bps", "chegeka"])
-def test_label_studio_imports_the_tasks_and_its_exports_are_read(
-    name: str, server: Server, tmp_path: Path
-) -> None:
-    folder = bundled_study(tmp_path / "study", name, overlap=1)
-    project, answers = _annotated(server, folder, tmp_path)
-    tasks = study_tasks(folder)
-    wanted = {str(task.item): " ".join(answers[task.id].split()) for task in (*tasks.tests, *tasks.controls)}
-    for kind, file in (("JSON", "export.json"), ("JSON_MIN", "min.json"), ("CSV", "export.csv")):
-        own = bundled_study(tmp_path / kind / "study", name, overlap=1)
-        path = tmp_path / kind / file
-        path.write_bytes(server.file(f"/api/projects/{project}/export?exportType={kind}"))
-        import_files(own, [path])
-        assert _collected(own) == wanted, kind
-        assert study_baseline(own).details.items == len(tasks.tests)
-
-
-def test_label_studio_shows_a_hostile_prompt_as_text(server: Server, tmp_path: Path) -> None:
-    """The server keeps the prompt byte by byte and the configuration that shows it with its text tag."""
-    folder = bundled_study(tmp_path / "study", "bps", overlap=1)
-    export_study(folder, "label-studio", tmp_path / "out")
-    tasks = json.loads((tmp_path / "out" / "tasks.json").read_text("utf-8"))[:1]
-    tasks[0]["data"]["prompt"] = "<script>alert(1)</script> ${x} &amp;"
-    config = (tmp_path / "out" / "labels.xml").read_text("utf-8")
-    made = server.ask("/api/projects", {"title": "hostile", "label_config": config})
-    assert isinstance(made, dict)
-    server.ask(f"/api/projects/{made['id']}/import", tasks)
-    exported = json.loads(
-        server.file(f"/api/projects/{made['id']}/export?exportType=JSON&download_all_tasks=true")
+def _annotate(server: Server, task: int, person: int, *results: tuple[str, str, Json]) -> None:
+    """Send one annotation with results (name of the tag, type, value)."""
+    result: Json = [
+        {"from_name": name, "to_name": "prompt", "type": kind, "value": {_VALUES[kind]: value}}
+        for name, kind, value in results
+    ]
+    server.ask(
+        f"/api/tasks/{task}/annotations/", {"result": result, "lead_time": 12.5, "completed_by": person}
     )
-    assert exported[0]["data"]["prompt"] == tasks[0]["data"]["prompt"]
+
+
+_VALUES = {"choices": "choices", "textarea": "text", "number": "number"}
+
+
+def _collected(folder: StudyFolder, arm: str = "people") -> set[tuple[str, str, str]]:
+    """(item's id, annotator, answer) of every answer that the study has after the import."""
+    rows = [json.loads(line) for line in answers_file(folder, arm).read_text("utf-8").splitlines()]
+    return {(str(row["id"]), row["respondent"], row["answer"]) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("bps", "choices"), ("chegeka", "textarea"), ("simplear", "number")]
+)
+def test_label_studio_imports_the_tasks_and_its_exports_are_read(
+    name: str, kind: str, server: Server, tmp_path: Path
+) -> None:
+    folder = bundled_study(tmp_path / "study", name)
+    project, numbers = _project(server, folder, tmp_path / "out")
+    users = dict(enumerate(_users(server, 3), start=101))
+    tasks = {task.id: task for task in (*study_tasks(folder).tests, *study_tasks(folder).controls)}
+    wanted = set()
+    for visit in visits(folder, people=3, wrong=["7"]):
+        for task, answer in visit.answers.items():
+            value: Json = int(answer) if kind == "number" else [answer]
+            _annotate(server, numbers[task], users[visit.person], ("answer", kind, value))
+            wanted.add((str(tasks[task].item), str(users[visit.person]), answer))
+    assert len(wanted) == 3 * len(tasks)
+    for form, file in (("JSON", "export.json"), ("JSON_MIN", "min.json"), ("CSV", "export.csv")):
+        own = bundled_study(tmp_path / form / "study", name)
+        path = tmp_path / form / file
+        path.write_bytes(server.file(f"/api/projects/{project}/export?exportType={form}"))
+        (made,) = import_files(own, [path]).added
+        assert made.platform == "label-studio"
+        assert _collected(own) == wanted, form
+        assert study_baseline(own).details.items == len(folder.items())
+
+
+def test_the_mark_beside_an_open_answer_comes_back_as_the_option(server: Server, tmp_path: Path) -> None:
+    items = [Item(n, "{text}{topic}", {"text": f"q{n}", "topic": ""}, "a", {"id": n}) for n in (1, 2)]
+    folder = study_of(tmp_path / "study", items, [], dataset_name="chegeka", experts=True)
+    project, numbers = _project(server, folder, tmp_path / "out", "experts")
+    first, second = (task.id for task in study_tasks(folder).tests)
+    (person,) = _users(server, 1)
+    _annotate(server, numbers[first], person, ("mine", "choices", [MAY_BE_MINE]))
+    _annotate(server, numbers[second], person, ("answer", "textarea", ["да"]))
+    path = tmp_path / "export.json"
+    path.write_bytes(server.file(f"/api/projects/{project}/export?exportType=JSON"))
+    import_files(folder, [path])
+    assert _collected(folder, "experts") == {("1", str(person), MAY_BE_MINE), ("2", str(person), "да")}
+
+
+def test_label_studio_keeps_a_hostile_prompt_as_the_text_that_it_is(server: Server, tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script> ${x} &amp; \"'"
+    folder = study_of(tmp_path / "study", [Item(1, "{inputs}", hostile, "1", {"id": 1})], [])
+    project, _ = _project(server, folder, tmp_path / "out")
+    exported = json.loads(
+        server.file(f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true")
+    )
+    assert exported[0]["data"]["prompt"] == hostile

@@ -9,6 +9,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from command import merilo
 from every import every
 from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 
@@ -346,6 +347,24 @@ def test_experts_decide_the_items_of_the_others(platform: str, closed: bool, tmp
     assert result.summary["experts"]["answers"] == {"counted": 17, "may_be_mine": 1, "late": 0, "missing": 9}  # type: ignore[index,call-overload]
     assert result.summary["experts"]["items"]["decided"] == 8  # type: ignore[index,call-overload]
     assert result.people is None
+
+
+def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:
+    folder, paths = _expert_files(tmp_path, "label-studio", closed=True)
+    export_study(folder, "toloka", tmp_path / "people")
+    people = tmp_path / "people.tsv"
+    people.write_text(answered("toloka", tmp_path / "people", visits(folder)), "utf-8")
+    made = import_files(folder, [paths[0], people, *paths[1:]])
+    assert [one.arm for one in made.added] == ["experts", "people", "experts", "experts"]
+    result = expert_study(folder)
+    assert result.people is not None
+    assert result.summary["comparison"]["n"] == 8  # type: ignore[index,call-overload]
+    assert result.summary["experts"]["metrics"]["acc"]["value"] == 1.0  # type: ignore[index,call-overload]
+    assert result.items().height == 9
+    shown = merilo("study", "baseline", folder.path, "--arm", "experts", "--out", tmp_path / "e")
+    assert shown.status == 0
+    assert "On the 8 items that both decided" in shown.out
+    assert sorted(path.name for path in (tmp_path / "e").iterdir()) == ["experts.json", "items.csv"]
 
 
 def test_a_mark_beside_an_open_answer_is_read_as_the_option(tmp_path: Path) -> None:
