@@ -9,7 +9,9 @@ from browser import opened_browser
 from command import merilo
 from exports import row, small_pool, toloka, written
 
+import merilo as merilo_library
 import merilo.reports as merilo_reports
+from merilo.reports.page import page as render
 
 HOSTILE = [
     "<script>document.title='owned'</script>",
@@ -143,3 +145,27 @@ def test_nothing_is_cut_off_on_a_telephone(page, tmp_path: Path) -> None:
         page.click(f"label[for=in-{language}]")
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     page.set_viewport_size({"width": 1000, "height": 900})
+
+
+def test_the_report_shows_an_item_the_methods_and_marks_its_own_cell(page, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,B\n")
+    controls = [row("control", "A", f"w{n}", golden="A") for n in range(5)]
+    opened(
+        page, report(tmp_path, [*small_pool(), *controls], "--gold", gold, "--min-control-accuracy", "0.3")
+    )
+    assert page.inner_text(".example dd") == "q0"
+    assert "Human performance was measured on" in page.inner_text("main")
+    assert page.locator("td.own").count() == 1
+    row = page.locator("tr:has(td.own) td").first.inner_text()
+    assert row == "0.3"
+
+
+def test_an_instruction_of_a_plan_is_shown_as_text(tmp_path: Path) -> None:
+    made = merilo_library.baseline(written(tmp_path / "p.tsv", toloka(small_pool())))
+    text = "# Задание\n\n<script>alert(1)</script> [x](javascript:alert(1)) ![p](http://example.org/p.png)\n"
+    shown = render(made.details, made.to_dict(), attachments={"instruction.ru.md": text.encode()})
+    assert "<h1>Задание</h1>" in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    assert "<script" not in shown
+    assert 'href="javascript' not in shown
+    assert "<img" not in shown

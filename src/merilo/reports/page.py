@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Final
@@ -16,18 +16,25 @@ from merilo.baselines.estimates import Estimate
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
+from merilo.baselines.settings import Settings
 from merilo.baselines.warnings import form, majority_rule
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
 from merilo.reports import charts
+from merilo.reports.asked import asked
 from merilo.reports.audit import doubtful_golds
+from merilo.reports.baseline_facts import baseline_facts
 from merilo.reports.charts import Dot, Segment
 from merilo.reports.controls import suspect_controls
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
+from merilo.reports.readme_section import Language, paragraphs
 from merilo.reports.unresolved import unresolved
 from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
+
+#: The languages of the page.
+LANGUAGES: Final[tuple[Language, ...]] = ("en", "ru")
 
 #: The maximum number of rows of a table on the page; the files in the same folder hold all rows.
 MOST_ROWS: Final = 12
@@ -81,6 +88,9 @@ def page(
     content: dict[str, Json],
     quality: StudyQuality | None = None,
     comparisons: Sequence[ModelComparison] = (),
+    *,
+    plan: Mapping[str, Json] | None = None,
+    attachments: Mapping[str, bytes] | None = None,
 ) -> str:
     """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
 
@@ -89,6 +99,8 @@ def page(
         content: its summary as JSON, from which the page takes the provenance.
         quality: the quality of its annotators; left out if not given.
         comparisons: the comparisons with models.
+        plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
+        attachments: the files of the plan by name, such as the instruction.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -132,6 +144,9 @@ def page(
         quality=quality,
         flagged=people_to_look_at(quality) if quality else [],
         grid=sensitivity_grid(quality.sensitivity) if quality else None,
+        own_aggregator=_own_aggregator(baseline.settings),
+        asked=asked(baseline, attachments),
+        methods={language: _methods(content, plan, language) for language in LANGUAGES},
         test_names=TESTS,
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
         comparisons=comparisons,
@@ -155,6 +170,17 @@ def page_charts(baseline: Baseline, comparisons: Sequence[ModelComparison] = ())
 def resolution_legend(baseline: Baseline) -> list[Segment]:
     """Return the parts of the chart of how items were resolved."""
     return _ways(baseline)
+
+
+def _methods(content: Mapping[str, Json], plan: Mapping[str, Json] | None, language: Language) -> list[str]:
+    return paragraphs(baseline_facts(content, plan, language=language), language)
+
+
+def _own_aggregator(settings: Settings) -> str:
+    """Return the column of the sensitivity table that shows the baseline's own procedure; empty if none does."""
+    if settings.aggregator != "majority":
+        return settings.aggregator
+    return {"none": "majority", "cascade": "cascade"}.get(settings.resolve, "")
 
 
 def _coefficients(baseline: Baseline) -> list[tuple[Bilingual, float, Interval | None]]:

@@ -84,7 +84,7 @@ def hb_files(source: ReportSource, made: Recomputed) -> dict[str, bytes]:
         files[EXPERTS_FILE] = _json(source.experts)
     files[f"{_PLAN}/settings.json"] = _json(made.raw.keywords)
     files |= {f"{_PLAN}/{name}": data for name, data in source.attachments.items()}
-    files["report.html"] = made.page().encode()
+    files["report.html"] = made.page(source.plan, source.attachments).encode()
     files["items.html"] = made.item_page().encode()
     files |= plot_files(made)
     for producer in PRODUCERS:

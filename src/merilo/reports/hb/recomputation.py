@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -46,9 +47,13 @@ class Recomputed:
         """Return how the baseline was first computed."""
         return self.raw.provenance or provenance("merilo baseline", [], self.raw.keywords)
 
-    def page(self) -> str:
-        """Return the report page."""
-        return page(self.baseline, self.content, self.quality, self.comparisons)
+    def page(
+        self, plan: Mapping[str, Json] | None = None, attachments: Mapping[str, bytes] | None = None
+    ) -> str:
+        """Return the report page, with the plan and its instruction if they are given."""
+        return page(
+            self.baseline, self.content, self.quality, self.comparisons, plan=plan, attachments=attachments
+        )
 
     def item_page(self) -> str:
         """Return the page of all items."""
