@@ -40,7 +40,6 @@ def test_from_study_create_through_a_platform_to_report_verify(
     assert (plan / "frozen.json").read_bytes() == (study / "frozen.json").read_bytes()
     assert json.loads((plan / "changes.json").read_text()) == []
     assert list(plan.glob("instruction*"))
-    answered_questions = json.loads((tmp_path / "hb" / "checklist" / "checklist.json").read_text())[
-        "answered"
-    ]
-    assert answered_questions >= 54
+    checklist = json.loads((tmp_path / "hb" / "checklist" / "checklist.json").read_text())
+    # The other questions are left to the author; test_reporting_checklist.py says which.
+    assert checklist["answered"] >= 50
