@@ -156,8 +156,7 @@ def test_the_report_shows_an_item_the_methods_and_marks_its_own_cell(page, tmp_p
     assert page.inner_text(".example dd") == "q0"
     assert "Human performance was measured on" in page.inner_text("main")
     assert page.locator("td.own").count() == 1
-    row = page.locator("tr:has(td.own) td").first.inner_text()
-    assert row == "0.3"
+    assert page.locator("tr:has(td.own) td").first.inner_text() == "0.3"
 
 
 def test_an_instruction_of_a_plan_is_shown_as_text(tmp_path: Path) -> None:
