@@ -18,7 +18,7 @@ from merilo.reports.hb.verification import Verification
 #: The subcommand that is meant if the first word is a folder.
 _DEFAULT: Final = "make"
 
-#: How many figures are named in the terminal; the JSON names all.
+#: How many values the terminal lists; the JSON lists all.
 _MOST: Final = 20
 
 
@@ -51,7 +51,7 @@ def make(
 ) -> int:  # fmt: skip
     """Write the folder of a published baseline: raw answers, results, plan, notebook, plots and manifest.
 
-    The word make may be left out. Exit status 1: the figures of the baseline do not follow from its raw answers.
+    The word make may be left out. Exit status 1: recomputing the baseline from its raw answers gives other values.
     """
     refuse_json(json_to, [source, *(one for one in (experts, cards) if one)])
     with working("Computing the baseline again and writing the report"):
@@ -71,12 +71,12 @@ def check(
     *,
     json_to: JsonOption = None,
 ) -> int:
-    """Compute every figure again from the raw answers, and compare the files with the manifest.
+    """Recompute every value from the raw answers, and compare the files with the manifest.
 
-    Exit status 1: a figure does not follow, or a file was changed, is missing or is unknown.
+    Exit status 1: a recomputed value differs, or a file was changed, is missing or is unknown.
     """
     refuse_json(json_to, [folder])
-    with working("Computing every figure again"):
+    with working("Recomputing every value"):
         found = verify(folder)
     if json_to:
         emit_json(found.to_dict(), json_to)
@@ -95,7 +95,7 @@ def table(
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """Tabulate human baselines: every published value of the catalogue with its kind, and your own studies beside them.
+    """Print a table of human baselines: all published values of the catalogue with their provenance, and your own studies.
 
     The interval of a study covers items and annotators. Links to reports start from the folder of --out.
     """

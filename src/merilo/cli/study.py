@@ -28,7 +28,7 @@ JsonOption = Annotated[
 
 _ITEMS = "Items"
 _PEOPLE = "People"
-_KNOWN = "Items of known answer"
+_KNOWN = "Items with known answers"
 _OUTPUT = "Output"
 
 
@@ -37,32 +37,32 @@ def create(
     data: Annotated[Path, typer.Argument(help="The dataset's items (JSON, JSONL, Parquet), or its folder.")],
     *,
     out: Annotated[Path, typer.Option(help="The new folder of the study.", rich_help_panel=_OUTPUT)],
-    dataset: Annotated[str | None, typer.Option(help="A name of 'merilo datasets list', or the path of a declaration; told by the data when not given.", rich_help_panel=_ITEMS)] = None,
-    split: Annotated[str | None, typer.Option(help="The split whose items are asked; test when not given.", rich_help_panel=_ITEMS)] = None,
-    size: Annotated[int | None, typer.Option(help="How many items to draw; all of up to 3,000 items, otherwise 1,000, when not given.", rich_help_panel=_ITEMS)] = None,
-    all_items: Annotated[bool, typer.Option("--all-items", help="Ask all items of a dataset of any size.", rich_help_panel=_ITEMS)] = False,
-    per_domain: Annotated[int | None, typer.Option(help="So many items of each domain (the guide's draw for experts); the first --field is the domain.", rich_help_panel=_ITEMS)] = None,
-    field: Annotated[list[str] | None, typer.Option(help="A field whose distribution the drawn items keep; may be given several times; every field that can be kept when not given.", rich_help_panel=_ITEMS)] = None,
-    audience: Annotated[Literal["basic", "expert"] | None, typer.Option(help="Whom to ask; told by the dataset's knowledge skills when not given.", rich_help_panel=_PEOPLE)] = None,
-    overlap: Annotated[int, typer.Option(help="How many people answer an item.", rich_help_panel=_PEOPLE)] = 5,
-    expert_overlap: Annotated[int | None, typer.Option(help="How many experts answer an item; as --overlap when not given.", rich_help_panel=_PEOPLE)] = None,
+    dataset: Annotated[str | None, typer.Option(help="A name of 'merilo datasets list', or the path of a declaration. Default: taken from the data.", rich_help_panel=_ITEMS)] = None,
+    split: Annotated[str | None, typer.Option(help="The split of the items. Default: test.", rich_help_panel=_ITEMS)] = None,
+    size: Annotated[int | None, typer.Option(help="How many items to draw. Default: all items if there are at most 3,000, otherwise 1,000.", rich_help_panel=_ITEMS)] = None,
+    all_items: Annotated[bool, typer.Option("--all-items", help="Use all items, whatever the size of the dataset.", rich_help_panel=_ITEMS)] = False,
+    per_domain: Annotated[int | None, typer.Option(help="Draw this number of items from each domain (the guide's draw for experts); the first --field is the domain.", rich_help_panel=_ITEMS)] = None,
+    field: Annotated[list[str] | None, typer.Option(help="A field whose distribution the drawn items keep; may be given several times. Default: every field that can be kept.", rich_help_panel=_ITEMS)] = None,
+    audience: Annotated[Literal["basic", "expert"] | None, typer.Option(help="Whom to ask. Default: taken from the dataset's knowledge skills.", rich_help_panel=_PEOPLE)] = None,
+    overlap: Annotated[int, typer.Option(help="How many annotators answer an item.", rich_help_panel=_PEOPLE)] = 5,
+    expert_overlap: Annotated[int | None, typer.Option(help="How many experts answer an item. Default: as --overlap.", rich_help_panel=_PEOPLE)] = None,
     items_per_page: Annotated[int, typer.Option(help="Tasks on a page, control items included.", rich_help_panel=_PEOPLE)] = 20,
-    items_per_person: Annotated[int, typer.Option(help="Items that one person answers, on average.", rich_help_panel=_PEOPLE)] = 50,
+    items_per_person: Annotated[int, typer.Option(help="Items per annotator, on average.", rich_help_panel=_PEOPLE)] = 50,
     pay_per_page: Annotated[float | None, typer.Option(help="Pay for a page.", rich_help_panel=_PEOPLE)] = None,
-    expert_pay_per_page: Annotated[float | None, typer.Option(help="Pay for a page of experts.", rich_help_panel=_PEOPLE)] = None,
+    expert_pay_per_page: Annotated[float | None, typer.Option(help="Pay for a page of an expert.", rich_help_panel=_PEOPLE)] = None,
     currency: Annotated[str, typer.Option(help="The currency's code.", rich_help_panel=_PEOPLE)] = "USD",
     time_limit: Annotated[float | None, typer.Option(help="Seconds for a task.", rich_help_panel=_PEOPLE)] = None,
-    restriction: Annotated[list[str] | None, typer.Option(help="A rule besides the default ones; may be given several times.", rich_help_panel=_PEOPLE)] = None,
-    controls: Annotated[Path | None, typer.Option(help="A file of items of known answer; the dataset's shots when not given.", rich_help_panel=_KNOWN)] = None,
+    restriction: Annotated[list[str] | None, typer.Option(help="A rule in addition to the default ones; may be given several times.", rich_help_panel=_PEOPLE)] = None,
+    controls: Annotated[Path | None, typer.Option(help="A file of items with known answers. Default: the dataset's shots.", rich_help_panel=_KNOWN)] = None,
     control_share: Annotated[float, typer.Option(help="The share of control items.", rich_help_panel=_KNOWN)] = 0.05,
-    training: Annotated[Path | None, typer.Option(help="A file of training items, which people answer first, with feedback.", rich_help_panel=_KNOWN)] = None,
-    expected: Annotated[float, typer.Option(help="The accuracy that the consensus is expected to reach.", rich_help_panel=_PEOPLE)] = 0.9,
-    name: Annotated[str | None, typer.Option(help="The study's name; the dataset's when not given.", rich_help_panel=_OUTPUT)] = None,
+    training: Annotated[Path | None, typer.Option(help="A file of training items, which annotators answer first, with feedback.", rich_help_panel=_KNOWN)] = None,
+    expected: Annotated[float, typer.Option(help="The expected accuracy of the consensus.", rich_help_panel=_PEOPLE)] = 0.9,
+    name: Annotated[str | None, typer.Option(help="The study's name. Default: the dataset's name.", rich_help_panel=_OUTPUT)] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of every draw.", rich_help_panel=_ITEMS)] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=_OUTPUT)] = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """Make the folder of a study: its plan, items, controls and instruction, and the plan in figures."""
+    """Make the folder of a study: plan, items, control items, instruction, and the computed plan."""
     from merilo.api.study import StudyWishes, create_study  # noqa: PLC0415 - NumPy is not needed for --help
     from merilo.atomic_write import refuse_existing  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ def create(
 def validate(
     study: Annotated[Path, typer.Argument(help="The study's folder.")], *, json_to: JsonOption = None
 ) -> int:
-    """Check a study's plan and files: all problems in one pass, each with its line; show the plan in figures.
+    """Check a study's plan and files, list all problems with their lines, and show the computed plan.
 
     Exit status 1: there are problems.
     """
@@ -134,7 +134,7 @@ def validate(
 def freeze(
     study: Annotated[Path, typer.Argument(help="The study's folder.")],
     *,
-    date: Annotated[str | None, typer.Option(help="The date, YYYY-MM-DD; today when not given.")] = None,
+    date: Annotated[str | None, typer.Option(help="The date, YYYY-MM-DD. Default: today.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the record of an earlier freeze.")] = False,
     json_to: JsonOption = None,
 ) -> int:

@@ -29,16 +29,16 @@ def export_(
     platform: Annotated[Platform, typer.Option(help="The platform.")],
     out: Annotated[Path, typer.Option(help="A new folder for the platform's files.")],
     arm: ArmOption = None,
-    language: Annotated[str | None, typer.Option(metavar="ru|en", help="The language of the instruction; the first of the plan when not given.")] = None,
-    media_url: Annotated[str, typer.Option(metavar="URL", help="The address of the folder samples/, for pictures and sounds.")] = "",
-    author_field: Annotated[str | None, typer.Option(metavar="FIELD", help="The field of meta that names the authors of an item (an arm with skip_own); author, authors, created_by, expert or annotator when not given.")] = None,
-    expert: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An expert who gets a sheet without their own items; all authors when not given; may be given several times.")] = None,
+    language: Annotated[str | None, typer.Option(metavar="ru|en", help="The language of the instruction. Default: the plan's first.")] = None,
+    media_url: Annotated[str, typer.Option(metavar="URL", help="The URL of the folder samples/, for images, audio and video.")] = "",
+    author_field: Annotated[str | None, typer.Option(metavar="FIELD", help="The field of meta that names the authors of an item (an arm with skip_own). Default: author, authors, created_by, expert or annotator.")] = None,
+    expert: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An expert who gets a sheet without their own items; may be given several times. Default: all authors.")] = None,
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Write a study's tasks, control items, training and instruction in the format of a platform.
 
-    The gold answers of the test never leave the study. The known answers of control items leave only for Toloka.
+    The gold answers of the test are never exported. The known answers of control items are exported only for Toloka.
     """
     from merilo.studies.study_export import export_study  # noqa: PLC0415 - the help needs no writers
 
@@ -52,7 +52,7 @@ def export_(
     _warn_unfrozen(folder)
     if made.author_field is None and folder.plan.arms[made.arm].skip_own:
         say(
-            "authorship is not known, so everybody gets all items and skips their own by the option: name the field of meta "
+            "the authors of the items are not known, so every expert gets all items and marks their own: name the field of meta "
             "with --author-field"
         )
     if json_to:
@@ -67,9 +67,9 @@ def export_(
 @app.command("import")
 def import_(
     study: StudyArgument,
-    files: Annotated[list[Path] | None, typer.Argument(help="Files that the platform exported; without files, the answers are made anew from the files imported before.")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(help="Files that the platform exported. Default: the files imported before, from which the answers are computed again.")] = None,
     *,
-    platform: Annotated[Platform | None, typer.Option(help="The platform of the files; told by their header when not given.")] = None,
+    platform: Annotated[Platform | None, typer.Option(help="The platform of the files. Default: recognised by their header.")] = None,
     encoding: EncodingOption = None,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
@@ -100,7 +100,7 @@ def status(
     show_estimate: Annotated[bool, typer.Option("--show-estimate", help="Also show the main metric so far. Stopping a study because of it biases the result.")] = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """Tell how far a study is: answers, overlap left, people and their control items, agreement, speed and pay."""
+    """Show the progress of a study: answers, missing overlap, annotators and their control items, agreement, speed and pay."""
     from merilo.api.study_status import study_status  # noqa: PLC0415 - the help needs no statistics
 
     folder = open_study(study)

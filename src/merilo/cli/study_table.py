@@ -14,7 +14,7 @@ from merilo.studies.plan_types import Study
 
 
 def show_created(made: CreatedStudy) -> None:
-    """Print what was made, and the plan in figures."""
+    """Print the created study and its computed plan."""
     console = Console(highlight=False)
     section = made.subset.section
     console.print(
@@ -54,7 +54,7 @@ def _reason(made: CreatedStudy) -> str:
 
 
 def show_plan_figures(plan: Study, figures: PlanFigures) -> None:
-    """Print the plan in figures on standard output."""
+    """Print the computed plan on standard output."""
     table = Table(title=f"Plan of the study {plan.study}", title_justify="left", title_style="bold")
     table.add_column("", style="bold")
     for name in figures.arms:
