@@ -15,13 +15,13 @@ ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench docs reference lock format clean
 
-help:           ## list every chore
+help:           ## list all targets
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
 
-demo: $(VENV)/core  ## install, run the whole job on bundled data without a network, name the report to open
+demo: $(VENV)/core  ## install Merilo, make two baselines of simulated annotators, print the paths of the reports
 	$(BIN)/merilo demo --out $(DEMO) --force
 
-test: $(VENV)/test  ## install what tests need and run everything; NO_SYSTEM=1: no Debian packages; DOCKER=1: a Docker engine too
+test: $(VENV)/test  ## install what the tests need and run them all; NO_SYSTEM=1: no Debian packages; DOCKER=1: a Docker engine too
 	@scripts/system-packages $(JAIL) $(BROWSER) $(if $(DOCKER),$(ENGINE))
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
@@ -34,7 +34,7 @@ format: $(VENV)/lint  ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/test  ## compare with peers, side by side, on this machine
+bench: $(VENV)/test  ## run the benchmarks, which compare with other libraries on this machine
 	@scripts/system-packages $(JAIL)
 	@status=0; for script in benchmarks/*.py; do \
 	  echo "== $$script"; $(BIN)/python $$script || { status=1; echo "$$script missed a target"; }; done; exit $$status
@@ -43,14 +43,14 @@ docs: $(VENV)/docs  ## build the documentation site into build/docs
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "Open build/docs/index.html"
 
-reference: $(VENV)/core  ## write the reference of the commands, docs/commands.md, anew
+reference: $(VENV)/core  ## generate the reference of the commands, docs/commands.md
 	$(BIN)/python -m merilo.cli.reference > docs/commands.md
 
-lock:           ## resolve the dependencies anew into requirements/lock.txt (needs uv)
+lock:           ## resolve the dependencies into requirements/lock.txt (needs uv)
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group docs --universal --python-version 3.11 \
 	  --constraint requirements/held.txt --no-header --no-annotate --no-emit-index-url --output-file $(LOCK) --upgrade --quiet
 
-clean:          ## remove everything that the chores made
+clean:          ## remove everything that make has written
 	rm -rf $(VENV) build dist $(DEMO) .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:

@@ -74,7 +74,7 @@ def test_two_labels_need_a_higher_accuracy_on_controls() -> None:
     assert figures.controls is not None
     assert figures.controls.per_person is None
     assert figures.controls.threshold == pytest.approx(0.7)
-    assert any("no number of control items excludes those who guess" in note for note in figures.notes)
+    assert any("no number of control items excludes annotators who guess" in note for note in figures.notes)
 
 
 def test_too_few_controls_limit_the_tasks_of_a_person() -> None:

@@ -102,7 +102,7 @@ def test_a_plan_that_is_written_is_read_back_the_same(tmp_path: Path) -> None:
         ),
         ("ru: ru.md", "ru: /etc/passwd", "instruction.ru: must be the name of a file in the study's folder"),
         ("dataset: bps", "#", "dataset: is missing"),
-        ("seed: 7", "seed: 7\nseed: 8", "seed: stands twice in one mapping; keep one of the two"),
+        ("seed: 7", "seed: 7\nseed: 8", "seed: occurs twice in one mapping; keep one of the two"),
     ],
 )
 def test_a_fault_is_named_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:

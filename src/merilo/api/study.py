@@ -53,7 +53,7 @@ def validate_study(path: Path) -> StudyCheck:
         path: the study's folder, or its `study.yaml`.
 
     Returns:
-        All problems and warnings, and the plan in figures.
+        All problems and warnings, and the computed plan.
 
     Raises:
         InputError: there is no study at the path, or its `study.yaml` is not YAML.
@@ -70,11 +70,11 @@ def _setting_faults(plan: Study) -> Iterator[tuple[str, str]]:
 
 
 def freeze_study(path: Path, *, day: str | None = None, force: bool = False) -> tuple[FrozenPlan, StudyCheck]:
-    """Check a study, write its plan in figures anew, and record the date and the hashes in `frozen.json`.
+    """Check a study, update its computed plan, and record the date and the hashes in `frozen.json`.
 
     Args:
         path: the study's folder, or its `study.yaml`.
-        day: the date, `YYYY-MM-DD`; today when not given.
+        day: the date, `YYYY-MM-DD`. Default: today.
         force: replace an earlier record.
 
     Raises:

@@ -130,7 +130,7 @@ def _pay(found: StudyStatus) -> list[tuple[str, str]]:
 def _annotators(found: StudyStatus) -> Table:
     table = Table(title="Annotators", title_justify="left")
     table.add_column("annotator")
-    for name in ("answers", "skipped", "controls", "right", "seconds", "pay an hour", ""):
+    for name in ("answers", "skipped", "control items", "correct", "seconds", "hourly pay", ""):
         table.add_column(name, justify="right")
     for one in found.annotators:
         table.add_row(

@@ -18,7 +18,7 @@ def show_created(made: CreatedStudy) -> None:
     console = Console(highlight=False)
     section = made.subset.section
     console.print(
-        f"{made.source.declared.title}: {len(made.subset.items)} of {section.of} items; asked: "
+        f"{made.source.declared.title}: {len(made.subset.items)} of {section.of} items; arms: "
         f"{' and '.join(made.folder.plan.arms)} ({escape(_reason(made))})",
         soft_wrap=True,
     )
@@ -34,7 +34,7 @@ def show_created(made: CreatedStudy) -> None:
     if made.controls is not None and made.controls.check.checked:
         whole = made.controls.check.features[0]
         console.print(
-            f"Controls: {len(made.controls.items)} items; a classifier tells them from test items with AUC {whole.auc:.2f} "
+            f"Controls: {len(made.controls.items)} items; a classifier distinguishes them from test items with AUC {whole.auc:.2f} "
             f"({whole.interval.low:.2f} to {whole.interval.high:.2f}; 0.5 is chance)",
             soft_wrap=True,
         )

@@ -5,7 +5,7 @@
     STUDY/answers/ARM.jsonl the answers of one group of annotators, a line an answer
 
 The tables follow from the copies and the study's own files, in an order that does not depend on the order of imports. The list is
-written last, so an interrupted import leaves the study as it was before, and the next import makes the tables anew.
+written last, so an interrupted import leaves the study as it was before, and the next import writes the tables again.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class AnswersTable:
     Attributes:
         sha256: its hash.
         answers: its rows.
-        repeated: rows that stand in several imported files and are counted once.
-        planned_pay: answers on pages whose pay no file states, so that the pay of the plan stands there.
+        repeated: rows that occur in several imported files and are counted once.
+        planned_pay: answers on pages whose pay no file states, so that they have the pay of the plan.
         fields: the columns that hold the items' input fields.
     """
 
@@ -150,7 +150,7 @@ def collected_table(folder: StudyFolder, arm: str) -> tuple[Path, AnswersTable]:
         )
     if not path.is_file() or file_sha256(path) != made.sha256:
         raise DataError(
-            f"is missing or was changed after the import; 'merilo study import {shown(folder.path)}' makes it anew from "
+            f"is missing or was changed after the import; 'merilo study import {shown(folder.path)}' computes it again from "
             f"{IMPORTS}/",
             file=shown(path),
         )

@@ -70,7 +70,7 @@ class CreatedStudy:
         subset: the chosen items.
         controls: the control items; `None` without them.
         examples: the examples of the instruction.
-        figures: the plan in figures.
+        figures: the computed plan.
         warnings: what the author should know, a sentence each.
     """
 
@@ -217,7 +217,7 @@ def _free(items: Sequence[Item], taken: set[str]) -> list[Item]:
 
 
 def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, ...]:
-    """Give items whose id another item of the study has an id of their own, because answers are matched by id."""
+    """Give a new id to items whose id another item of the study has, because answers are matched by id."""
     found = []
     for item in items:
         new: str | int = item.id
@@ -258,7 +258,7 @@ def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str]) -> N
         )
     if known.controls is None:
         warnings.append(
-            f"there are no solved items for controls: give {argument('controls', 'FILE')} with items of known answer"
+            f"there are no solved items for controls: give {argument('controls', 'FILE')} with items with known answers"
         )
         return
     check = known.controls.check
@@ -275,7 +275,7 @@ def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str]) -> N
             )
             what = "all features together" if feature.name == "all" else feature.name
             warnings.append(
-                f"control items can be told from test items by {what}: AUC {feature.auc:.2f} "
+                f"control items can be distinguished from test items by {what}: AUC {feature.auc:.2f} "
                 f"[{feature.interval.low:.2f}, {feature.interval.high:.2f}] does not contain 0.5{words}"
             )
 

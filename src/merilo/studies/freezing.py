@@ -68,7 +68,7 @@ def freeze_plan(study: StudyFolder, *, day: str | None = None, force: bool = Fal
 
     Args:
         study: the study.
-        day: the date, `YYYY-MM-DD`; today when not given.
+        day: the date, `YYYY-MM-DD`. Default: today.
         force: replace an earlier record.
 
     Raises:

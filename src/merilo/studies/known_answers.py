@@ -1,4 +1,4 @@
-"""Choose items of known answer: examples for the instruction, control items and training items."""
+"""Choose items with known answers: examples for the instruction, control items and training items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_FIELDS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class ScreenedAnswers:
-    """Items of known answer that may be used, and how many could not.
+    """Items with known answers that may be used, and how many could not.
 
     Attributes:
         items: the items that may be used.
@@ -40,7 +40,7 @@ def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> ScreenedAnswers:
     """Keep the items that have a gold answer, repeat no question of the test, and are not repeated.
 
     Args:
-        pool: items of known answer.
+        pool: items with known answers.
         test: all items of the test, also those that are not drawn.
     """
     asked = set(comparable(test))
@@ -128,7 +128,7 @@ class ChosenControls:
     Attributes:
         items: the control items.
         wanted: how many were wanted.
-        check: how well they can be told from test items.
+        check: how well they can be distinguished from test items.
     """
 
     items: tuple[Item, ...]
@@ -147,7 +147,7 @@ def spacing(share: float) -> int:
 
 
 def wanted_controls(items: int, share: float) -> int:
-    """Return the number of control items for a share of the tasks, so that a person who answers all items meets each once.
+    """Return the number of control items for a share of the tasks, so that an annotator who answers all items gets each once.
 
     Example:
         >>> wanted_controls(1000, 0.05), wanted_controls(8, 0.05)
@@ -193,7 +193,7 @@ def choose_controls(
 def compare_controls(
     controls: Sequence[Item], test: Sequence[Item], declared: Dataset, *, seed: int
 ) -> LookalikeCheck:
-    """Check whether control items can be told from test items by length, domain, answer or words."""
+    """Check whether control items can be distinguished from test items by length, domain, answer or words."""
     return check_lookalikes(
         [_looks(item, declared) for item in test], [_looks(item, declared) for item in controls], seed=seed
     )

@@ -24,7 +24,7 @@ class LinedYaml:
     Attributes:
         content: the plain values.
         lines: path -> line of its key, from 1.
-        repeated: path and line of every key that stands twice in one mapping.
+        repeated: path and line of every key that occurs twice in one mapping.
     """
 
     content: object

@@ -68,7 +68,7 @@ class TellingFeature:
 
 @dataclass(frozen=True, slots=True)
 class LookalikeCheck:
-    """How well control items can be told from test items.
+    """How well control items can be distinguished from test items.
 
     Attributes:
         controls: the number of control items.

@@ -31,7 +31,7 @@ class StudyCheck:
     Attributes:
         problems: faults; a study with one cannot be frozen.
         warnings: what the author should know.
-        figures: the plan in figures; `None` if the plan cannot be read.
+        figures: the computed plan; `None` if the plan cannot be read.
         study: the study; `None` if the plan cannot be read.
     """
 
@@ -49,7 +49,7 @@ class StudyCheck:
 def check_study(
     path: Path, *, further: Callable[[Study], Iterator[tuple[str, str]]] | None = None
 ) -> StudyCheck:
-    """Check a study's folder; every fault is named in one pass.
+    """Check a study's folder; and list every fault.
 
     Args:
         path: the folder, or its `study.yaml`.
@@ -182,7 +182,7 @@ class _Visit:
     def _look_at_known(
         self, items: Sequence[StudyItem], key: str, known: Sequence[StudyItem], others: Sequence[StudyItem]
     ) -> None:
-        """Check that items of known answer have one, and repeat neither the test nor other such items."""
+        """Check that items with known answers have one, and repeat neither the test nor other such items."""
         test = dict(zip(comparable([one.item for one in items]), items, strict=True))
         taken = dict(zip(comparable([one.item for one in others]), others, strict=True))
         seen: dict[str, StudyItem] = {}
@@ -223,7 +223,7 @@ class _Visit:
             )
             telling = [feature for feature in checked.features if feature.telling]
             self.check.warnings += [
-                f"control items can be told from test items by {feature.name}: AUC {feature.auc:.2f} "
+                f"control items can be distinguished from test items by {feature.name}: AUC {feature.auc:.2f} "
                 f"[{feature.interval.low:.2f}, {feature.interval.high:.2f}]"
                 for feature in telling
             ]

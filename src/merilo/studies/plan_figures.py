@@ -58,8 +58,8 @@ class ControlFigures:
 
     Attributes:
         there: the control items that the study has.
-        by_share: the share of the plan: so many that a person who answers all items meets each control item once.
-        per_person: control answers an annotator needs so that those who guess are excluded and the skilled are kept;
+        by_share: the share of the plan: with which an annotator who answers all items gets each control item once.
+        per_person: control answers an annotator needs so that annotators who guess are excluded and skilled ones are kept;
             `None` if no number is enough.
         distinct: different control items that an annotator with the average number of tasks sees.
         threshold: an accuracy at which `per_person` exists, where it does not at the plan's; `None` otherwise.
@@ -97,7 +97,7 @@ class PrecisionFigures:
 
 @dataclass(frozen=True, slots=True)
 class PlanFigures:
-    """The plan in figures.
+    """The computed plan.
 
     Attributes:
         items: items that annotators answer.
@@ -125,7 +125,7 @@ class PlanFigures:
 def plan_figures(
     plan: Study, declared: Dataset, *, controls_there: int, training_there: int = 0
 ) -> PlanFigures:
-    """Compute the plan in figures.
+    """Compute the computed plan.
 
     A task is a test item or a control item. Of `every` tasks one is a control item, so A answers to test items bring
     A / (every - 1) answers to control items. A page is paid once for each annotator who answers it.
@@ -212,13 +212,13 @@ def _controls(
         at_threshold, threshold = min(steps, default=(None, None))
         hint = f"; at {threshold:g}, {at_threshold} are enough" if threshold else ""
         notes.append(
-            f"at the accuracy {section.min_accuracy:g} no number of control items excludes those who guess "
+            f"at the accuracy {section.min_accuracy:g} no number of control items excludes annotators who guess "
             f"({chance_of(declared):.2g} right by chance) and keeps the skilled{hint} (controls.min_accuracy)"
         )
     elif (seen := min(arm.controls_per_person for arm in arms.values())) < per_person:
         tasks = per_person * section.every
         notes.append(
-            f"an annotator meets {seen:.1f} control items on average, but {per_person} are needed to exclude those who guess: "
+            f"an annotator gets {seen:.1f} control items on average, but {per_person} are needed to exclude annotators who guess: "
             f"give each annotator {tasks} tasks, or more control items (controls.every)"
         )
     if there < by_share:

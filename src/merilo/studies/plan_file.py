@@ -97,7 +97,7 @@ def read_plan_text(study: Path) -> PlanText:
         )
     source = read_lined_yaml(path)
     faults = [
-        PlanFault(STUDY_FILE, row, _dotted(where), "stands twice in one mapping; keep one of the two")
+        PlanFault(STUDY_FILE, row, _dotted(where), "occurs twice in one mapping; keep one of the two")
         for where, row in source.repeated
     ]
     plan: Study | None = None

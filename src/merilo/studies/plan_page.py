@@ -1,4 +1,4 @@
-"""The plan in figures as a page in Markdown."""
+"""The computed plan as a page in Markdown."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from merilo.studies.plan_types import Study
 
 
 def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
-    """Write the plan in figures as Markdown."""
+    """Write the computed plan as Markdown."""
     lines = [f"# Plan of the study {plan.study}", ""]
     whole = f"all {figures.items} items" if plan.subset.all else f"{figures.items} of the {figures.of} items"
     lines += [f"Annotators answer {whole} of {plan.dataset}. The seed of every draw is {plan.seed}.", ""]
     names = list(figures.arms)
-    lines += [f"| figure | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
+    lines += [f"| value | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in plan_rows(plan, figures)]
     lines += ["", *plan_sentences(figures), ""]
     if warnings:
         lines += [
-            "## To decide or to know",
+            "## Warnings",
             "",
             *(f"- {text}" for text in dict.fromkeys(map(for_command_line, warnings))),
             "",
@@ -29,20 +29,20 @@ def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str
 
 
 def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
-    """Return the table of the plan: the name of a figure, and its value for each arm."""
+    """Return the table of the plan: the name of a value, and the value for each arm."""
     arms = figures.arms
     rows: list[tuple[str, list[str]]] = [
-        ("whom", [str(plan.arms[name].kind) for name in arms]),
+        ("audience", [str(plan.arms[name].kind) for name in arms]),
         ("overlap", [str(plan.arms[name].overlap) for name in arms]),
         ("answers to items", [str(arm.answers) for arm in arms.values()]),
         ("answers to control items", [str(arm.control_answers) for arm in arms.values()]),
         ("pages", [str(arm.pages) for arm in arms.values()]),
-        ("people", [str(arm.people) for arm in arms.values()]),
-        ("tasks a person", [f"{arm.tasks_per_person:.1f}" for arm in arms.values()]),
+        ("annotators", [str(arm.people) for arm in arms.values()]),
+        ("tasks per annotator", [f"{arm.tasks_per_person:.1f}" for arm in arms.values()]),
         ("hours", [f"{arm.hours:.1f}" for arm in arms.values()]),
-        ("hours a person", [f"{arm.hours_per_person:.1f}" for arm in arms.values()]),
+        ("hours per annotator", [f"{arm.hours_per_person:.1f}" for arm in arms.values()]),
         ("pay", [_money(arm.pay, arm.currency) for arm in arms.values()]),
-        ("pay an hour", [_money(arm.hourly_pay, arm.currency) for arm in arms.values()]),
+        ("hourly pay", [_money(arm.hourly_pay, arm.currency) for arm in arms.values()]),
     ]
     if figures.precision:
         found = [figures.precision.get(name) for name in arms]
@@ -53,14 +53,14 @@ def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
 
 
 def plan_sentences(figures: PlanFigures) -> list[str]:
-    """Say what the figures mean for the control items and for the margin."""
+    """Return sentences on the number of control items and on the margin."""
     found = []
     checked = figures.controls
     if checked is not None:
         unit = "control item" if checked.there == 1 else "control items"
         share = f"The study has {checked.there} {unit}; the planned share of the items is {checked.by_share}."
         needed = (
-            f" The power computation asks for {checked.per_person} control answers an annotator."
+            f" The power computation asks for {checked.per_person} control answers per annotator."
             if checked.per_person is not None
             else ""
         )

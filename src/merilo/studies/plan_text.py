@@ -113,10 +113,10 @@ def _subset(plan: Study) -> str:
 
 def _controls(section: ControlsPlan | None) -> str:
     if section is None:
-        return "# Items of known answer mixed in to check annotators; null: none.\ncontrols: null"
+        return "# Items with known answers, placed among the items to check annotators; null: none.\ncontrols: null"
     return "\n".join(
         [
-            "# Items of known answer mixed in to check annotators; null: none.",
+            "# Items with known answers, placed among the items to check annotators; null: none.",
             "controls:",
             f"  file: {_value(section.file)}",
             f"  share: {_value(section.share)}",

@@ -158,7 +158,7 @@ class DrawnSubset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlsPlan:
-    """Items of known answer, mixed in to check annotators.
+    """Items with known answers, placed among the items to check annotators.
 
     Attributes:
         file: the file of control items.

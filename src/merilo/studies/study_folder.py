@@ -30,7 +30,7 @@ class StudyItem:
 
     Attributes:
         item: the item, with its gold answer.
-        prompt: the rendered prompt without shots, as a model reads it; media stand in it by name, in angle brackets.
+        prompt: the rendered prompt without shots, as a model reads it; media files are named in angle brackets.
     """
 
     item: Item
@@ -39,7 +39,7 @@ class StudyItem:
 
 @dataclass(frozen=True, slots=True)
 class ItemWeight:
-    """What a drawn item stands for in an estimate for the whole dataset.
+    """The weight of a drawn item in an estimate for the whole dataset.
 
     Attributes:
         stratum: the group of items that it represents.

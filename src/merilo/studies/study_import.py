@@ -61,7 +61,7 @@ def import_files(
     """Import files of platforms into a study.
 
     Every file is read before anything is written. A file that was imported before changes nothing. Without files, the tables
-    of answers are made anew from the copies of the imported files.
+    of answers are computed again from the copies of the imported files.
 
     Args:
         folder: the study.

@@ -59,11 +59,11 @@ def read_source(
         name: a name of the catalogue, or the path of a declaration; by default, the declaration in the folder, or the
             dataset of the catalogue that the metadata or the file's name says.
         split: the split whose items people answer; "test" by default.
-        audience: whom to ask; by default, what the knowledge skills of the metadata or of the declaration say.
+        audience: whom to ask; by default, taken from the knowledge skills of the metadata or of the declaration.
 
     Raises:
         InputError: a file cannot be read.
-        UsageError: there is no such dataset or split, or nothing says whom to ask.
+        UsageError: there is no such dataset or split, or the audience is not known.
         DataError: the split has no items.
     """
     folder = path if path.is_dir() else path.parent

@@ -35,7 +35,7 @@ class StudyTask:
         id: the task's id on every platform.
         item: the item's id in the dataset.
         kind: an item of the test, a control item or a training item.
-        prompt: the prompt, the same as that of models without shots; media stand in it by name, in angle brackets.
+        prompt: the prompt, the same as that of models without shots; media files are named in angle brackets.
         media: the pictures, sounds and films of the prompt.
         form: what an answer looks like.
         labels: the answers to choose from; empty for open answers.
@@ -236,7 +236,7 @@ def common_form(tasks: Sequence[StudyTask]) -> AnswerForm:
 
 
 def interleaved(tests: Sequence[StudyTask], controls: Sequence[StudyTask]) -> list[StudyTask]:
-    """Put control items between the items of the test at regular intervals; each control item stands there once.
+    """Put control items between the items of the test at regular intervals; each control item once.
 
     Example:
         >>> def task(name: str) -> StudyTask:

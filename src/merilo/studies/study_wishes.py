@@ -17,12 +17,12 @@ class StudyWishes:
         dataset: a name of the catalogue, or the path of a declaration.
         split: the split whose items are asked.
         name: the study's name; by default, the dataset's.
-        audience: whom to ask; by default, what the dataset's knowledge skills say.
+        audience: whom to ask; by default, taken from the dataset's knowledge skills.
         size: the number of items to draw.
         all_items: whether all items are asked, also of more than 3,000.
         per_domain: the number of items of each domain.
         fields: the fields whose distribution the subset keeps.
-        controls: a file with items of known answer; by default, the dataset's shots.
+        controls: a file with items with known answers; by default, the dataset's shots.
         control_share: the share of control items.
         training: a file with training items.
         restrictions: the author's rules, besides the default ones.

@@ -62,7 +62,7 @@ class ChosenSubset:
         fields: the fields whose distribution is compared.
         dropped: the fields that a sample cannot keep, with the reason.
         shares: the distribution of every field before and after.
-        weights: what each item stands for, in the order of the items.
+        weights: the weight of each item, in the order of the items.
         short: with a fixed number of items of each domain, the domains that have fewer -> how many they have.
     """
 

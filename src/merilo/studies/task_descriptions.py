@@ -1,4 +1,4 @@
-"""What annotators do in the datasets of the catalogue, for datasets without a card of their own."""
+"""The task of annotators in the datasets of the catalogue, for datasets without a card."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _row(outgoing: Outgoing, task: StudyTask) -> list[str]:
 
 
 def tab_separated(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table as TSV; a field with a line break, tab or quotation mark stands in quotation marks."""
+    """Return a table as TSV; a field with a line break, tab or quotation mark is put in quotation marks."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator="\n")
     writer.writerow(header)
