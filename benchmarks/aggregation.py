@@ -1,10 +1,10 @@
-"""Aggregation and agreement beside crowd-kit and krippendorff: time, objective, labels, memory.
+"""Compare aggregation and agreement with crowd-kit and krippendorff: time, objective, labels, memory.
 
     python benchmarks/aggregation.py [--answers 1000000] [--glad-answers 100000] [--large 10000000]
 
-crowd-kit's GLAD takes a minute or so; `--glad-answers 20000` is quick. Both sides get the same simulated answers, each in the table
-that it reads: pandas for crowd-kit, Polars for Merilo. Dawid-Skene runs as many iterations as crowd-kit chose to run, without a prior.
-Exit status 1 where a wanted ratio, or a wanted time on open answers, is missed.
+crowd-kit's GLAD takes about a minute; `--glad-answers 20000` makes it faster. Both libraries get the same simulated answers: crowd-kit
+in a pandas table, Merilo in a Polars table. Dawid-Skene runs without a prior for the number of iterations that crowd-kit needed.
+Exit status 1: a ratio, or the time on open answers, misses its target.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ T = TypeVar("T")
 
 
 def timed(work: Callable[[], T], times: int = 3) -> tuple[float, T]:
-    """The best of several runs, in seconds of processor time (all threads added up), and what came out.
+    """Return the processor time of the fastest of several runs, in seconds over all threads, and the result.
 
-    Processor time, so that whatever else the machine does changes neither side.
+    Processor time is measured because other work on the machine affects it less than wall time.
     """
     best, result = float("inf"), None
     for _ in range(times):
@@ -45,11 +45,11 @@ def timed(work: Callable[[], T], times: int = 3) -> tuple[float, T]:
 
 
 def simulated(answers: int, people: int, labels: int, seed: int = 0) -> tuple[Votes, np.ndarray]:
-    """Answers of people of different ability to items of different difficulty, five an item, and the true labels."""
+    """Return simulated answers, five per item, and the true labels; annotators differ in ability and items in difficulty."""
     rng = np.random.default_rng(seed)
     items = answers // 5
     item = np.repeat(np.arange(items, dtype=np.int32), 5)
-    # Five different people an item: a random one, and the next ones at random distances.
+    # Five different annotators per item: a random one, and the next ones at random distances.
     steps = rng.integers(1, people // 5, (items, 5))
     annotator = ((rng.integers(0, people, items)[:, None] + steps.cumsum(axis=1)) % people).reshape(-1)
     ability, beta = rng.normal(1, 1, people), np.exp(rng.normal(0, 1, items))

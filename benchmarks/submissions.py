@@ -1,7 +1,7 @@
-"""Scoring a whole submission: every dataset's full-size test, whole process, against the three seconds it may take.
+"""Measure the scoring of a whole submission: every dataset's full-size test, in one process, with a limit of three seconds.
 
-The tests are made up in the sizes of version 1.2 of the benchmark. J is left out (its time is that of its classifiers),
-and programs are scored from their results, as a submission holds them. Exit status 1: the median takes longer.
+The tests are simulated in the sizes of version 1.2 of the benchmark. J is left out (its classifiers take most of its time),
+and programs are scored from their results, as in a submission. Exit status 1: the median takes longer.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from merilo.strict_json import Json
 
 ALLOWED_SECONDS = 3.0
 ROUNDS = 5
-#: Words in every input field: MultiQ and RWSD bring whole texts, the others a few sentences.
+#: Words per input field: MultiQ and RWSD have whole texts, the others a few sentences.
 WORDS = {"multiq": 250, "rwsd": 30, "chegeka": 30}
 
 
 def build(folder: Path) -> tuple[Path, Path, int]:
-    """The folder of tests, the submission, and how many answers it holds; two answers of three are right."""
+    """Return the folder of tests, the submission, and its number of answers; two answers in three are correct."""
     splits = {}
     for title in TITLES:
         declared = dataset(title)
@@ -46,7 +46,7 @@ def build(folder: Path) -> tuple[Path, Path, int]:
 
 
 def timed(words: list[str], bytecode: str) -> float:
-    """One process, with its modules compiled already, as those of an installed package are."""
+    """Measure one process whose modules are already compiled, as in an installed package."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     start = time.perf_counter()
