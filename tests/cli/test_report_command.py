@@ -50,7 +50,7 @@ def test_one_changed_answer_fails_and_names_figures_and_the_file(base: Path, tmp
     (tmp_path / "hb" / "notes\x1b[2J.txt").write_text("")
     status, screen = printed("report", "verify", tmp_path / "hb")
     assert status == 1
-    assert "does not follow: agreement.krippendorff_alpha: published" in screen
+    assert "differs: agreement.krippendorff_alpha: published" in screen
     assert "changed: raw/responses.csv" in screen
     assert "not in the manifest: notes [2J.txt" in screen
     assert "NOT verified" in screen

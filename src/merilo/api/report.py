@@ -33,7 +33,7 @@ def report(
 
     Raises:
         InputError: the source is not such a folder, or its files are damaged.
-        DataError: the figures of the baseline do not follow from its raw answers.
+        DataError: recomputing the baseline from its raw answers gives other values.
         OutputError: the folder exists and `force` is not given, or it contains the source.
     """
     return write_hb(
@@ -46,13 +46,13 @@ def report(
 
 
 def verify(folder: str | Path) -> Verification:
-    """Compute every published figure of a folder `hb/` again, as `merilo report verify` does.
+    """Recompute every published value of a folder `hb/`, as `merilo report verify` does.
 
     Args:
         folder: a folder that `report` wrote.
 
     Returns:
-        Every figure with its published and recomputed value, and the files that changed; `ok` if all is as published.
+        Every value as published and as recomputed, and the files that changed; `ok` if there is no difference.
 
     Raises:
         InputError: the folder is not such a folder.

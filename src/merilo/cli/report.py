@@ -130,14 +130,14 @@ def _lines(found: Verification) -> list[str]:
 
     moved = found.moved
     lines = [
-        f"{len(found.figures) - len(moved):,} of {len(found.figures):,} figures follow from the raw answers"
+        f"{len(found.figures) - len(moved):,} of {len(found.figures):,} published values equal the recomputed ones"
     ]
     lines += [
-        f"does not follow: {one.name}: published {_shown(one.published)}, recomputed {_shown(one.recomputed)}"
+        f"differs: {one.name}: published {_shown(one.published)}, recomputed {_shown(one.recomputed)}"
         for one in moved[:_MOST]
     ]
     if len(moved) > _MOST:
-        lines.append(f"and {len(moved) - _MOST:,} more (--json names all)")
+        lines.append(f"and {len(moved) - _MOST:,} more (--json lists all)")
     for what, names in (
         ("changed", found.files.changed),
         ("missing", found.files.missing),

@@ -149,7 +149,7 @@ class StudyAnswers:
         )
         if mapping_at(self._plan, "assumptions"):
             self._add_planned(
-                "1.8", "yes", "the plan's figures: expected interval, power and margin for equivalence"
+                "1.8", "yes", "the computed plan: expected interval, power and margin for equivalence"
             )
             if power is not None and margin is not None:
                 self._add_planned("1.8.1", f"{margin:g} (margin for equivalence); power {power:g}")
@@ -365,7 +365,7 @@ class StudyAnswers:
             "5.4",
             "yes" if code else "partial",
             code
-            or "the notebook of hb/ recomputes every figure; the plan does not say where it is published",
+            or "the notebook of hb/ recomputes every value; the plan does not state where it is published",
         )
 
 

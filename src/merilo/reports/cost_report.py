@@ -1,4 +1,4 @@
-"""What a human baseline cost: in all, per answer and per hour, by arm and by pool, and the message that reports it."""
+"""The cost of a human baseline: in all, per answer and per hour, by arm and by pool, and the message that reports it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ARMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """What one arm or pool cost; unknown values are `None`.
+    """The cost of one arm or pool; unknown values are `None`.
 
     Attributes:
         name: the arm (`people`, `experts`) or the pool's file.

@@ -1,4 +1,4 @@
-"""The table of human baselines: the published figures of every dataset, and beside them the user's own studies."""
+"""The table of human baselines: the published values of every dataset, and the user's own studies."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class HumanRow:
     Attributes:
         dataset: the dataset's name.
         title: its name as the benchmark writes it.
-        metric: the metric; empty if the dataset's figures are in the detail table.
-        published: the published figures of this metric.
+        metric: the metric; empty if the dataset's values are in the detail table.
+        published: the published values of this metric.
         test: the number of items in the test of the newest version.
         study: the user's study; `None` if there is none.
         first: whether this is the first row of the dataset.
@@ -90,12 +90,12 @@ class HumanRow:
 
     @property
     def own(self) -> OwnFigure | None:
-        """Return the study's figure of this metric."""
+        """Return the study's value of this metric."""
         return self.study.figures.get(self.metric) if self.study else None
 
 
 def read_study(folder: Path) -> OwnStudy:
-    """Read the figures of a study.
+    """Read the values of a study.
 
     Args:
         folder: a folder of `merilo baseline --out` or `merilo report --out`.
@@ -105,11 +105,11 @@ def read_study(folder: Path) -> OwnStudy:
     """
     path = next((folder / name for name in SUMMARIES if (folder / name).is_file()), None)
     if path is None:
-        raise InputError("is not a folder of merilo baseline: it has no baseline.json", file=folder)
+        raise InputError("is not a baseline folder: baseline.json is missing", file=folder)
     content = read_json(path)
     if not isinstance(content, dict) or not isinstance(content.get("metrics"), dict):
         raise InputError("is not the summary of a baseline", file=path)
-    # In a folder of merilo report, the cost is in a file of its own.
+    # In a folder of merilo report, the cost is in a separate file.
     costs = folder / COSTS_FILE
     paid = read_json(costs) if path.name == METRICS_FILE and costs.is_file() else content
     annotators, agreement = (_object(content.get(name)) for name in ("annotators", "agreement"))
@@ -206,7 +206,7 @@ def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
 
 
 def group_figures() -> dict[str, tuple[HumanFigure, ...]]:
-    """Return the published figures by group of the datasets that have them, by the dataset's title."""
+    """Return the published values by group of the datasets that have them, by the dataset's title."""
     found = {}
     for name in names():
         declared = dataset(name)

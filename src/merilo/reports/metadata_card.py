@@ -1,4 +1,4 @@
-"""The human figures in `raw_dataset_meta.json`, and nothing else in the file changed."""
+"""Writing the human estimates into `raw_dataset_meta.json` without other changes of the file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from merilo.strict_json import Json
 META_FILE: Final = "raw_dataset_meta.json"
 HUMAN: Final = "human_benchmark"
 
-#: Digits of a published figure after the decimal point.
+#: Digits of a published value after the decimal point.
 DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataCard:
-    """Metadata with the human figures.
+    """Metadata with the human estimates.
 
     Attributes:
         content: the bytes of the new file.
         written: display name -> figure, as written.
-        kept: metrics of the file that the baseline did not measure and that keep the figure they had.
-        missing: metrics of the file that have no human figure.
+        kept: metrics of the file that the baseline did not measure and that keep their value.
+        missing: metrics of the file that have no human estimate.
     """
 
     content: bytes

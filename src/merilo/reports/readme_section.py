@@ -1,4 +1,4 @@
-"""The section "Human baseline" of `raw_readme_ru.json` and `raw_readme_en.json`, and nothing else in the file changed."""
+"""Writing the section "Human baseline" of `raw_readme_ru.json` and `raw_readme_en.json` without other changes of the file."""
 
 from __future__ import annotations
 

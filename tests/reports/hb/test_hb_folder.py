@@ -232,7 +232,7 @@ def test_a_baseline_whose_figure_was_changed_is_refused(base: Path, tmp_path: Pa
     content = json.loads(path.read_text())
     content["cost"]["total"] = 1000.0
     path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match=r"cost\.total: 1 figures do not follow.*1000\.0"):
+    with pytest.raises(DataError, match=r"cost\.total: 1 value differs.*1000\.0"):
         merilo.report(tmp_path / "base", tmp_path / "hb")
 
 
@@ -337,7 +337,7 @@ def test_every_kind_of_pool_is_reported_and_verified(kind: str, tmp_path: Path) 
     content = json.loads((folder / "hb" / "metrics.json").read_text())
     assert (content["gold"] is None) == ("gold" in given and given["gold"] is None)
     if content["gold"] is None:
-        assert "Gold is closed or unknown" in (folder / "hb" / "README.md").read_text()
+        assert "The gold answers are closed or unknown" in (folder / "hb" / "README.md").read_text()
         assert not (folder / "hb" / "raw" / "gold.jsonl").exists()
 
 

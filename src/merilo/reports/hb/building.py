@@ -59,7 +59,7 @@ def write_hb(
 
     Raises:
         InputError: the source is neither, or its files are damaged.
-        DataError: the figures of the baseline do not follow from its raw answers.
+        DataError: recomputing the baseline from its raw answers gives other values.
         OutputError: the folder exists and `force` is not given, or it contains the source.
     """
     refuse_existing(out, force=force, needed=[source, *(one for one in (experts, cards) if one)])
@@ -75,7 +75,7 @@ def hb_files(source: ReportSource, made: Recomputed) -> dict[str, bytes]:
     content = made.content
     files = {f"{RAW}/{name}": data for name, data in made.raw.to_files().items()}
     files |= made.tables()
-    # The provenance stands in the manifest.
+    # The manifest has the provenance.
     metrics = {key: value for key, value in content.items() if key not in {*COST_KEYS, "provenance"}}
     files[METRICS_FILE] = _json(metrics)
     details = cost_details(content, source.responses, source.experts)

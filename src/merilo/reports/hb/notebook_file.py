@@ -110,9 +110,9 @@ def notebook_file(raw: RawStudy, name: str) -> bytes:
     cells = [
         _text(
             f"# Human baseline: {name}\n\n"
-            "This notebook computes every published figure from the raw answers in `raw/` and compares it with "
+            "This notebook recomputes every published value from the raw answers in `raw/` and compares it with "
             "`metrics.json`, `costs.json`, `annotators.csv` and `consensus.csv`. It needs only `pip install merilo`; a "
-            "cell fails if a figure does not follow.\n\n"
+            "cell fails if a value differs.\n\n"
             "Этот блокнот заново вычисляет все опубликованные показатели по исходным ответам из папки `raw/` и сверяет "
             "их с файлами `metrics.json`, `costs.json`, `annotators.csv` и `consensus.csv`. Нужна только библиотека: "
             "`pip install merilo`. Если показатель не подтверждается, ячейка завершается ошибкой."

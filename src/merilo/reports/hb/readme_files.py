@@ -1,4 +1,4 @@
-"""The README of `hb/` in English and in Russian: what each file is, and how the figures are verified."""
+"""The README of `hb/` in English and in Russian: a description of each file, and how to verify the values."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _INSTRUCTION: Final = "plan/instruction"
 #: File, or folder ending in `/` -> what it is.
 _FILES: Final[dict[str, dict[Language, str]]] = {
     "raw/responses.csv": {
-        "en": "every answer that was read from the export, a row each: item, annotator (a pseudonym), answer, known answer of a control item, page, times, reward",
+        "en": "all answers of the export, one row per answer: item, annotator (a pseudonym), answer, known answer of a control item, page, times, reward",
         "ru": "все ответы, прочитанные из выгрузки, по строке на ответ: вопрос, разметчик (псевдоним), ответ, правильный ответ контрольного задания, страница, время, оплата",
     },
     "raw/items.csv": {
-        "en": "every item as people saw it, with the number that the other files use",
+        "en": "all items as annotators saw them, with the numbers used in the other files",
         "ru": "все вопросы в том виде, в каком их видели разметчики, с номерами, которые используются в остальных файлах",
     },
     "raw/gold.jsonl": {
@@ -28,7 +28,7 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
         "ru": "эталонные ответы на вопросы",
     },
     "raw/skills.csv": {
-        "en": "the platform's skills of annotators, which decide ties",
+        "en": "the platform's skills of annotators, which are used to break ties",
         "ru": "навыки разметчиков на платформе; они учитываются при равенстве голосов",
     },
     "raw/dataset.yaml": {
@@ -40,27 +40,27 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
         "ru": "ответы моделей, с которыми сравниваются люди",
     },
     "raw/reading.json": {
-        "en": "what else reading the export found (dropped rows, pages without answers), and the settings of the baseline",
+        "en": "other information on the export (dropped rows, pages without answers), and the settings of the baseline",
         "ru": "остальные сведения о выгрузке (отброшенные строки, страницы без ответов) и параметры оценки",
     },
     "annotators.csv": {
-        "en": "every annotator: answers, accuracy on control items, time, exclusion",
+        "en": "all annotators: answers, accuracy on control items, time, exclusion",
         "ru": "все разметчики: ответы, точность на контрольных заданиях, время, исключение",
     },
     "consensus.csv": {
-        "en": "every item with its answers, the consensus and how it was reached, the gold answer",
+        "en": "all items: answers, consensus, the step that decided it, gold answer",
         "ru": "все вопросы: ответы, согласованный ответ и способ его получения, эталонный ответ",
     },
     "metrics.json": {
-        "en": "every figure except money: metrics with intervals, counts, agreement, groups, sensitivity",
+        "en": "all values except costs: metrics with intervals, counts, agreement, groups, sensitivity",
         "ru": "все показатели, кроме затрат: метрики с интервалами, количества, согласие разметчиков, группы, чувствительность",
     },
     "costs.json": {
-        "en": "money and time: total, pages, hours, hourly pay",
+        "en": "costs and time: total, pages, hours, hourly pay",
         "ru": "затраты и время: общая сумма, страницы, часы, почасовая оплата",
     },
     "plan/settings.json": {
-        "en": "the settings with which the baseline was made",
+        "en": "the settings of the baseline",
         "ru": "параметры, с которыми получена оценка",
     },
     "plan/study.yaml": {"en": "the plan of the study", "ru": "план исследования"},
@@ -73,11 +73,11 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
         "ru": "инструкция, которую читали разметчики",
     },
     "plan/changes.json": {
-        "en": "what was changed in the plan after it was frozen",
+        "en": "the changes of the plan after it was frozen",
         "ru": "изменения плана после его фиксации",
     },
     "experts.json": {
-        "en": "the baseline of the experts beside that of people without training",
+        "en": "the baselines of the experts and of people without training",
         "ru": "оценка экспертов рядом с оценкой людей без специальной подготовки",
     },
     "cards/": {
@@ -89,7 +89,7 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
         "ru": "отчёт о затратах и готовое письмо с ним на двух языках",
     },
     "checklist/": {
-        "en": "the reporting checklist for human baselines, answered from the study, in Markdown, JSON and LaTeX",
+        "en": "the reporting checklist for human baselines, filled in from the study, in Markdown, JSON and LaTeX",
         "ru": "чек-лист для отчётов об оценке уровня человека, заполненный по данным исследования, в форматах Markdown, JSON и LaTeX",
     },
     "paper/": {
@@ -109,7 +109,7 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
         "ru": "графики отчёта, в папках `en/` и `ru/`",
     },
     "hb.ipynb": {
-        "en": "a notebook that computes every published figure from `raw/`; Run All needs only `merilo`",
+        "en": "a notebook that recomputes every published value from `raw/`; Run All needs only `merilo`",
         "ru": "блокнот, который заново вычисляет все опубликованные показатели по файлам из `raw/`; для Run All нужна только библиотека `merilo`",
     },
     "manifest.json": {
@@ -126,12 +126,12 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
         "value": "The main metric, {metric}, is {value} ({n} items).",
         "interval": "Its 95% interval is [{low}, {high}].",
         "table": "| file | content |",
-        "closed": "Gold is closed or unknown: the files hold no gold answers, so the figures are counts, agreement and cost, without a metric.",
-        "unplanned": "The study has no plan made with Merilo; `plan/settings.json` holds the settings that were used.",
+        "closed": "The gold answers are closed or unknown: the files do not contain them, so there are counts, agreement and cost, but no metric.",
+        "unplanned": "The study has no plan made with Merilo; `plan/settings.json` contains the settings that were used.",
         "plain": "The plots are SVG only, because Matplotlib is not installed (`pip install 'merilo[plots]'` adds PDF and PNG).",
-        "verify": "To verify the figures, install Merilo {version} and run this command in the folder above:",
-        "verified": "The command computes every figure from `raw/` and names those that do not follow.",
-        "people": "Annotators and pages are named by pseudonyms, which are the same in all files.",
+        "verify": "To verify the values, install Merilo {version} and run this command in the folder above:",
+        "verified": "The command recomputes every value from `raw/` and lists those that differ.",
+        "people": "Annotators and pages have pseudonyms, which are the same in all files.",
     },
     "ru": {
         "title": "Оценка уровня человека: {name}",
@@ -194,7 +194,7 @@ def _readme(
 
 
 def _headline(content: Mapping[str, Json], language: Language) -> str:
-    """Say the main metric with its interval; empty if no metric has a value."""
+    """Return the sentences on the main metric and its interval; empty if no metric has a value."""
     metrics = content.get("metrics")
     for name, one in metrics.items() if isinstance(metrics, dict) else ():
         if not isinstance(one, dict) or not isinstance(value := one.get("value"), int | float):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
 
+from merilo.bilingual import counted_en
 from merilo.datasets.custom import read_yaml
 from merilo.errors import DataError, InputError
 from merilo.reports.hb.figures import compare_figures, figures_of
@@ -54,7 +55,7 @@ def read_source(
 
     Raises:
         InputError: the folder is neither, or its files are damaged.
-        DataError: the figures in `baseline.json` do not follow from the raw answers.
+        DataError: values in `baseline.json` differ from those recomputed from the raw answers.
     """
     own = folder / "experts" / EXPERTS_FILE
     found = _experts(experts or (own if own.is_file() else None))
@@ -126,8 +127,8 @@ def _refuse_other_figures(path: Path, made: Recomputed) -> None:
     if moved:
         first = moved[0]
         raise DataError(
-            f"{len(moved)} figures do not follow from the answers in {RAW}; the first says {first.published} where "
-            f"{first.recomputed} follows: make the baseline again",
+            f"{counted_en(len(moved), 'value differs', 'values differ')} from the answers in {RAW}: {first.published} is "
+            f"published, {first.recomputed} recomputed; make the baseline again",
             file=path,
             field=first.name,
         )
