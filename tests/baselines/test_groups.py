@@ -115,7 +115,7 @@ def test_the_level_of_measurement_is_recorded_and_changes_alpha(tmp_path: Path) 
     for agreement in found.values():
         low, high = agreement["krippendorff_alpha_ci95"]
         assert low <= agreement["krippendorff_alpha"] <= high
-        assert "bootstrap over items" in agreement["interval"]
+        assert "jackknife over items and annotators" in agreement["interval"]
 
 
 def test_the_interval_level_refuses_words(tmp_path: Path) -> None:

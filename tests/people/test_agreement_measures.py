@@ -4,25 +4,28 @@ import itertools
 import math
 import sys
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from simulated_votes import small_votes
 
 from merilo.errors import UsageError
 from merilo.people.agreement import (
     agreement_by,
-    bootstrap,
     fleiss_kappa,
     gwet_ac1,
+    intervals,
     krippendorff_alpha,
     majority_sizes,
     measure,
 )
 from merilo.people.agreement.alpha import Level
-from merilo.people.agreement.bootstrap import _Profiles
+from merilo.people.agreement.deletions import LeaveOneOut, alpha_of_numbers, jackknife_variance
+from merilo.people.agreement.jackknife import interval_from_variances
 from merilo.people.votes import Votes
 
 
@@ -87,52 +90,6 @@ def test_ac1_stays_high_where_nearly_all_say_the_same_and_kappa_does_not() -> No
     assert gwet_ac1(votes) > 0.95
 
 
-@given(votes=small_votes(min_labels=2), data=st.data())
-def test_a_resample_of_profiles_is_a_resample_of_items(votes: Votes, data: st.DataObject) -> None:
-    if not len(votes):
-        return
-    profiles = _Profiles.of(votes)
-    drawn = np.array(
-        data.draw(st.lists(st.integers(0, 3), min_size=profiles.items.size, max_size=profiles.items.size))
-    )
-    if not drawn.any():
-        return
-    rows = []
-    copies = 0
-    for profile, times in enumerate(drawn):
-        inside = profiles.cell_profile == profile
-        for _ in range(times):
-            for label, n in zip(profiles.cell_label[inside], profiles.cell_votes[inside], strict=True):
-                rows += [(copies, label)] * int(n)
-            copies += 1
-    item, label = np.array(rows).T
-    written_out = Votes(item, np.zeros(item.size, dtype=int), label, copies, 1, votes.labels)
-    weights = drawn[None, :].astype(float)
-    values = np.arange(votes.labels) ** 2 / 3
-    near = {"abs": 1e-9, "nan_ok": True}
-    assert profiles.alpha(weights, "nominal", None)[0] == pytest.approx(
-        krippendorff_alpha(written_out), **near
-    )
-    assert profiles.alpha(weights, "ordinal", None)[0] == pytest.approx(
-        krippendorff_alpha(written_out, "ordinal"), **near
-    )
-    assert profiles.alpha(weights, "interval", values)[0] == pytest.approx(
-        krippendorff_alpha(written_out, "interval", values=values), **near
-    )
-    kappa, ac1 = profiles.kappas(weights)
-    assert kappa[0] == pytest.approx(fleiss_kappa(written_out), **near)
-    assert ac1[0] == pytest.approx(gwet_ac1(written_out), **near)
-
-
-@given(votes=small_votes(min_labels=2))
-def test_every_item_is_in_one_profile(votes: Votes) -> None:
-    profiles = _Profiles.of(votes)
-    assert profiles.items.sum() == np.unique(votes.item).size
-    assert (profiles.items @ profiles.answers) == len(votes)
-    counted = {tuple(sorted(labels)) for labels in answers_of(votes)}
-    assert profiles.items.size == len(counted)
-
-
 def panel(seed: int, items: int = 120, annotators: int = 5, skill: float = 0.7) -> Votes:
     rng = np.random.default_rng(seed)
     item, annotator = np.divmod(np.arange(items * annotators), annotators)
@@ -141,61 +98,136 @@ def panel(seed: int, items: int = 120, annotators: int = 5, skill: float = 0.7) 
     return Votes(item, annotator, label, items, annotators, 3)
 
 
-@pytest.mark.parametrize("items", [20, 120])
-def test_the_interval_covers_the_coefficient_of_many_items(items: int) -> None:
-    many = measure(panel(0, items=200_000), resamples=0)
+def without_each(votes: Votes, coefficient: Callable[[Votes], float]) -> list[np.ndarray]:
+    """The coefficient without each item, each annotator and each answer, by leaving them out one at a time."""
+    rows = np.arange(len(votes))
+    return [
+        np.array([coefficient(votes.where(codes != code)) for code in np.unique(codes)])
+        for codes in (votes.item, votes.annotator, rows)
+    ]
+
+
+@given(votes=small_votes(min_labels=2))
+def test_deletions_in_closed_form_are_those_of_leaving_out_one_at_a_time(votes: Votes) -> None:
+    study = LeaveOneOut.of(votes)
+    kappa, ac1 = study.kappas()
+    interval_level = partial(krippendorff_alpha, level="interval")
+    cases = [(study.alpha(), krippendorff_alpha), (kappa, fleiss_kappa), (ac1, gwet_ac1)]
+    if len(votes):
+        cases.append((alpha_of_numbers(votes, "interval", None), interval_level))
+    for found, coefficient in cases:
+        for mine, plain in zip(
+            (found.items, found.annotators, found.answers), without_each(votes, coefficient), strict=True
+        ):
+            defined = np.isfinite(plain)
+            assert mine[defined] == pytest.approx(plain[defined], abs=1e-9)
+            # Where one label remains the coefficient is not defined; nothing disagrees, so it counts as 1.
+            assert np.all(np.isnan(mine[~defined]) | (mine[~defined] == 1))
+
+
+@pytest.mark.parametrize("pairs", [1, 10, 1000])
+def test_annotators_are_deleted_in_pieces_as_at_once(pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    votes = panel(4, items=30)
+    at_once = LeaveOneOut.of(votes).kappas()[0].annotators
+    monkeypatch.setattr(sys.modules[LeaveOneOut.__module__], "PAIRS_AT_ONCE", pairs)
+    assert LeaveOneOut.of(votes).kappas()[0].annotators == pytest.approx(at_once, rel=1e-12)
+
+
+def test_the_jackknife_variance_of_a_mean_is_that_of_textbooks() -> None:
+    sample = np.random.default_rng(0).normal(size=30)
+    deleted = np.array([np.delete(sample, row).mean() for row in range(30)])
+    assert jackknife_variance(deleted) == pytest.approx(sample.var(ddof=1) / 30)
+    assert math.isnan(jackknife_variance(np.ones(1)))
+
+
+def test_the_interval_is_students_from_the_variances_with_half_an_annotator_who_answers_at_random() -> None:
+    # Worked by hand: 10 annotators, A = 0.5; the influence of the random annotator is -1.
+    found = interval_from_variances(0.5, (0.004, 0.009, 0.003), 100, 10)
+    shift = -0.5 / 10.5
+    people = (0.009 * 10 * 9 + 10 * shift**2 + 0.5 * (-1 - shift) ** 2) / (10.5 * 9.5)
+    reach = 2.2621571628 * math.sqrt(0.004 + people - 0.003)
+    assert found.low == pytest.approx(0.5 + shift - reach)
+    assert found.high == pytest.approx(0.5 + shift + reach)
+    assert found.method == "jackknife over items and annotators, t with 9 degrees of freedom"
+
+
+@pytest.mark.parametrize(("annotators", "low"), [(3, 0.0), (25, 0.84), (200, 0.95)])
+def test_unanimous_annotators_leave_room_for_others_who_disagree(annotators: int, low: float) -> None:
+    item, annotator = np.divmod(np.arange(100 * annotators), annotators)
+    found = intervals(Votes(item, annotator, item % 2, 100, annotators, 2))
+    assert set(found) == {"krippendorff_alpha", "fleiss_kappa", "gwet_ac1"}
+    for interval in found.values():
+        assert interval.low == pytest.approx(low, abs=0.01)
+        assert interval.high == 1
+
+
+def test_an_annotator_who_disagrees_with_all_others_widens_the_interval() -> None:
+    votes = panel(1, items=400, annotators=8)
+    careless = votes.annotator == 0
+    guesses = np.random.default_rng(3).integers(0, 3, int(careless.sum()))
+    label = votes.label.copy()
+    label[careless] = guesses
+    mixed = intervals(replace(votes, label=label))["krippendorff_alpha"]
+    alike = intervals(votes)["krippendorff_alpha"]
+    assert mixed.high - mixed.low > 1.5 * (alike.high - alike.low)
+
+
+def test_two_annotators_have_an_interval_over_items_alone() -> None:
+    found = intervals(panel(2, annotators=2))["krippendorff_alpha"]
+    assert found.method == "jackknife over items alone, t with 119 degrees of freedom"
+
+
+def test_no_interval_from_one_item() -> None:
+    assert intervals(Votes(*np.array([[0, 0, 0], [0, 1, 2], [0, 0, 1]]), 1, 3, 2)) == {}
+
+
+@pytest.mark.parametrize("level", ["ordinal", "interval"])
+def test_many_items_are_deleted_in_groups(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    votes = panel(5, items=600, annotators=6)
+    one_at_a_time = jackknife_variance(alpha_of_numbers(votes, level, None).items)
+    monkeypatch.setattr(sys.modules[LeaveOneOut.__module__], "VISITED", 1)
+    monkeypatch.setattr(sys.modules[LeaveOneOut.__module__], "FEWEST_GROUPS", 60)
+    grouped = alpha_of_numbers(votes, level, None)
+    assert grouped.items.size == 60
+    assert grouped.annotators.size == 6
+    assert jackknife_variance(grouped.items) == pytest.approx(one_at_a_time, rel=0.4)
+
+
+def test_the_interval_covers_the_coefficient_of_other_annotators_and_items() -> None:
+    def drawn(seed: int, items: int, annotators: int, overlap: int) -> Votes:
+        """Answers of people of very different skill."""
+        rng = np.random.default_rng(seed)
+        item = np.repeat(np.arange(items), overlap)
+        start = rng.integers(0, annotators, items)
+        annotator = ((start[:, None] + np.arange(overlap)) % annotators).ravel()
+        skill = rng.beta(4, 2, annotators)
+        truth = rng.integers(0, 3, items)
+        label = np.where(rng.random(item.size) < skill[annotator], truth[item], rng.integers(0, 3, item.size))
+        return Votes(item, annotator, label, items, annotators, 3)
+
+    many = measure(drawn(0, 100_000, 500_000, 5), intervals=False)
     covered: Counter[str] = Counter()
     for seed in range(200):
-        for name, interval in bootstrap(panel(seed + 1, items), resamples=400, seed=seed).items():
+        for name, interval in intervals(drawn(seed + 1, 100, 15, 5)).items():
             covered[name] += interval.low <= getattr(many, name) <= interval.high
     assert set(covered) == {"krippendorff_alpha", "fleiss_kappa", "gwet_ac1"}
-    assert all(180 <= count <= 199 for count in covered.values()), covered
+    assert all(182 <= count <= 199 for count in covered.values()), covered
 
 
-def test_the_interval_is_that_of_a_bootstrap_written_plainly() -> None:
-    votes = panel(3, items=60)
-    table = votes.label.reshape(60, 5)
-    value = fleiss_kappa(votes)
-    rng = np.random.default_rng(5)
-    plain = []
-    for _ in range(2000):
-        drawn = table[rng.integers(0, 60, 60)]
-        item, annotator = np.divmod(np.arange(300), 5)
-        plain.append(fleiss_kappa(Votes(item, annotator, drawn.reshape(-1), 60, 5, 3)))
-    interval = bootstrap(votes, resamples=4000, seed=1)["fleiss_kappa"]
-    assert [interval.low, interval.high] == pytest.approx(
-        np.quantile(plain - np.mean(plain) + value, [0.025, 0.975]), abs=0.02
-    )
-
-
-def test_the_same_seed_gives_the_same_interval_and_is_recorded() -> None:
-    votes = panel(2)
-    first, second, other = (bootstrap(votes, seed=seed, resamples=300) for seed in (7, 7, 8))
-    assert first == second != other
-    assert "300 resamples, seed 7" in first["gwet_ac1"].method
-
-
-def test_free_answers_are_resampled_without_a_table_of_items_by_labels() -> None:
+def test_free_answers_have_an_interval_without_a_table_of_items_by_labels() -> None:
     rng = np.random.default_rng(0)
-    n = 3000
+    n = 30_000
     item = np.repeat(np.arange(n), 3)
     label = np.where(rng.random(3 * n) < 0.8, item, rng.integers(0, n, 3 * n))
-    votes = Votes(item, np.tile(np.arange(3), n), label, n, 3, n)
-    interval = bootstrap(votes, resamples=200)["krippendorff_alpha"]
+    votes = Votes(item, rng.permutation(3 * n) % 50, label, n, 50, n)
+    interval = intervals(votes)["krippendorff_alpha"]
     assert interval.low < krippendorff_alpha(votes) < interval.high
-
-
-def test_samples_on_which_a_coefficient_is_not_defined_are_counted() -> None:
-    votes = Votes(*np.array([[0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1]]), 2, 2, 2)
-    interval = bootstrap(votes, resamples=100)["krippendorff_alpha"]
-    assert (interval.low, interval.high) == (1.0, 1.0)
-    assert "more on which the coefficient is not defined" in interval.method
 
 
 def test_agreement_is_told_for_each_group() -> None:
     votes = panel(1)
     groups = ["law" if item % 3 == 0 else "medicine" if item % 3 == 1 else None for item in range(120)]
-    found = agreement_by(votes, groups, resamples=0)
+    found = agreement_by(votes, groups, intervals=False)
     assert list(found) == ["law", "medicine"]
     law = votes.where(votes.item % 3 == 0)
     assert found["law"].krippendorff_alpha == krippendorff_alpha(law)
@@ -208,31 +240,15 @@ def test_agreement_is_told_for_each_group() -> None:
 def test_items_are_counted_by_the_size_of_their_majority() -> None:
     votes = Votes(*np.array([[0, 0, 0, 1, 1, 1, 3], [0, 1, 2, 0, 1, 2, 0], [1, 1, 1, 0, 1, 1, 0]]), 4, 3, 2)
     assert majority_sizes(votes) == {3: 1, 2: 1, 1: 1}
-    assert measure(votes, resamples=0).majority_sizes == {3: 1, 2: 1, 1: 1}
+    assert measure(votes, intervals=False).majority_sizes == {3: 1, 2: 1, 1: 1}
 
 
 @given(votes=small_votes())
 def test_anything_can_be_measured(votes: Votes) -> None:
-    found = measure(votes, resamples=20)
+    found = measure(votes)
     assert found.answers == len(votes)
     assert sum(found.majority_sizes.values()) == found.items
     for name, interval in found.intervals.items():
         assert interval.low - 1e-9 <= getattr(found, name) <= interval.high + 1e-9
         assert interval.high <= 1 + 1e-9
         assert found.items > 1
-
-
-@pytest.mark.parametrize("level", ["nominal", "ordinal"])
-def test_many_cells_are_summed_as_few_are(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["merilo.people.agreement.bootstrap"]
-    rng = np.random.default_rng(1)
-    item, label = np.repeat(np.arange(200), 4), rng.integers(0, 30, 800)
-    votes = Votes(
-        item.astype(np.int32), np.tile(np.arange(4, dtype=np.int32), 200), label.astype(np.int32), 200, 4, 30
-    )
-    few = bootstrap(votes, level=level, resamples=200)
-    monkeypatch.setattr(module, "MANY_CELLS", 1)
-    many = bootstrap(votes, level=level, resamples=200)
-    assert few
-    for name, one in few.items():
-        assert (many[name].low, many[name].high) == pytest.approx((one.low, one.high), rel=1e-9)

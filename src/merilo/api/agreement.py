@@ -17,8 +17,7 @@ def agreement(
     *,
     level: Level = "nominal",
     order: Sequence[str] = (),
-    resamples: int = 2000,
-    seed: int = 0,
+    intervals: bool = True,
 ) -> Agreement:
     """Compute Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with 95 % confidence intervals.
 
@@ -26,8 +25,7 @@ def agreement(
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
         level: "nominal", "ordinal" or "interval", for Krippendorff's alpha.
         order: the labels from the lowest to the highest, for the ordinal level; by default, in numeric or alphabetical order.
-        resamples: number of bootstrap resamples over items; 0 computes no intervals.
-        seed: random seed for the bootstrap.
+        intervals: whether to compute intervals over items and annotators.
 
     Returns:
         The coefficients, and `intervals` by coefficient name.
@@ -42,4 +40,4 @@ def agreement(
     """
     encoding = encoded(data)
     votes, values = on_scale(encoding.votes, encoding.labels.cast(pl.String).to_list(), level, order)
-    return measure(votes, level=level, values=values, resamples=resamples, seed=seed)
+    return measure(votes, level=level, values=values, intervals=intervals)

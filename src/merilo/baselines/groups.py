@@ -51,7 +51,6 @@ def groups_by(
     decided: Consensus,
     level: Level = "nominal",
     order: Sequence[str] = (),
-    resamples: int = 2000,
 ) -> dict[str, dict[str, Group]]:
     """Compute the groups of each field.
 
@@ -64,7 +63,6 @@ def groups_by(
         decided: the consensus.
         level: the level of measurement of alpha.
         order: the dataset's labels, from the lowest to the highest.
-        resamples: number of bootstrap resamples for the intervals of agreement.
 
     Returns:
         Mapping from field to value to group, values sorted; items without a value are in no group.
@@ -83,7 +81,7 @@ def groups_by(
                 field=name,
             )
         per_code = codes.join(column, on="item", how="left", maintain_order="left")["value"].to_list()
-        agreement = agreement_by(votes, per_code, level=level, values=values, resamples=resamples)
+        agreement = agreement_by(votes, per_code, level=level, values=values)
         found[name] = {
             str(value): Group(
                 within.height,

@@ -226,20 +226,6 @@ def bootstrap_interval(
     return Interval(low + width * bottom, low + width * top, level, method)
 
 
-def percentile_interval(estimates: FloatArray, over: str, *, level: float, seed: int) -> Interval:
-    """Compute the percentile interval of bootstrap estimates.
-
-    Args:
-        estimates: shape (resamples,).
-        over: the resampled unit, in the plural: "items", "variants".
-        level: the nominal coverage, in (0, 1).
-        seed: the random seed of the estimates; recorded in the interval's method.
-    """
-    low, high = np.quantile(estimates, [(1 - level) / 2, (1 + level) / 2])
-    method = f"bootstrap over {over} (percentile, {len(estimates)} resamples, seed {seed})"
-    return Interval(float(low), float(high), level, method)
-
-
 def cluster_codes(clusters: Sequence[Hashable]) -> NDArray[np.int64]:
     """Encode clusters as integers 0 .. m-1 in order of first appearance, shape (n,)."""
     codes: dict[Hashable, int] = {}

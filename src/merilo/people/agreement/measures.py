@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from merilo.errors import UsageError
 from merilo.people.agreement.alpha import Level, krippendorff_alpha
-from merilo.people.agreement.bootstrap import bootstrap
+from merilo.people.agreement.jackknife import intervals as jackknife_intervals
 from merilo.people.agreement.kappa import fleiss_kappa, gwet_ac1
 from merilo.people.votes import Votes
 from merilo.statistics.intervals import Interval
@@ -44,8 +44,7 @@ def measure(
     *,
     level: Level = "nominal",
     values: ArrayLike | None = None,
-    resamples: int = 2000,
-    seed: int = 0,
+    intervals: bool = True,
 ) -> Agreement:
     """Compute all agreement coefficients.
 
@@ -53,12 +52,11 @@ def measure(
         votes: the answers.
         level: the level of measurement of Krippendorff's alpha; the other two take labels as names.
         values: shape (labels,), the numbers behind the labels, for the interval level.
-        resamples: of the bootstrap over items; 0 for no intervals.
-        seed: random seed for the bootstrap.
+        intervals: whether to compute intervals.
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
-        >>> found = measure(votes, resamples=0)
+        >>> found = measure(votes, intervals=False)
         >>> round(found.krippendorff_alpha, 3), found.majority_sizes
         (0.444, {2: 2, 1: 1})
     """
@@ -68,9 +66,7 @@ def measure(
         krippendorff_alpha=krippendorff_alpha(votes, level, values=values),
         fleiss_kappa=fleiss_kappa(votes),
         gwet_ac1=gwet_ac1(votes),
-        intervals=bootstrap(votes, level=level, values=values, resamples=resamples, seed=seed)
-        if resamples
-        else {},
+        intervals=jackknife_intervals(votes, level=level, values=values) if intervals else {},
         majority_sizes=majority_sizes(votes),
     )
 
@@ -91,8 +87,7 @@ def agreement_by(
     *,
     level: Level = "nominal",
     values: ArrayLike | None = None,
-    resamples: int = 2000,
-    seed: int = 0,
+    intervals: bool = True,
 ) -> dict[str, Agreement]:
     """Compute all agreement coefficients within each group of items.
 
@@ -102,8 +97,7 @@ def agreement_by(
             no group.
         level: as for `measure`.
         values: as for `measure`.
-        resamples: as for `measure`.
-        seed: as for `measure`.
+        intervals: as for `measure`.
 
     Returns:
         group -> agreement, sorted by name; a group without answers is left out.
@@ -120,5 +114,5 @@ def agreement_by(
     for name in names:
         within = votes.where(group == code[name])
         if len(within):
-            found[name] = measure(within, level=level, values=values, resamples=resamples, seed=seed)
+            found[name] = measure(within, level=level, values=values, intervals=intervals)
     return found
