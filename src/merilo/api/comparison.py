@@ -15,9 +15,12 @@ from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baselin
 from merilo.baselines.model_answers import Samples, read_samples
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_comparison import compare as compare_models
+from merilo.baselines.model_verdicts import Margin
 from merilo.errors import UsageError, argument
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.reports.comparison import comparison_summary, sentences
+from merilo.reports.planned_margin import planned_margin
+from merilo.reports.verdict_prose import verdict_sentence
 from merilo.strict_json import Json
 
 Answers = str | Path | Frame | Mapping[str, str | Sequence[str]]
@@ -68,10 +71,12 @@ class ComparisonResult:
         lines = []
         for name, one in self.comparisons.items():
             for match in one.matches:
-                found = match.difference
+                found, interval = match.difference, match.both or match.difference.interval
+                if match.verdict:
+                    lines.append(verdict_sentence(match, name, "en"))
                 lines.append(
                     f"{name}, {match.kind}: people {found.first:.3f}, model {found.second:.3f}, difference {found.value:+.3f} "
-                    f"[{found.interval.low:+.3f}, {found.interval.high:+.3f}], p {match.corrected:.3g} on {found.n} items"
+                    f"[{interval.low:+.3f}, {interval.high:+.3f}], p {match.corrected:.3g} on {found.n} items"
                 )
         return "\n".join(lines)
 
@@ -82,6 +87,7 @@ def compare(
     *,
     data: str | Path | None = None,
     metric: str | None = None,
+    margin: float | None = None,
     force: bool = False,
     min_answers: int = MIN_ANSWERS,
     seed: int = 0,
@@ -95,14 +101,17 @@ def compare(
             its model.
         data: the items with ids and gold answers, if the baseline was computed without gold.
         metric: a metric that fits the answers; by default, the baseline's main metric.
+        margin: the largest difference that counts as none, in (0, 1); with it, equivalence with people is tested. By
+            default, `baseline.margin` of the frozen plan of the baseline's study, if there is one.
         force: if the items differ, compare on the items that both answered.
         min_answers: annotators with fewer answers are left out of the model's percentile rank.
         seed: random seed for permutations and bootstrap resamples.
 
     Raises:
-        UsageError: no model is given, or the metric does not fit the answers.
+        UsageError: no model is given, the metric does not fit the answers, or the margin is not between 0 and 1.
         InputError: answers cannot be read.
-        DataError: the items differ and `force` is not given, or no item has a gold answer.
+        DataError: the items differ and `force` is not given, no item has a gold answer, or the study is too small for a
+            test of equivalence.
     """
     if isinstance(models, str | Path) or not models:
         raise UsageError("takes models by name, or several files", field=argument("models"))
@@ -112,6 +121,8 @@ def compare(
     if data is not None and isinstance(baseline, BaselineResult):
         raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
     items = None if data is None else Path(data)
+    planned = None if isinstance(baseline, BaselineResult) else planned_margin(Path(baseline))
+    chosen = planned if margin is None or (planned and planned.value == margin) else Margin(margin)
     with TemporaryDirectory() as place:
         folder = Path(place)
         people = (
@@ -123,7 +134,9 @@ def compare(
             _samples(name, answers, people, folder, keep=not isinstance(models, Mapping))
             for name, answers in given
         ]
-    found = compare_models(people, samples, metric=metric, force=force, seed=seed, min_answers=min_answers)
+    found = compare_models(
+        people, samples, metric=metric, force=force, margin=chosen, seed=seed, min_answers=min_answers
+    )
     return ComparisonResult(tuple(found), people, metric or people.metric, seed, force)
 
 

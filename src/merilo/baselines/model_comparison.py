@@ -10,33 +10,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import comb, sqrt
-from typing import Final, Literal, TypeAlias
+from math import comb
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
+from merilo.baselines.model_verdicts import Margin, ComparisonVerdict, verdicts
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.plain_dataset import undeclared, with_metric
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.people.uncertainty.annotator_accuracy import (
     MIN_ANSWERS,
-    components,
-    drawn_answer,
-    mean_variance,
     paired_percentile_rank,
 )
-from merilo.people.uncertainty.two_way import influences, two_way
+from merilo.people.uncertainty.answer_difference import answer_difference
+from merilo.people.uncertainty.two_way import Influence, influences, shared_variance
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.distributions import student_quantile
+from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference
 from merilo.statistics.intervals import Interval
-from merilo.statistics.paired_tests import Difference, compare_scores, holm
+from merilo.statistics.paired_tests import Difference, compare_scores
 from merilo.wording import listed
 
 Kind: TypeAlias = Literal["consensus", "single", "majority"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 #: Up to this many ways to choose a committee from a model's samples are enumerated; beyond it, committees are sampled.
 _COMMITTEES: Final = 400
@@ -49,16 +49,33 @@ class Match:
     Attributes:
         kind: consensus against the model's answers, single annotator against single answer, or majority against majority.
         like: whether both sides have as many answers per item, decided in the same way.
-        difference: model minus annotators, paired by item.
-        both: the interval of the difference over items and annotators together; `None` if the metric is not a mean over items.
-        corrected: the p-value after Holm's correction over all models with this kind of comparison.
+        difference: model minus annotators, paired by item; its interval and its test are for these annotators.
+        crossed: the difference over items and annotators together; `None` if the metric is not a mean over items.
+        corrected: `p` after Holm's correction over all models with this kind of comparison.
+        verdict: what may be said about the difference.
     """
 
     kind: Kind
     like: bool
     difference: Difference
-    both: Interval | None
-    corrected: float
+    crossed: CrossedDifference | None
+    corrected: float = 1.0
+    verdict: ComparisonVerdict | None = None
+
+    @property
+    def both(self) -> Interval | None:
+        """The interval of the difference over items and annotators together; `None` if the metric is not a mean."""
+        return self.crossed.interval() if self.crossed else None
+
+    @property
+    def p(self) -> float:
+        """The p-value over items and annotators; that for these annotators if the metric is not a mean over items."""
+        return self.crossed.p if self.crossed else self.difference.test.p
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest true difference that the test of `p` detects with power 0.8; `None` if no item differs."""
+        return self.crossed.detectable() if self.crossed else self.difference.detectable
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +114,7 @@ def compare(
     *,
     metric: str | None = None,
     force: bool = False,
+    margin: Margin | None = None,
     seed: int = 0,
     min_answers: int = MIN_ANSWERS,
 ) -> list[ModelComparison]:
@@ -107,6 +125,7 @@ def compare(
         models: the models' answers.
         metric: a metric that fits the dataset's answers; by default, the baseline's main metric.
         force: if the items differ, compare on the items that both answered.
+        margin: the largest difference that counts as none; without it, equivalence is not tested.
         seed: random seed for all random draws.
         min_answers: annotators with fewer answers are left out of the model's percentile rank.
 
@@ -129,18 +148,18 @@ def compare(
     comparisons = [
         _comparison(crowd, model, force=force, seed=seed, min_answers=min_answers) for model in models
     ]
-    for kind in ("consensus", "single", "majority"):
+    for kind in KINDS:
         found = [
             (place, match)
             for place, comparison in enumerate(comparisons)
             for match in comparison.matches
             if match.kind == kind
         ]
-        for (place, match), p in zip(
-            found, holm([match.difference.test.p for _, match in found]), strict=True
-        ):
+        told = verdicts([(match.p, match.difference.value, match.crossed) for _, match in found], margin)
+        for (place, match), (p, verdict) in zip(found, told, strict=True):
             comparison = comparisons[place]
-            matches = tuple(replace(one, corrected=p) if one is match else one for one in comparison.matches)
+            told_match = replace(match, corrected=p, verdict=verdict)
+            matches = tuple(told_match if one is match else one for one in comparison.matches)
             comparisons[place] = replace(comparison, matches=matches)
     return comparisons
 
@@ -266,22 +285,29 @@ def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int)
         difference = compare_labels(
             crowd.metric, people, [answers[0] for answers in given], crowd.gold, seed=seed
         )
-        return Match("consensus", False, difference, None, difference.test.p)
+        return Match("consensus", False, difference, None)
     scores = _Scores.of(crowd, given)
     right = earned(crowd, range(len(people)), people)
     difference = compare_scores(right, scores.model, seed=seed)
-    both = two_way(
+    influence = influences(
         crowd.votes,
         scores.model[crowd.votes.item] - scores.people,
         min_votes=crowd.needed if crowd.weight is None else 0,
         weight=crowd.weight,
         unseen=scores.model,
-        value=difference.value,
-        bounds=(-1.0, 1.0),
-        seed=seed,
     )
+    crossed = _crossed(right, scores.model, crowd.votes, influence)
     overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
-    return Match("consensus", bool((overlap == 1).all()), difference, both.interval, difference.test.p)
+    return Match("consensus", bool((overlap == 1).all()), difference, crossed)
+
+
+def _crossed(people: FloatArray, model: FloatArray, votes: Votes, influence: Influence) -> CrossedDifference:
+    """Compute the difference over items and annotators from the influences of the answers on it."""
+    shared, doubt = shared_variance(votes, influence)
+    annotators = int(np.unique(votes.annotator).shape[0])
+    return crossed_difference(
+        people, model, annotator_variance=shared, annotator_doubt=doubt, annotators=annotators
+    )
 
 
 def _single(crowd: StoredBaseline, scores: _Scores, seed: int) -> Match:
@@ -293,16 +319,8 @@ def _single(crowd: StoredBaseline, scores: _Scores, seed: int) -> Match:
         np.bincount(votes.item, weights=scores.people, minlength=len(crowd.names))[asked] / overlap[asked]
     )
     difference = compare_scores(people, scores.model[asked], seed=seed)
-    apart = scores.model[votes.item] - scores.people
-    variance, freedom = mean_variance(votes, drawn_answer(votes), components(votes, apart))
-    reach = student_quantile(0.975, max(freedom, 1.0)) * sqrt(variance)
-    both = Interval(
-        max(-1.0, difference.value - reach),
-        min(1.0, difference.value + reach),
-        0.95,
-        "variance components of people and items (Student)",
-    )
-    return Match("single", True, difference, both, difference.test.p)
+    crossed = answer_difference(votes, scores.people, scores.model)
+    return Match("single", True, difference, crossed)
 
 
 def _majority(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) -> Match | str:
@@ -326,16 +344,11 @@ def _majority(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) 
         ]
     )
     scores = _Scores.of(crowd, [given[place] for place in asked.tolist()])
-    influence = influences(crowd.votes, scores.people)
-    difference = compare_scores(influence.item + influence.value, model, seed=seed)
-    both = two_way(
-        crowd.votes,
-        model[crowd.votes.item] - scores.people,
-        unseen=model,
-        bounds=(-1.0, 1.0),
-        seed=seed,
-    )
-    return Match("majority", True, difference, both.interval, difference.test.p)
+    of_people = influences(crowd.votes, scores.people)
+    people = of_people.item + of_people.value
+    difference = compare_scores(people, model, seed=seed)
+    apart = influences(crowd.votes, model[crowd.votes.item] - scores.people, unseen=model)
+    return Match("majority", True, difference, _crossed(people, model, crowd.votes, apart))
 
 
 def committee_score(

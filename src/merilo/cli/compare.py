@@ -21,19 +21,27 @@ def people_against_models(
     *,
     data: Annotated[Path | None, typer.Option(help="The items with ids and gold answers, if the baseline was made without them.")] = None,
     metric: Annotated[str | None, typer.Option(help="A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.")] = None,
+    margin: Annotated[float | None, typer.Option(help="The largest difference that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the study's frozen plan, if there is one.")] = None,
     force: Annotated[bool, typer.Option("--force", help="If the items differ, compare on those that both answered.")] = False,
     min_answers: Annotated[int, typer.Option(min=1, help="Annotators with fewer answers are left out of the model's percentile rank among annotators.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="The random seed of permutations and bootstrap resamples.")] = 0,
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
-    """Compare people with models on the same items: differences with intervals, paired tests, detectable differences.
+    """Compare people with models on the same items: a verdict, differences with intervals, tests, detectable differences.
 
     Exit status 1: a model's items are not those of the baseline, and --force was not given.
     """
     refuse_json(json_to, [baseline / "baseline.json", *responses, *([data] if data else [])])
     with working("Comparing people with models"):
         result = compare(
-            baseline, responses, data=data, metric=metric, force=force, min_answers=min_answers, seed=seed
+            baseline,
+            responses,
+            data=data,
+            metric=metric,
+            margin=margin,
+            force=force,
+            min_answers=min_answers,
+            seed=seed,
         )
     if json_to:
         emit_json(result.to_dict(), json_to)

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from merilo.baselines.model_comparison import Match, ModelComparison
 from merilo.reports.estimates import counted
+from merilo.reports.verdict_prose import verdict_sentence
 from merilo.statistics.intervals import Interval
 
 _HEADS: Final = {
@@ -32,6 +33,9 @@ def show(comparisons: Sequence[ModelComparison], metric: str) -> None:
             table.add_column(_HEADS[match.kind], justify="right")
         for name, *cells in zip(_ROWS, *columns, strict=True):
             table.add_row(name, *cells)
+        for match in comparison.matches:
+            if match.verdict:
+                console.print(verdict_sentence(match, comparison.model, "en"), markup=False, soft_wrap=True)
         console.print(table)
         console.print("\n".join(_lines(comparison)), markup=False)
 
@@ -40,11 +44,13 @@ _ROWS: Final = (
     "people",
     "model",
     "difference",
-    "  over items",
-    "  and annotators",
+    "  95 % interval",
     "p",
     "p, Holm",
     "detectable",
+    "for these annotators",
+    "  95 % interval",
+    "  p",
     "items",
 )
 
@@ -55,18 +61,20 @@ def _column(match: Match) -> tuple[str, ...]:
         f"{difference.first:.3f}",
         f"{difference.second:.3f}",
         f"{difference.value:+.3f}",
-        _text(difference.interval),
         _text(match.both) if match.both else "-",
-        f"{difference.test.p:.3g}",
+        f"{match.p:.3g}" if match.crossed else "-",
         f"{match.corrected:.3g}",
-        "-" if difference.detectable is None else f"{difference.detectable:.3f}",
+        "-" if match.detectable is None else f"{match.detectable:.3f}",
+        "",
+        _text(difference.interval),
+        f"{difference.test.p:.3g}",
         str(difference.n),
     )
 
 
 def _lines(comparison: ModelComparison) -> list[str]:
     lines = [
-        f"{_HEADS[match.kind]}: {match.difference.test.method}; the model is better on "
+        f"{_HEADS[match.kind]}: {_tests(match)}; the model is better on "
         f"{counted(match.difference.better, 'item')}, worse on {match.difference.worse}"
         for match in comparison.matches
     ]
@@ -77,6 +85,11 @@ def _lines(comparison: ModelComparison) -> list[str]:
             f"{counted(comparison.people, 'annotator')}, each on the items they answered"
         )
     return lines
+
+
+def _tests(match: Match) -> str:
+    conditional = f"{match.difference.test.method} for these annotators"
+    return f"{match.crossed.method}, {conditional}" if match.crossed else conditional
 
 
 def _text(interval: Interval) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_comparison import Match, ModelComparison
 from merilo.reports.estimates import counted, interval_json
+from merilo.reports.verdict_prose import verdict_sentence
 from merilo.strict_json import Json
 
 #: Names of the two sides of each kind of comparison.
@@ -91,7 +92,7 @@ def _comparison(comparison: ModelComparison) -> dict[str, Json]:
             "without_answer_of_the_model": [*comparison.people_only],
             "not_in_the_baseline": [*comparison.model_only],
         },
-        "comparisons": {match.kind: _match(match) for match in comparison.matches},
+        "comparisons": {match.kind: _match(match, comparison.model) for match in comparison.matches},
         "not_compared": {str(kind): why for kind, why in comparison.missing.items()},
         "standing": None
         if share is None
@@ -105,8 +106,8 @@ def _comparison(comparison: ModelComparison) -> dict[str, Json]:
     }
 
 
-def _match(match: Match) -> dict[str, Json]:
-    difference = match.difference
+def _match(match: Match, model: str) -> dict[str, Json]:
+    difference, crossed = match.difference, match.crossed
     return {
         "people": number(difference.first),
         "model": number(difference.second),
@@ -117,12 +118,46 @@ def _match(match: Match) -> dict[str, Json]:
         "interval": difference.interval.method,
         "ci95_items_and_annotators": interval_json(match.both),
         "interval_items_and_annotators": match.both.method if match.both else None,
-        "p": number(difference.test.p, 9),
+        "design_effect": number(crossed.design_effect) if crossed else None,
+        "p": number(match.p, 9),
         "p_holm": number(match.corrected, 9),
-        "test": difference.test.method,
+        "test": crossed.method if crossed else f"{difference.test.method}, for these annotators",
+        "p_for_these_annotators": number(difference.test.p, 9),
+        "test_for_these_annotators": difference.test.method,
         "model_better": difference.better,
         "model_worse": difference.worse,
-        "detectable_difference": None if difference.detectable is None else number(difference.detectable),
+        "detectable_difference": None if match.detectable is None else number(match.detectable),
+        **verdict_json(match, model),
+    }
+
+
+def verdict_json(match: Match, model: str) -> dict[str, Json]:
+    """Return the verdict of a comparison, and its tests of equivalence if there is a margin, as JSON."""
+    verdict, crossed = match.verdict, match.crossed
+    if verdict is None:
+        return {"verdict": None, "verdict_sentence": None, "equivalence": None}
+    equivalence: dict[str, Json] | None = None
+    if crossed and verdict.margin:
+        margin, needed = verdict.margin, verdict.needed
+        equivalence = {
+            "margin": margin.value,
+            "margin_given": "after_the_data" if margin.planned is None else "in_the_frozen_plan",
+            "plan_frozen": margin.planned,
+            "ci90_items_and_annotators": interval_json(crossed.interval(0.9)),
+            "p_equivalent": number(crossed.p_within(margin.value), 9),
+            "p_equivalent_holm": number(verdict.p_equivalent or 0.0, 9),
+            "p_not_worse": number(crossed.p_above(-margin.value), 9),
+            "p_not_worse_holm": number(verdict.p_not_worse or 0.0, 9),
+            "items_needed": needed.items if needed else None,
+            "annotators_needed": needed.annotators if needed else None,
+        }
+    return {
+        "verdict": verdict.outcome,
+        "verdict_sentence": {
+            "en": verdict_sentence(match, model, "en"),
+            "ru": verdict_sentence(match, model, "ru"),
+        },
+        "equivalence": equivalence,
     }
 
 

@@ -6,6 +6,9 @@ faster.
 
 from __future__ import annotations
 
+from math import isinf
+from statistics import NormalDist
+
 import scipy
 
 
@@ -45,6 +48,51 @@ def student_quantile(probability: float, freedom: float) -> float:
         2.776
     """
     return float(scipy.special.stdtrit(freedom, probability))
+
+
+def quantile_of(probability: float, freedom: float) -> float:
+    """Compute a quantile of Student's t distribution, or of the normal distribution if `freedom` is infinite.
+
+    Example:
+        >>> round(quantile_of(0.975, float("inf")), 3)
+        1.96
+    """
+    return NormalDist().inv_cdf(probability) if isinf(freedom) else student_quantile(probability, freedom)
+
+
+def student_above(statistic: float, freedom: float) -> float:
+    """Compute the probability that a variable with Student's t distribution is above `statistic`.
+
+    Args:
+        statistic: the statistic; may be infinite.
+        freedom: degrees of freedom, above 0, not necessarily whole.
+
+    Example:
+        >>> round(student_above(2.776, 4), 3)
+        0.025
+    """
+    if isinf(statistic):
+        return 0.0 if statistic > 0 else 1.0
+    return float(scipy.special.stdtr(freedom, -statistic))
+
+
+def noncentral_above(statistic: float, freedom: float, shift: float) -> float:
+    """Compute the probability that a noncentral t variable is above `statistic`: the power of a t test.
+
+    Above 10,000 degrees of freedom the normal distribution is used.
+
+    Args:
+        statistic: the critical value.
+        freedom: degrees of freedom, above 0.
+        shift: the noncentrality parameter: the true value in standard errors.
+
+    Example:
+        >>> round(noncentral_above(student_quantile(0.975, 20), 20, 2.945), 2)
+        0.8
+    """
+    if freedom > 10_000:
+        return NormalDist().cdf(shift - statistic)
+    return 1.0 - float(scipy.special.nctdtr(freedom, shift, statistic))
 
 
 def chi_squared_quantile(probability: float, freedom: float) -> float:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.distributions import at_most, student_quantile
+from merilo.statistics.distributions import at_most, quantile_of, student_quantile
 from merilo.statistics.intervals import Interval
 from merilo.statistics.resampling import random_signs
 
@@ -173,7 +173,9 @@ def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed
     return PairedTest((1 + count) / (1 + permutations), method)
 
 
-def tango(better: int, worse: int, n: int, level: float = 0.95) -> Interval:
+def tango(
+    better: float, worse: float, n: float, level: float = 0.95, *, quantile: float | None = None
+) -> Interval:
     """Compute Tango's score interval of a difference between paired proportions.
 
     The interval is the set of differences D that the score test does not reject:
@@ -184,10 +186,11 @@ def tango(better: int, worse: int, n: int, level: float = 0.95) -> Interval:
     stays inside [-1, 1] and does not shrink to a point if no item differs.
 
     Args:
-        better: the number of items on which only the second is right.
+        better: the number of items on which only the second is right; divided by a design effect, it need not be whole.
         worse: the number of items on which only the first is right.
         n: the number of items.
         level: the nominal coverage, in (0, 1).
+        quantile: z, if it is not the normal quantile of `level`.
 
     References:
         T. Tango (1998), Equivalence test and confidence interval for the difference in proportions for the
@@ -198,42 +201,73 @@ def tango(better: int, worse: int, n: int, level: float = 0.95) -> Interval:
         >>> round(interval.low, 3), round(interval.high, 3)
         (-0.037, 0.037)
     """
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = NormalDist().inv_cdf((1 + level) / 2) if quantile is None else quantile
     value = (better - worse) / n
 
     def distance(difference: float) -> float:
-        b = (2 * n + worse - better) * difference - better - worse
-        fitted = (sqrt(max(b * b - 8 * n * (-worse * difference * (1 - difference)), 0.0)) - b) / (4 * n)
-        variance = n * (2 * fitted + difference * (1 - difference))
-        gap = better - worse - n * difference
-        if variance <= 0:
-            return 0.0 if abs(gap) < SAME else copysign(inf, gap)
-        return gap / sqrt(variance)
+        return tango_statistic(better, worse, n, difference)
 
     low = -1.0 if value <= -1 else _crossing(lambda at: distance(at) - z, -1.0, value)
     high = 1.0 if value >= 1 else _crossing(lambda at: distance(at) + z, value, 1.0)
     return Interval(low, high, level, "Tango's score interval")
 
 
+def tango_statistic(better: float, worse: float, n: float, difference: float) -> float:
+    """Compute Tango's score statistic of the hypothesis that the difference of two paired proportions is `difference`.
+
+    At a difference of 0 it is McNemar's statistic (better - worse) / sqrt(better + worse).
+
+    Args:
+        better: the number of items on which only the second is right, not necessarily whole.
+        worse: the number of items on which only the first is right.
+        n: the number of items.
+        difference: the hypothetical difference, second minus first, in [-1, 1].
+
+    References:
+        T. Tango (1998), as for `tango`, equation 2.
+
+    Example:
+        >>> round(tango_statistic(9, 1, 100, 0.0), 3)
+        2.53
+    """
+    b = (2 * n + worse - better) * difference - better - worse
+    fitted = (sqrt(max(b * b - 8 * n * (-worse * difference * (1 - difference)), 0.0)) - b) / (4 * n)
+    variance = n * (2 * fitted + difference * (1 - difference))
+    gap = better - worse - n * difference
+    if variance <= 0:
+        return 0.0 if abs(gap) < SAME else copysign(inf, gap)
+    return gap / sqrt(variance)
+
+
 def detectable_difference(
-    mean_square: float, n: int, *, level: float = 0.95, power: float = 0.8
+    mean_square: float,
+    n: int,
+    *,
+    level: float = 0.95,
+    power: float = 0.8,
+    annotator_variance: float = 0.0,
+    freedom: float = inf,
 ) -> float | None:
     """Compute the smallest true difference that a paired comparison detects with the given power.
 
-    The difference d solves  d sqrt(n) = z_level sqrt(m) + z_power sqrt(m - d^2),  where m is the mean square of the item
-    differences. For scores of 0 and 1, m is the share of items on which only one of the two is right (Connor's formula).
+    The difference d solves  d = t_level sqrt(m / n + v) + t_power sqrt((m - d^2) / n + v),  where m is the mean square of the
+    item differences and v the variance because items share annotators. For scores of 0 and 1, m is the share of items on
+    which only one of the two is right. With v = 0 and normal quantiles this is Connor's formula.
 
     Args:
         mean_square: the mean square of the item differences.
         n: the number of items.
         level: one minus the significance level of the two-sided test.
         power: the probability of detecting the difference.
+        annotator_variance: the variance of the difference because items share annotators; 0 for fixed annotators.
+        freedom: the degrees of freedom of the quantiles; normal quantiles by default.
 
     Returns:
         The difference; `None` if no item differs, or if even the largest possible difference would not be detected.
 
     References:
         R. Connor (1987), Sample size for testing differences in proportions for the paired-sample design.
+        S. Julious (2004), Sample sizes for clinical trials with normal data. Statistics in Medicine 23, 1921-1986.
 
     Example:
         >>> round(detectable_difference(0.2, 500), 3)
@@ -241,12 +275,12 @@ def detectable_difference(
     """
     if mean_square <= 0 or n < 1:
         return None
-    normal = NormalDist()
-    z_level, z_power = normal.inv_cdf((1 + level) / 2), normal.inv_cdf(power)
+    t_level, t_power = quantile_of((1 + level) / 2, freedom), quantile_of(power, freedom)
     most = min(sqrt(mean_square), mean_square) if mean_square <= 1 else sqrt(mean_square)
 
     def surplus(d: float) -> float:
-        return d * sqrt(n) - z_level * sqrt(mean_square) - z_power * sqrt(max(mean_square - d * d, 0.0))
+        null, true = mean_square / n, max(mean_square - d * d, 0.0) / n
+        return d - t_level * sqrt(null + annotator_variance) - t_power * sqrt(true + annotator_variance)
 
     if surplus(most) < 0:
         return None

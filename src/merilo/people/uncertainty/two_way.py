@@ -179,6 +179,20 @@ def two_way(
     )
 
 
+def shared_variance(votes: Votes, influence: Influence) -> tuple[float, float]:
+    """Compute the variance of the estimate because items share annotators, and the doubt about it.
+
+    Args:
+        votes: the answers.
+        influence: their influences, by `influences`.
+
+    Returns:
+        The variance; and the square of this variance divided by its degrees of freedom, a term of Satterthwaite's formula.
+    """
+    shared, _, doubt = _annotators(votes, influence)
+    return shared, doubt
+
+
 def influences(
     votes: Votes,
     worth: FloatArray,

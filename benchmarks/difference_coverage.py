@@ -1,0 +1,206 @@
+"""How often the interval of a difference holds the truth, and how often verdicts of equivalence are wrong.
+
+    python benchmarks/difference_coverage.py [--studies 60]
+
+`benchmarks/coverage.py` prints the same tables. Each simulated study draws new people and new items: 75 % careful people, 17 %
+sloppy ones and 8 % who guess; 12 % of items have an attractive wrong answer; some people answer several times as much as others.
+The model knows an item with a fixed probability, less often on the items with an attractive wrong answer. Its true difference from
+people is set exactly, from the true score of 200,000 simulated items in which nobody answers twice.
+
+Columns: coverage of the interval over items alone and over items and annotators (nominal 95 %, 93 to 97 % is asked, more near the
+ceiling); false rejections at no true difference, by the test for these annotators and by the test over items and annotators
+(nominal 5 %); false "human level" with the true difference exactly at the margin (at most 5 %).
+
+Exit status 1: a coverage is below 93 %, or an error rate above 5 %, by more than two Monte Carlo standard errors, in more than a
+twentieth of the cells.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from merilo.people.uncertainty.answer_difference import answer_difference
+from merilo.people.uncertainty.two_way import influences, shared_variance
+from merilo.people.votes import Votes
+from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference
+from merilo.statistics.paired_tests import Difference, compare_scores
+
+FloatArray = NDArray[np.float64]
+
+LABELS = 4
+#: Kinds of people: share, accuracy on ordinary items, and the accuracy on items with an attractive wrong answer.
+CAREFUL, SLOPPY, GUESSING = (0.75, 0.93, 0.62), (0.17, 0.72, 0.40), (0.08, 0.25, 0.25)
+NEAR_1 = ((0.9, 0.995, 0.95), (0.07, 0.9, 0.8), (0.03, 0.25, 0.25))
+#: The standard deviation of abilities within a kind, in logits.
+WITHIN = 0.5
+ATTRACTIVE = 0.12
+MANY = 200_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A population of people and the layout of a study."""
+
+    name: str
+    kinds: tuple[tuple[float, float, float], ...]
+    items: int
+    overlap: int
+    people: int
+
+
+MIXED = (CAREFUL, SLOPPY, GUESSING)
+CASES = (
+    Case("mixed", MIXED, 100, 5, 24),
+    Case("mixed", MIXED, 400, 5, 24),
+    Case("mixed", MIXED, 1000, 5, 24),
+    Case("mixed", MIXED, 1000, 5, 200),
+    Case("3 answer all", MIXED, 300, 3, 3),
+    Case("near 1", NEAR_1, 100, 5, 24),
+    Case("near 1", NEAR_1, 400, 5, 24),
+    Case("near 1", NEAR_1, 1000, 5, 60),
+)
+#: The margins at the edge of which equivalence is tested, by the number of items.
+MARGIN = {100: 0.1, 300: 0.1, 400: 0.05, 1000: 0.04}
+
+
+def logit(p: FloatArray) -> FloatArray:
+    return np.log(p / (1 - p))
+
+
+def answers(
+    case: Case,
+    item: NDArray[np.intp],
+    person: NDArray[np.intp],
+    lure: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Labels of answers: 0 is right, 1 is the attractive wrong one."""
+    people = int(person.max()) + 1
+    share = np.array([kind[0] for kind in case.kinds])
+    kind = rng.choice(len(case.kinds), people, p=share / share.sum())
+    ability = np.array([logit(np.array(one[1:])) for one in case.kinds])[kind]
+    # Who guesses has no ability that could vary.
+    varies = WITHIN * rng.standard_normal(people) * (kind < len(case.kinds) - 1)
+    of_item = 0.7 * rng.standard_normal(int(item.max()) + 1)
+    logits = ability[person, lure[item].astype(int)] + varies[person] - of_item[item] * (
+        kind[person] < len(case.kinds) - 1
+    )
+    right = rng.random(item.size) < 1 / (1 + np.exp(-logits))
+    wrong = np.where(
+        lure[item] & (rng.random(item.size) < 0.8), 1, rng.integers(1, LABELS, item.size)
+    )
+    return np.where(right, 0, wrong).astype(np.int32)
+
+
+def true_scores(case: Case, rng: np.random.Generator) -> tuple[float, float]:
+    """The true score of the consensus and of a single person: nobody answers twice."""
+    item = np.repeat(np.arange(MANY), case.overlap)
+    lure = rng.random(MANY) < ATTRACTIVE
+    label = answers(case, item, np.arange(item.size), lure, rng)
+    votes = np.bincount(item * LABELS + label, minlength=MANY * LABELS).reshape(MANY, LABELS)
+    leading = votes == votes.max(axis=1, keepdims=True)
+    return float((leading[:, 0] / leading.sum(axis=1)).mean()), float((label == 0).mean())
+
+
+def study(
+    case: Case, score: float, rng: np.random.Generator
+) -> tuple[Votes, FloatArray, FloatArray]:
+    """One study: the votes, whether they are right, and the score of each item of a model with this true score."""
+    busy = 0.7 * rng.standard_normal(case.people) + rng.gumbel(size=(case.items, case.people))
+    person = np.argpartition(-busy, case.overlap - 1, axis=1)[:, : case.overlap].ravel()
+    item = np.repeat(np.arange(case.items), case.overlap)
+    lure = rng.random(case.items) < ATTRACTIVE
+    label = answers(case, item, person, lure, rng)
+    less = min(0.3, (1 - score) / (1 - ATTRACTIVE), score)
+    chance = np.where(lure, score - less * (1 - ATTRACTIVE), score + less * ATTRACTIVE)
+    model = (rng.random(case.items) < chance).astype(np.float64)
+    votes = Votes(item.astype(np.int32), person.astype(np.int32), label, case.items, case.people, LABELS)
+    return votes, (label == 0).astype(np.float64), model
+
+
+def consensus(
+    votes: Votes, right: FloatArray, model: FloatArray, rng: np.random.Generator
+) -> tuple[Difference, CrossedDifference]:
+    """The consensus beside the model, as `merilo compare` compares them; ties are broken at random."""
+    counts = np.bincount(votes.item * LABELS + votes.label, minlength=votes.items * LABELS)
+    counts = counts.reshape(votes.items, LABELS) + 0.1 * rng.random((votes.items, LABELS))
+    people = (counts.argmax(axis=1) == 0).astype(np.float64)
+    influence = influences(votes, model[votes.item] - right, unseen=model)
+    shared, doubt = shared_variance(votes, influence)
+    crossed = crossed_difference(
+        people, model, annotator_variance=shared, annotator_doubt=doubt, annotators=votes.annotators
+    )
+    return compare_scores(people, model), crossed
+
+
+def single(votes: Votes, right: FloatArray, model: FloatArray) -> tuple[Difference, CrossedDifference]:
+    """A single person beside single answers of the model."""
+    people = np.bincount(votes.item, weights=right, minlength=votes.items) / np.bincount(votes.item)
+    return compare_scores(people, model), answer_difference(votes, right, model)
+
+
+def row(case: Case, kind: str, studies: int, seed: int) -> tuple[FloatArray, float, float]:
+    """Coverages over items and over both, false rejections by both tests, false "human level"; truth and margin."""
+    rng = np.random.default_rng([seed, case.items, case.people, *case.name.encode(), *kind.encode()])
+    of_consensus, of_person = true_scores(case, rng)
+    true = of_consensus if kind == "consensus" else of_person
+    margin = MARGIN[case.items]
+    counted = np.zeros(5)
+    for number in range(studies):
+        # Half of the models at the margin are above people, as far as scores go.
+        edge = -margin if number % 2 or true + margin > 0.999 else margin
+        for place, apart in enumerate((0.0, edge)):
+            votes, right, model = study(case, true + apart, rng)
+            found = consensus(votes, right, model, rng) if kind == "consensus" else single(votes, right, model)
+            plain, crossed = found
+            if place == 0:
+                alone, both = plain.interval, crossed.interval()
+                counted[:4] += [
+                    alone.low <= 0 <= alone.high,
+                    both.low <= 0 <= both.high,
+                    plain.test.p <= 0.05,
+                    crossed.p <= 0.05,
+                ]
+            else:
+                counted[4] += crossed.p_within(margin) <= 0.05
+    return counted / studies, true, margin
+
+
+def table(studies: int, seed: int) -> bool:
+    """Print the table; whether nothing was missed beyond chance in more than a twentieth of the cells."""
+    print(f"\nDifference between people and a model; {studies} studies a cell")
+    print(
+        f"{'people are':>12} {'items':>6} {'overlap':>7} {'people':>6} {'compared':>10} {'truth':>6} {'items only':>11} "
+        f"{'both':>7} {'p, these':>9} {'p, both':>8} {'margin':>7} {'false equal':>12}"
+    )
+    off = 2 * np.sqrt(0.05 * 0.95 / studies)
+    missed = cells = 0
+    for case in CASES:
+        for kind in ("consensus", "single"):
+            share, true, margin = row(case, kind, studies, seed)
+            bad = [share[1] < 0.93 - off, share[3] > 0.05 + off, share[4] > 0.05 + off]
+            missed, cells = missed + sum(bad), cells + len(bad)
+            marks = ["!" if one else " " for one in bad]
+            print(
+                f"{case.name:>12} {case.items:>6} {case.overlap:>7} {case.people:>6} {kind:>10} {true:>6.3f} {share[0]:>11.1%} "
+                f"{share[1]:>6.1%}{marks[0]} {share[2]:>9.1%} {share[3]:>7.1%}{marks[1]} {margin:>7g} {share[4]:>11.1%}{marks[2]}",
+                flush=True,
+            )
+    return missed <= cells / 20
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--studies", type=int, default=60, help="simulated studies a cell")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    return 0 if table(arguments.studies, arguments.seed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

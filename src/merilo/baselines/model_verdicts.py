@@ -1,0 +1,131 @@
+"""Verdicts of comparisons with people: above people, at human level, not worse, below, or not told by this study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, Literal, TypeAlias
+
+from merilo.errors import DataError, UsageError, argument
+from merilo.statistics.crossed_difference import CrossedDifference
+from merilo.statistics.paired_tests import holm
+from merilo.statistics.study_sizes import StudySize, size_for_difference, size_for_margin
+
+Outcome: TypeAlias = Literal["above", "human_level", "not_worse", "below", "untold"]
+
+#: The significance level of every test.
+ALPHA: Final = 0.05
+#: With fewer items or annotators, equivalence is not tested.
+FEWEST_ITEMS: Final = 10
+FEWEST_ANNOTATORS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The largest difference from people that counts as none.
+
+    Attributes:
+        value: the difference, in (0, 1).
+        planned: the date of the frozen plan that has this margin; `None` if it was given after the data.
+    """
+
+    value: float
+    planned: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.value) and 0 < self.value < 1):
+            raise UsageError(f"{argument('margin')} takes a difference between 0 and 1, not {self.value:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonVerdict:
+    """What may be said about the difference between people and a model.
+
+    Attributes:
+        outcome: above people; at human level (equivalent within the margin); not worse than people by the margin; below
+            people; or untold.
+        margin: the margin; `None` if there is none.
+        p_equivalent: the p-value of the two one-sided tests, after Holm's correction over the models.
+        p_not_worse: the p-value of the test of not being worse by the margin, after Holm's correction over the models.
+        needed: the approximate size of a study that would tell; `None` if the outcome is told or no size is known.
+    """
+
+    outcome: Outcome
+    margin: Margin | None
+    p_equivalent: float | None = None
+    p_not_worse: float | None = None
+    needed: StudySize | None = None
+
+
+def verdicts(
+    found: Sequence[tuple[float, float, CrossedDifference | None]], margin: Margin | None
+) -> list[tuple[float, ComparisonVerdict]]:
+    """Correct the p-values of one kind of comparison over the models, and give the verdicts.
+
+    Equivalence is tested by two one-sided tests at 5 %, each over items and annotators. Its verdict comes first, because a
+    difference inside the margin counts as none even if it is significant. Then come above and below people, by the
+    two-sided test at 5 %, and not worse than people, by the lower one of the one-sided tests.
+
+    Args:
+        found: the p-value, the difference and the difference over items and annotators of each model.
+        margin: the margin; without it only above, below and untold are possible.
+
+    Returns:
+        The p-value after Holm's correction, and the verdict, of each model.
+
+    Raises:
+        DataError: a margin is given, and there are too few items or annotators.
+
+    References:
+        D. Schuirmann (1987), as for `CrossedDifference.p_within`; S. Holm (1979), as for `holm`.
+    """
+    corrected = holm([p for p, _, _ in found])
+    crossed = [one for _, _, one in found if one is not None]
+    if margin is None or len(crossed) < len(found):
+        return [
+            (p, ComparisonVerdict(_by_difference(p, value) or "untold", None))
+            for p, (_, value, _) in zip(corrected, found, strict=True)
+        ]
+    for one in crossed:
+        _refuse_few(one)
+    equivalent = holm([one.p_within(margin.value) for one in crossed])
+    not_worse = holm([one.p_above(-margin.value) for one in crossed])
+    return [
+        (p, _verdict(one, margin, p, within, above))
+        for one, p, within, above in zip(crossed, corrected, equivalent, not_worse, strict=True)
+    ]
+
+
+def _verdict(one: CrossedDifference, margin: Margin, p: float, within: float, not_worse: float) -> ComparisonVerdict:
+    outcome: Outcome
+    if within <= ALPHA:
+        outcome = "human_level"
+    elif by_difference := _by_difference(p, one.value):
+        outcome = by_difference
+    else:
+        outcome = "not_worse" if not_worse <= ALPHA else "untold"
+    needed = None
+    if outcome == "untold":
+        sizes = size_for_margin(one, margin.value), size_for_difference(one)
+        needed = min(filter(None, sizes), key=lambda size: size.items * size.annotators, default=None)
+    return ComparisonVerdict(outcome, margin, within, not_worse, needed)
+
+
+def _by_difference(p: float, value: float) -> Literal["above", "below"] | None:
+    if p > ALPHA or value == 0:
+        return None
+    return "above" if value > 0 else "below"
+
+
+def _refuse_few(one: CrossedDifference) -> None:
+    few = [
+        f"{there} {what} of at least {fewest}"
+        for there, fewest, what in (
+            (one.n, FEWEST_ITEMS, "items"),
+            (one.annotators, FEWEST_ANNOTATORS, "annotators"),
+        )
+        if there < fewest
+    ]
+    if few:
+        raise DataError(f"too small for {argument('margin')}: the study has {' and '.join(few)}")

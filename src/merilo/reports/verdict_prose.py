@@ -1,0 +1,146 @@
+"""The verdict of a comparison with people in one sentence, in English and in Russian."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from merilo.baselines.model_comparison import Match
+from merilo.baselines.model_verdicts import Margin, ComparisonVerdict
+from merilo.statistics.intervals import Interval
+
+Language: TypeAlias = Literal["en", "ru"]
+
+#: The model's side and the people's side of each kind of comparison.
+_SIDES: Final = {
+    "en": {
+        "consensus": ("single answers of {model}", "the consensus of people"),
+        "single": ("a single answer of {model}", "a single person"),
+        "majority": ("the majority of several answers of {model} (maj@k)", "the majority of as many people"),
+    },
+    "ru": {
+        "consensus": ("одиночные ответы {model}", "согласованный ответ людей"),
+        "single": ("один ответ {model}", "один человек"),
+        "majority": ("большинство из нескольких ответов {model} (maj@k)", "большинство из стольких же людей"),
+    },
+}
+_OUTCOMES: Final = {
+    "en": {
+        "above": "above people",
+        "human_level": "at human level (within ±{margin:g})",
+        "not_worse": "not worse than people (by {margin:g})",
+        "below": "below people",
+        "untold": "cannot be told",
+    },
+    "ru": {
+        "above": "выше людей",
+        "human_level": "на уровне человека (в пределах ±{margin})",
+        "not_worse": "не хуже людей (с допуском {margin})",
+        "below": "ниже людей",
+        "untold": "нельзя сказать",
+    },
+}
+
+
+def verdict_sentence(match: Match, model: str, language: Language) -> str:
+    """Describe the verdict of a comparison in one sentence; empty if the comparison has no verdict.
+
+    Args:
+        match: the comparison.
+        model: the model's name.
+        language: "en" or "ru".
+    """
+    verdict = match.verdict
+    if verdict is None:
+        return ""
+    mine, theirs = (side.format(model=model) for side in _SIDES[language][match.kind])
+    values = {
+        "name": _upper(outcome_name(verdict, language)),
+        "mine": mine,
+        "theirs": theirs,
+        "model": f"{match.difference.second:.3f}",
+        "people": f"{match.difference.first:.3f}",
+        "margin": f"{verdict.margin.value:g}" if verdict.margin else "",
+        "span": _span(match.both or match.difference.interval, language),
+    }
+    if language == "ru":
+        values = {name: _decimal_commas(name, text) for name, text in values.items()}
+    text = _TEXTS[language][verdict.outcome].format(**values)
+    if verdict.outcome == "untold":
+        text += _untold(verdict, language)
+    return f"{text}{_when(verdict.margin, language)}."
+
+
+def outcome_name(verdict: ComparisonVerdict, language: Language) -> str:
+    """Name the outcome of a verdict, with its margin."""
+    margin = verdict.margin.value if verdict.margin else 0.0
+    if language == "ru":
+        return _OUTCOMES["ru"][verdict.outcome].format(margin=f"{margin:g}".replace(".", ","))
+    return _OUTCOMES["en"][verdict.outcome].format(margin=margin)
+
+
+_TEXTS: Final = {
+    "en": {
+        "above": "{name}: {mine} scored {model} and {theirs} {people}, and chance in the choice of items and people does "
+        "not explain the difference",
+        "human_level": "{name}: {mine} scored {model} and {theirs} {people}, and with other items and other people too "
+        "the true scores differ by less than {margin}",
+        "not_worse": "{name}: {mine} scored {model} and {theirs} {people}; the model is at most {margin} below people, and "
+        "this study cannot tell whether it is level with them or above them",
+        "below": "{name}: {mine} scored {model} and {theirs} {people}, and chance in the choice of items and people does "
+        "not explain the difference",
+        "untold": "{name}: {mine} scored {model} and {theirs} {people}, but with other items and other people the "
+        "difference could be anything from {span}",
+    },
+    "ru": {
+        "above": "{name}: {mine} — {model}, {theirs} — {people}; случайностью в выборе вопросов и людей эта разность не "
+        "объясняется",
+        "human_level": "{name}: {mine} — {model}, {theirs} — {people}; и на других вопросах, и с другими людьми истинные "
+        "результаты различаются меньше чем на {margin}",
+        "not_worse": "{name}: {mine} — {model}, {theirs} — {people}; модель уступает людям не больше чем на {margin}, а "
+        "равна ли она им или выше, по этим данным сказать нельзя",
+        "below": "{name}: {mine} — {model}, {theirs} — {people}; случайностью в выборе вопросов и людей эта разность не "
+        "объясняется",
+        "untold": "{name}: {mine} — {model}, {theirs} — {people}, но на других вопросах и с другими людьми разность может "
+        "быть любой {span}",
+    },
+}
+
+
+def _untold(verdict: ComparisonVerdict, language: Language) -> str:
+    needed = verdict.needed
+    if needed is not None:
+        if language == "ru":
+            return f"; понадобилось бы примерно вопросов: {needed.items}, разметчиков: {needed.annotators}"
+        return f"; it would take about {needed.items} items and {needed.annotators} people"
+    if verdict.margin is None:
+        if language == "ru":
+            return "; это не доказывает, что модель на уровне человека (для этого задайте допуск: --margin)"
+        return "; this does not show that the model is at human level (a margin can: --margin)"
+    return ""
+
+
+def _when(margin: Margin | None, language: Language) -> str:
+    if margin is None:
+        return ""
+    if margin.planned is None:
+        return {
+            "en": " [margin given after the data]",
+            "ru": " [допуск задан после получения данных]",
+        }[language]
+    return {
+        "en": f" [margin planned on {margin.planned}]",
+        "ru": f" [допуск из плана от {margin.planned}]",
+    }[language]
+
+
+def _span(interval: Interval, language: Language) -> str:
+    low, high = (f"{bound:+.3f}".replace("-", "−") for bound in (interval.low, interval.high))
+    return f"от {low} до {high}" if language == "ru" else f"{low} to {high}"
+
+
+def _decimal_commas(name: str, text: str) -> str:
+    return text.replace(".", ",") if name in {"model", "people", "margin", "span"} else text
+
+
+def _upper(text: str) -> str:
+    return text[0].upper() + text[1:]
