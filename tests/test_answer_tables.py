@@ -1,4 +1,4 @@
-"""One file of answers is read alike by every command, whatever its form and however its columns are called."""
+"""Every command reads a file of answers in the same way, in all forms and with all names of columns."""
 
 import csv
 import json

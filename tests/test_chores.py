@@ -1,4 +1,4 @@
-"""The chores of the Makefile: what is installed on a machine is said first, and only what was asked for."""
+"""The Makefile announces what it installs on a machine, and installs only what was requested."""
 
 import os
 import shutil

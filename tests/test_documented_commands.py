@@ -125,7 +125,7 @@ def furnish(folder: Path, block: Block) -> None:
 
 
 def rewrite(path: Path, told: str, screen: str) -> None:
-    """Write an output anew where that is asked for."""
+    """Update an output on a page if UPDATE_DOCS is set."""
     if os.environ.get("UPDATE_DOCS") and ANYTHING not in told.splitlines():
         page = path.read_text(encoding="utf-8")
         path.write_text(page.replace(f"\n{tidy(told)}\n", f"\n{screen}\n", 1), encoding="utf-8")
@@ -143,7 +143,7 @@ def test_every_command_of_a_tutorial_is_run_from_nothing(path: Path) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_output_on_a_page_is_checked(name: str) -> None:
-    """A block of commands followed by their output, or with it inside, is run, or the page tells why it is not."""
+    """Every block of commands with output is run, or the page states why not."""
     page = PAGES[name].read_text(encoding="utf-8")
     for block, after in itertools.pairwise([*blocks(page), None]):
         if block is None or block.language != "console" or block.place:

@@ -69,7 +69,7 @@ def test_a_file_cut_anywhere_gives_an_error_or_whole_rows(
         expected = [tuple(cell or None for cell in row) for row in rows]
         *whole_rows, last = found.rows()
         assert whole_rows == expected[: len(whole_rows)]
-        # A cut right behind the last delimiter looks like an empty last field: no reader can tell.
+        # A file cut after the last delimiter looks like one with an empty last field; readers cannot distinguish them.
         assert last in {expected[len(whole_rows)], (*expected[len(whole_rows)][:-1], None)}
 
 

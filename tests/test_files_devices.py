@@ -1,4 +1,4 @@
-"""Writing to what is no regular file."""
+"""Writing to files that are not regular."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Files that are made once are written again with the same bytes, whatever became of the first."""
+"""Files that the tests make once are written again with the same bytes, even if the first copy was changed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `merilo inspect` tells of an export, and that the command which it prints works."""
+"""`merilo inspect` describes an export and prints a command that works."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a terminal is shown of long work, and that nobody else is."""
+"""Progress of long work is shown on terminals only."""
 
 import json
 import os

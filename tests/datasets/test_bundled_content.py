@@ -400,7 +400,7 @@ def test_a_use_answer_of_two_words_is_right_in_either_order(split: str, task: st
     assert {gold.replace("ё", "е") for gold in golds} <= golds
 
 
-# Programs: our own, so they may run here.
+# Programs: written for Merilo, so they may run without a sandbox.
 
 PROGRAMS = [
     pytest.param(item, id=item["meta"]["entry_point"])

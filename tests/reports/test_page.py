@@ -1,4 +1,4 @@
-"""The report in a real browser: it says what it should, in both languages, and runs nobody's script."""
+"""The report in a real browser has its content in both languages and runs no script of the data."""
 
 import re
 from collections.abc import Iterator

@@ -117,7 +117,7 @@ def test_the_demos_guessers_are_flagged_where_the_published_rule_keeps_them(
     )
     people = {one["annotator"]: one for one in content["quality"]["annotators"]}
     guessing = [one for name, one in people.items() if "guessing" in name]
-    # With two labels a guesser is right half the time: half on controls is no bar to two of the three.
+    # With two labels, guessing is correct half of the time, so the threshold of 0.5 excludes only one of the three.
     assert [one["excluded_by"] is not None for one in guessing] == [True, False, False]
     assert all({"disagrees", "too_fast"} <= set(one["flags"]) for one in guessing)
     assert all("too_fast" in one["flags"] for name, one in people.items() if "hasty" in name)

@@ -159,7 +159,7 @@ CHECK = "def check(candidate):\n    if candidate() != '{gold}':\n        raise A
 
 
 def a_check() -> Check:
-    """A check whose right answer nobody can guess."""
+    """A check whose correct answer cannot be guessed."""
     return Check(CHECK.format(gold="GOLD" + secrets.token_hex(16)))
 
 
@@ -207,7 +207,7 @@ def test_right_answers_are_nowhere_in_the_programs_memory() -> None:
         assert [execution.outcome for execution in pool.run([right] * 5)] == [Outcome.COMPLETED] * 5
         searching = FROM_MEMORY.replace("@@", f"def attack():\n    return next(search({pattern}), None)")
         assert only(pool, searching, check).outcome is Outcome.REFUSED
-        # The search is able to find: what stands in the program's own memory it does find.
+        # The search works: it finds a value in the program's own memory.
         finding = FROM_MEMORY.replace(
             "@@", f"def attack():\n    kept = 'GO' + 'LD{planted}'\n    return set(search({pattern}))"
         )
@@ -314,7 +314,7 @@ def test_the_answers_of_earlier_programs_are_nowhere_in_a_programs_memory() -> N
 
 
 def test_answers_cross_as_plain_values_of_their_base() -> None:
-    """What models return is not always a list: the check sees the plain value that it stands for."""
+    """A program may return another type than a list; the check gets the equivalent plain value."""
     source = (
         "import collections, enum\n"
         "class Three(enum.IntEnum):\n    three = 3\n"

@@ -275,7 +275,7 @@ def test_without_a_jail_the_attack_does_harm(attack: Attack, open_pool: Pool, ar
 
 
 def test_a_program_changes_nothing_of_the_devices_it_is_given(pool: Pool) -> None:
-    """Who may write to a device may set the times of its file, on this machine too."""
+    """A program that may write to a device may also set the times of its file on this machine."""
     devices = ["/dev/null", "/dev/full", "/dev/random", "/dev/urandom"]
     before = [Path(device).stat().st_mode for device in devices]
     for device in devices:
@@ -296,7 +296,7 @@ def test_a_program_leaves_no_lock_on_what_the_machine_and_its_neighbours_have_op
 
 
 def is_free(path: str, seconds: float) -> bool:
-    """Whether nobody holds a lock on it, or not for long: anybody on this machine may take one for a moment."""
+    """Return whether the file is unlocked within a short time; other processes of this machine may lock it briefly."""
     end = time.monotonic() + seconds
     while True:
         with Path(path).open("w") as ours:

@@ -242,7 +242,7 @@ def test_an_ordinary_users_jail_forbids_user_namespaces_even_without_the_filter(
 
 
 def test_bounds_that_are_lower_already_are_kept() -> None:
-    """Who scores may have little himself: nobody gives his programs more than he has."""
+    """The scoring process may have low limits itself; programs cannot get higher limits."""
     jail_or_skip()
     code = (
         "from merilo.sandbox.pool import Pool\nfrom merilo.sandbox.program import Limits, Program\n"

@@ -1,4 +1,4 @@
-"""The jails of two machines: the same executions, whatever machine is lost on the way."""
+"""Sandboxes on two machines give the same executions, also if a machine is lost."""
 
 import contextlib
 import os

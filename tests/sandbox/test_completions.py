@@ -165,7 +165,7 @@ def test_any_bytes_are_completions_or_a_sentence(tmp_path_factory, data):
 
 
 def sentence_of(path) -> str | None:
-    """What is said against a file; nothing against one that holds completions."""
+    """Return the error message on a file; empty if the file has completions."""
     try:
         census = count_completions(path, PROBLEMS)
     except MeriloError as error:

@@ -390,7 +390,7 @@ def test_a_prompt_without_the_function_is_no_stub():
     assert Stub.read("", "total") is None
 
 
-# What stands above in examples, held in general.
+# Properties of the examples above, in general.
 
 names = st.sampled_from(["numbers", "text", "i", "result", "имя"])
 values = st.one_of(

@@ -1,4 +1,4 @@
-"""A file of completions is judged: every distinct program once, whatever happens in between."""
+"""A job runs every distinct program of a file of completions once, also after interruptions."""
 
 import json
 import random

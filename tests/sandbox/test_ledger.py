@@ -1,4 +1,4 @@
-"""Verdicts on disk: what was judged stays judged, whatever ends the process."""
+"""Verdicts on disk are kept, however the process ends."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The pool: every program exactly one execution, whatever happens to workers, to it, or to who reads."""
+"""The pool gives exactly one execution per program, whatever happens to workers, programs or readers."""
 
 import contextlib
 import os

@@ -223,7 +223,7 @@ def test_any_json_is_problems_or_a_sentence(tmp_path_factory, value):
 
 
 def sentence_of(path: Path) -> str | None:
-    """What is said against a file; nothing against one that holds problems."""
+    """Return the error message on a file; empty if the file has problems."""
     try:
         problems = read_problems(path)
     except MeriloError as error:

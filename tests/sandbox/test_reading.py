@@ -1,4 +1,4 @@
-"""What a worker reports of a program is read for what it is: the program's word, whatever bytes it wrote."""
+"""A worker's report on a program counts only as the program's answer, whatever bytes it contains."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""The filter, as a small machine of our own reads it: an oracle for the assembly, on both architectures."""
+"""The system call filter is run by a small interpreter, an oracle for the assembly on both architectures."""
 
 import errno
 import struct

@@ -57,7 +57,7 @@ def test_a_thousand_of_ten_thousand_items_keep_every_field_within_one_percentage
     names = {share.field for share in drawn.shares}
     assert names == {"domain", "answer", "level", "categories.type", "year", "length"}
     assert max(abs(share.deviation) for share in drawn.shares) < 1.0
-    # Far better than chance, where the largest of so many deviations would be about 2 points.
+    # In a random draw, the largest of these deviations would be about 2 points.
     assert abs(drawn.largest_deviation.deviation) < 0.3
 
 

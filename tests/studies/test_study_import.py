@@ -205,7 +205,7 @@ def test_training_and_rejected_rows_are_counted_and_are_no_answers(tmp_path: Pat
     assert dict(one.left_out) == {"not_submitted": 1, "rejected": 1, "training": 1}
     assert one.answers == one.rows - 3
     responses = study_responses(room.folder)
-    # A paid page without an answer is no answer, and its pay is not lost.
+    # A paid page without an answer counts for the cost only.
     assert responses.dropped == {"empty_answer": 1}
     assert responses.table.height == one.answers - 1
 

@@ -1,4 +1,4 @@
-"""How far a study is, and what it does not tell before it is asked."""
+"""The status of a study: its progress, without the estimate unless requested."""
 
 import json
 from collections import Counter

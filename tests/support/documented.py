@@ -143,7 +143,7 @@ def shows(documented: str, printed: str) -> bool:
 
 
 def is_part(documented: object, printed: object, path: str = "") -> str:
-    """Where documented JSON is no part of the printed JSON; empty where it is.
+    """Return the place where documented JSON differs from the printed JSON; empty if it is a part of it.
 
     Objects may leave keys out; lists, texts and numbers are whole.
     """

@@ -9,7 +9,7 @@ from merilo.people.votes import Votes, encode
 
 @dataclass(frozen=True)
 class OpenPool:
-    """Votes on open answers, and the code of each item's true label (-1 where nobody gave it)."""
+    """Votes on open answers, and the code of each item's true label (-1 if no annotator gave it)."""
 
     votes: Votes
     truth: np.ndarray

@@ -158,7 +158,7 @@ class Detection:
         for kind, tally in self.kinds.items():
             planted = {p for p in everybody if study.kinds[p] == kind}
             accused = {p for p in everybody if flags[p] & FLAGS_OF[kind]}
-            # Who was planted otherwise and earns this flag too is rightly accused: a clicker disagrees as well.
+            # Annotators of another kind may also earn this flag: one who always gives one answer disagrees with others too.
             tally.add(planted, {p for p in accused if study.kinds[p] in {kind, "careful"}})
         self.bad.add(
             {p for p in everybody if study.kinds[p] != "careful"},

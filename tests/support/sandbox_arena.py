@@ -1,4 +1,4 @@
-"""Where attacks are tried: things on this machine that a program must not reach, and eyes that see whether it did."""
+"""Targets on this machine that a program must not reach, and checks whether it did."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ from merilo.sandbox.program import Check, Execution, Limits, Outcome, Program
 
 
 def jail_or_skip(python: str | None = None) -> Bubblewrap:
-    """A jail; the test is skipped with the reason where the machine lets nobody make one."""
+    """A sandbox; if the machine does not allow one, the test is skipped with the reason."""
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
     if complaint := complaint_of_bubblewrap():

@@ -110,7 +110,7 @@ class Visit:
 
 
 def visits(folder: StudyFolder, *, people: int = 6, seed: int = 1, wrong: Sequence[str] = ()) -> list[Visit]:
-    """Everybody's pages: each page is answered by as many people as the overlap asks for.
+    """Return the pages of all annotators; each page is answered by as many annotators as the overlap.
 
     Answers are right four times out of five; a wrong one is drawn from the labels or from `wrong`.
     """

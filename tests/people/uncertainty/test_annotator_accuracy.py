@@ -54,7 +54,7 @@ def test_components_are_the_mean_products_of_all_pairs_of_answers(
 
 
 def test_the_mean_of_people_and_its_interval_hold_over_many_studies() -> None:
-    # Clipping is rare enough that the mean ability stands for the truth.
+    # Clipping is rare, so the mean ability is used as the true value.
     covered = 0
     for seed in range(200):
         result = individuals(*simulated(120, 20, 5, 0.08, seed))
