@@ -87,13 +87,13 @@ def answers(
     # Who guesses has no ability that could vary.
     varies = WITHIN * rng.standard_normal(people) * (kind < len(case.kinds) - 1)
     of_item = 0.7 * rng.standard_normal(int(item.max()) + 1)
-    logits = ability[person, lure[item].astype(int)] + varies[person] - of_item[item] * (
-        kind[person] < len(case.kinds) - 1
+    logits = (
+        ability[person, lure[item].astype(int)]
+        + varies[person]
+        - of_item[item] * (kind[person] < len(case.kinds) - 1)
     )
     right = rng.random(item.size) < 1 / (1 + np.exp(-logits))
-    wrong = np.where(
-        lure[item] & (rng.random(item.size) < 0.8), 1, rng.integers(1, LABELS, item.size)
-    )
+    wrong = np.where(lure[item] & (rng.random(item.size) < 0.8), 1, rng.integers(1, LABELS, item.size))
     return np.where(right, 0, wrong).astype(np.int32)
 
 
@@ -107,9 +107,7 @@ def true_scores(case: Case, rng: np.random.Generator) -> tuple[float, float]:
     return float((leading[:, 0] / leading.sum(axis=1)).mean()), float((label == 0).mean())
 
 
-def study(
-    case: Case, score: float, rng: np.random.Generator
-) -> tuple[Votes, FloatArray, FloatArray]:
+def study(case: Case, score: float, rng: np.random.Generator) -> tuple[Votes, FloatArray, FloatArray]:
     """One study: the votes, whether they are right, and the score of each item of a model with this true score."""
     busy = 0.7 * rng.standard_normal(case.people) + rng.gumbel(size=(case.items, case.people))
     person = np.argpartition(-busy, case.overlap - 1, axis=1)[:, : case.overlap].ravel()
@@ -156,7 +154,9 @@ def row(case: Case, kind: str, studies: int, seed: int) -> tuple[FloatArray, flo
         edge = -margin if number % 2 or true + margin > 0.999 else margin
         for place, apart in enumerate((0.0, edge)):
             votes, right, model = study(case, true + apart, rng)
-            found = consensus(votes, right, model, rng) if kind == "consensus" else single(votes, right, model)
+            found = (
+                consensus(votes, right, model, rng) if kind == "consensus" else single(votes, right, model)
+            )
             plain, crossed = found
             if place == 0:
                 alone, both = plain.interval, crossed.interval()

@@ -86,7 +86,9 @@ def test_the_consensus_beside_single_answers_is_mcnemars_test_on_the_table_by_ha
     # Student's distribution with at most 39 degrees of freedom, and the variance of the annotators: p is larger.
     score = (better - worse) / np.sqrt(better + worse)
     assert match["p"] >= 2 * stats.t.sf(abs(score), 39) - 1e-9
-    assert match["p"] == pytest.approx(2 * stats.t.sf(abs(score) / match["design_effect"] ** 0.5, 39), rel=0.5)
+    assert match["p"] == pytest.approx(
+        2 * stats.t.sf(abs(score) / match["design_effect"] ** 0.5, 39), rel=0.5
+    )
     assert match["test"] == "Tango's score test over items and annotators"
     assert match["like_beside_like"] is False
     assert match["difference"] == pytest.approx((better - worse) / 40, abs=1e-6)

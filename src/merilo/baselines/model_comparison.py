@@ -17,7 +17,7 @@ import numpy as np
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
-from merilo.baselines.model_verdicts import Margin, ComparisonVerdict, verdicts
+from merilo.baselines.model_verdicts import ComparisonVerdict, Margin, verdicts
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.plain_dataset import undeclared, with_metric

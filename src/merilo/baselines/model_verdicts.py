@@ -97,7 +97,9 @@ def verdicts(
     ]
 
 
-def _verdict(one: CrossedDifference, margin: Margin, p: float, within: float, not_worse: float) -> ComparisonVerdict:
+def _verdict(
+    one: CrossedDifference, margin: Margin, p: float, within: float, not_worse: float
+) -> ComparisonVerdict:
     outcome: Outcome
     if within <= ALPHA:
         outcome = "human_level"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from merilo.baselines.model_comparison import Match
-from merilo.baselines.model_verdicts import Margin, ComparisonVerdict
+from merilo.baselines.model_verdicts import ComparisonVerdict, Margin
 from merilo.statistics.intervals import Interval
 
 Language: TypeAlias = Literal["en", "ru"]
