@@ -27,12 +27,14 @@ from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
+from merilo.people.cost import cost
 from merilo.people.duplicates import Repeats, settle
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.platforms import Columns
 from merilo.people.recoding import occurring, read_recoding, recoding_files
 from merilo.people.recoding import recode as recode_answers
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
+from merilo.reports.summary import cost_summary
 from merilo.responses import Responses
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
@@ -218,7 +220,9 @@ def expert_baseline(
         comparison,
         outside,
         guarded(expert_items(bag, scored, answers)) if bag else None,
-        experts_summary(content, untrained, comparison, settings.dataset, record),
+        experts_summary(
+            content, untrained, comparison, settings.dataset, record, cost=cost_summary(cost(experts))
+        ),
         inputs,
     )
 

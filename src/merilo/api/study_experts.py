@@ -10,15 +10,17 @@ import polars as pl
 from merilo.api.gold_answers import gold_of
 from merilo.api.result import BaselineResult
 from merilo.api.study_baseline import frozen_plan, gold_file, study_baseline, study_responses
-from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
-from merilo.baselines.experts import Marks, beside_people, outside_labels
+from merilo.atomic_write import guarded
+from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.provenance import provenance
+from merilo.baselines.settings import Settings
 from merilo.errors import DataError, UsageError, argument
-from merilo.people.duplicates import settle
-from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
-from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
+from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign
+from merilo.reports.experts import expert_items
+from merilo.reports.hb.expert_raw import experts_computed
+from merilo.reports.hb.raw_study import RAW, RawStudy, without_folders
 from merilo.responses import Responses
-from merilo.strict_json import Json
+from merilo.strict_json import Json, as_text
 from merilo.studies.collected import collected_table, read_imports
 from merilo.studies.plan_file import plan_path
 from merilo.studies.study_export import arm_of
@@ -36,6 +38,7 @@ class ExpertStudyResult:
         scored: the experts' scores.
         responses: the experts' answers.
         people: the baseline of people without training; `None` if they have not answered yet.
+        raw: all that the result is computed from.
     """
 
     summary: dict[str, Json]
@@ -43,10 +46,23 @@ class ExpertStudyResult:
     scored: LabelScores
     responses: Responses
     people: BaselineResult | None
+    raw: RawStudy
 
     def items(self) -> pl.DataFrame:
         """Return a table with one row per question: experts, marks, answers, outcome, points."""
         return expert_items(self.bag, self.scored, self.responses)
+
+    def to_files(self) -> dict[str, bytes]:
+        """Return the files of the result's folder by name: `experts.json`, `items.csv`, and the raw answers in `raw/`.
+
+        Annotators have pseudonyms in the raw answers.
+        """
+        raw = self.raw.pseudonymised().to_files()
+        return {
+            "experts.json": as_text(self.summary).encode(),
+            "items.csv": guarded(self.items()).write_csv().encode(),
+            **{f"{RAW}/{name}": content for name, content in raw.items()},
+        }
 
 
 def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> ExpertStudyResult:
@@ -74,26 +90,23 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
     design = OutOfBagDesign(seconds=group.time_limit, min_answers=max(1, min(3, group.overlap - 1)))
     raw = study_responses(folder, arm=name)
     known = gold_of(raw, declared, gold, None, None)
-    outside = outside_labels(raw, design, Marks(), known, declared)
-    responses = settle(raw, plan.baseline.repeats)
-    bag = out_of_bag(responses, design)
-    scored = score_experts(bag, responses, known, declared)
-    content = out_of_bag_summary(bag, Marks(), scored, outside)
     others = _people(folder, name)
-    untrained, comparison = None, None
-    if others is not None:
-        points = score_people(others.details, declared)
-        untrained = basic_summary(others.details, points)
-        if scored.points and points.points:
-            comparison = beside_people(scored.points, responses, known, others.details, points.points)
+    settings = Settings(
+        dataset=declared.name,
+        labels=declared.answer.labels,
+        repeats=plan.baseline.repeats,
+        currency=group.pay.currency,
+    )
     inputs = [plan_path(folder.path), collected_table(folder, name)[0], *([gold] if gold else [])]
     record = provenance(
         f"merilo study baseline {shown(folder.path)} --arm {name}",
         inputs,
         {"study": shown(folder.path), "arm": name},
     )
-    summary = experts_summary(content, untrained, comparison, declared.name, record)
-    return ExpertStudyResult(summary, bag, scored, responses, others)
+    study_raw = RawStudy(raw, settings, without_folders(record), gold=known, dataset=declared)
+    made = experts_computed(study_raw, design, others.details if others else None)
+    summary: dict[str, Json] = {"dataset": declared.name, **made.content, "provenance": record.to_json()}
+    return ExpertStudyResult(summary, made.bag, made.scored, made.responses, others, study_raw)
 
 
 def _people(folder: StudyFolder, experts: str) -> BaselineResult | None:

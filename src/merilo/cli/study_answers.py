@@ -7,11 +7,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from merilo.atomic_write import guarded
+from merilo.atomic_write import write_files
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.study_options import AnonymiseOption, EncodingOption, ForceOption, JsonOption
 from merilo.people.platforms import Platform
-from merilo.strict_json import as_text
 from merilo.studies.study_folder import StudyFolder, open_study
 
 app = typer.Typer(add_completion=False)
@@ -171,8 +170,7 @@ def _experts(study: StudyFolder, arm: str, folder: OutFolder | None, json_to: st
         made = expert_study(study, arm=arm)
     if folder:
         with folder.filled() as hidden:
-            (hidden / "experts.json").write_text(as_text(made.summary), encoding="utf-8")
-            guarded(made.items()).write_csv(hidden / "items.csv")
+            write_files(hidden, made.to_files())
     if json_to:
         emit_json(made.summary, json_to)
     if json_to != "-":

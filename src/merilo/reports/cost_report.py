@@ -79,7 +79,12 @@ def arm_cost(name: str, content: Mapping[str, Json]) -> CostLine:
         content: the JSON.
     """
     overlap = counts_at(content, "items", "overlap_before_exclusion")
-    asked = sum(size * n for size, n in overlap.items()) or count_at(content, "responses", "used")
+    asked = (
+        sum(size * n for size, n in overlap.items())
+        or count_at(content, "responses", "used")
+        or sum(count_at(content, "experts", "answers", kind) or 0 for kind in ("counted", "late"))
+        or None
+    )
     published = number_at(content, "cost", "published_way", "total")
     return CostLine(
         name,

@@ -84,6 +84,8 @@ def experts_summary(
     comparison: Difference | None,
     dataset: str | None,
     provenance: Provenance,
+    *,
+    cost: Mapping[str, Json],
 ) -> dict[str, Json]:
     """Summarise both baselines together.
 
@@ -93,12 +95,14 @@ def experts_summary(
         comparison: the comparison of both baselines on the items that both decided.
         dataset: the dataset's name.
         provenance: the provenance of the result.
+        cost: the experts' pay and time; see `summary.cost_summary`.
     """
     return {
         "dataset": dataset,
         "experts": experts,
         "people": people,
         "comparison": None if comparison is None else comparison_json(comparison),
+        "cost": {**cost},
         "provenance": provenance.to_json(),
     }
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import polars as pl
 
 from merilo.datasets import Dataset
+from merilo.items import Item
 from merilo.strict_json import Json
 
 
@@ -29,7 +30,10 @@ class ReportSource:
         attachments: the files of the plan by name: `study.yaml`, `frozen.json`, instructions.
         frozen: the record of the frozen plan, the content of `frozen.json`; `None` if the plan was not frozen.
         experts: the JSON of `merilo experts baseline`; `None` if experts were not asked.
+        expert_raw: the experts' raw answers: the files of `RawStudy` by name; empty if they are not known.
+        platform: the code of the platform that collected the answers of a planned study; `None` if there are several.
         cards: the dataset's own files by name: `raw_dataset_meta.json`, `raw_readme_ru.json`, `raw_readme_en.json`.
+        test: the items of the dataset's own test, if it stands beside these files; `None` if it does not.
     """
 
     folder: Path
@@ -43,7 +47,10 @@ class ReportSource:
     attachments: Mapping[str, bytes] = field(default_factory=dict)
     frozen: Mapping[str, Json] | None = None
     experts: Mapping[str, Json] | None = None
+    expert_raw: Mapping[str, bytes] = field(default_factory=dict)
+    platform: str | None = None
     cards: Mapping[str, bytes] = field(default_factory=dict)
+    test: tuple[Item, ...] | None = None
 
 
 #: A function that makes files of a report: from the source to the files' names (below `hb/`) and contents.

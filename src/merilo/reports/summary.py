@@ -9,6 +9,7 @@ from merilo.baselines.quality import StudyQuality
 from merilo.metrics.plain_dataset import declaration_json
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
+from merilo.people.cost import Cost
 from merilo.people.gold import Gold
 from merilo.reports.audit import audit_in_short
 from merilo.reports.controls import control_health_summary
@@ -68,7 +69,7 @@ def summary(
             field: {value: _group(group) for value, group in groups.items()}
             for field, groups in baseline.by.items()
         },
-        "cost": _cost(baseline),
+        "cost": cost_summary(baseline.cost),
         "declaration": declaration_json(baseline.declaration),
         "gold": _gold(baseline.gold),
         "normalisation": dict(baseline.responses.renamed or {}),
@@ -187,8 +188,8 @@ def _interval(interval: Interval | None) -> Json:
     return None if interval is None else [rounded(interval.low), rounded(interval.high)]
 
 
-def _cost(baseline: Baseline) -> dict[str, Json]:
-    cost = baseline.cost
+def cost_summary(cost: Cost) -> dict[str, Json]:
+    """Convert the cost of a group of annotators to JSON; docs/json.md explains its keys."""
     return {
         "total": cost.total,
         "pages": cost.pages,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -125,7 +126,7 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
         raise DataError(error.marked, file=source.file, field=error.place.field) from error
     warnings: list[str] = []
     known = _divide(source, subset, wishes, warnings)
-    plan = _plan(source, subset, known, wishes)
+    plan = _plan(source, subset, known, wishes, out)
     items, controls, training = (
         _rendered(chosen, source.declared)
         for chosen in (subset.items, known.controls.items if known.controls else (), known.training)
@@ -292,7 +293,7 @@ def _subset_warnings(subset: ChosenSubset) -> list[str]:
     return found
 
 
-def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: StudyWishes) -> Study:
+def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: StudyWishes, out: Path) -> Study:
     people = Arm(
         kind="basic" if source.audience == "basic" else "untrained",
         overlap=wishes.overlap,
@@ -323,7 +324,12 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         dataset=declared.name if source.declaration_file is None else DECLARATION_FILE,
         languages=("ru", "en"),
         seed=wishes.seed,
-        source=SourceFile(file=shown(source.file), sha256=sha256_of(source.file), split=source.split.name),
+        # The plan is published, and an absolute path would name folders of the author's machine.
+        source=SourceFile(
+            file=shown(Path(os.path.relpath(source.file, out)).as_posix()),
+            sha256=sha256_of(source.file),
+            split=source.split.name,
+        ),
         arms=arms,
         restrictions=(
             *DEFAULT_RESTRICTIONS,

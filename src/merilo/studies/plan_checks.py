@@ -254,7 +254,7 @@ class _Visit:
 
     def _look_at_source(self, items: Sequence[StudyItem]) -> None:
         source = self.study.plan.source
-        path = Path(source.file)
+        path = self.study.path / source.file
         if not path.is_file():
             return  # The study is complete without the dataset's file, which may be on another machine.
         try:

@@ -47,7 +47,7 @@ class SourceFile:
     """The dataset's file that the items were drawn from.
 
     Attributes:
-        file: the file as the author named it.
+        file: the file, from the study's folder.
         sha256: its hash.
         split: the split of the file.
     """

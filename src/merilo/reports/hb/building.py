@@ -11,6 +11,7 @@ from typing import Final
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.errors import for_command_line
 from merilo.reports.hb.drawing import has_matplotlib
+from merilo.reports.hb.expert_raw import EXPERTS_RAW
 from merilo.reports.hb.manifest import COSTS_FILE, MANIFEST, METRICS_FILE, Manifest, entry_of_file
 from merilo.reports.hb.notebook_file import NOTEBOOK_FILE, notebook_file
 from merilo.reports.hb.plot_files import plot_files
@@ -74,6 +75,7 @@ def hb_files(source: ReportSource, made: Recomputed) -> dict[str, bytes]:
     """Return all files of the folder by name; the same source gives the same bytes."""
     content = made.content
     files = {f"{RAW}/{name}": data for name, data in made.raw.to_files().items()}
+    files |= {f"{RAW}/{EXPERTS_RAW}/{name}": data for name, data in source.expert_raw.items()}
     files |= made.tables()
     # The manifest has the provenance.
     metrics = {key: value for key, value in content.items() if key not in {*COST_KEYS, "provenance"}}
@@ -81,7 +83,8 @@ def hb_files(source: ReportSource, made: Recomputed) -> dict[str, bytes]:
     details = cost_details(content, source.responses, source.experts)
     files[COSTS_FILE] = _json({**{key: content[key] for key in COST_KEYS}, DETAILS_KEY: details})
     if source.experts:
-        files[EXPERTS_FILE] = _json(source.experts)
+        # The provenance of the experts' baseline names folders of the author's machine.
+        files[EXPERTS_FILE] = _json({key: one for key, one in source.experts.items() if key != "provenance"})
     files[f"{_PLAN}/settings.json"] = _json(made.raw.keywords)
     files |= {f"{_PLAN}/{name}": data for name, data in source.attachments.items()}
     files["report.html"] = made.page(source.plan, source.attachments).encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -9,6 +10,7 @@ import polars as pl
 
 from merilo.errors import DataError
 from merilo.reports.cost_report import CostLine, cost_json, cost_message, cost_report, pool_costs
+from merilo.reports.dataset_card import built_metadata, dataset_card, metadata_text
 from merilo.reports.json_record import text_at
 from merilo.reports.metadata_card import META_FILE, metadata_with_human_benchmark
 from merilo.reports.paper_tables import Format, paper_files
@@ -24,6 +26,9 @@ from merilo.strict_json import Json, indented
 
 _LANGUAGES: Final[tuple[Literal["ru", "en"], ...]] = ("ru", "en")
 _FORMATS: Final[tuple[Format, ...]] = ("latex", "markdown", "csv")
+
+#: The names of rendered cards.
+_CARDS: Final[Mapping[Literal["ru", "en"], str]] = {"en": "README.md", "ru": "README_ru.md"}
 
 #: The files of a dataset that a report completes.
 CARD_FILES: Final = (META_FILE, "raw_readme_ru.json", "raw_readme_en.json")
@@ -46,7 +51,9 @@ def cards(source: ReportSource) -> dict[str, bytes]:
     """Make the section "Human baseline" in both languages, and the dataset's files with it, if they were given."""
     files = {}
     for language in _LANGUAGES:
-        section = human_baseline_section(source.content, source.plan, language, experts=source.experts)
+        section = human_baseline_section(
+            source.content, source.plan, language, experts=source.experts, platform=source.platform
+        )
         files[f"cards/human_baseline_{language}.md"] = f"{section}\n".encode()
         name = f"raw_readme_{language}.json"
         if name in source.cards:
@@ -54,7 +61,27 @@ def cards(source: ReportSource) -> dict[str, bytes]:
     if META_FILE in source.cards and not why_no_figure(source):
         card = metadata_with_human_benchmark(source.cards[META_FILE], source.experts or source.content)
         files[f"cards/{META_FILE}"] = card.content
+        files |= _rendered(card.content, files, source)
     return files
+
+
+def _rendered(raw_meta: bytes, files: Mapping[str, bytes], source: ReportSource) -> dict[str, bytes]:
+    """Render the dataset's cards from its files with the human baseline; its size needs the items of the test."""
+    meta = _content(raw_meta)
+    made = {}
+    if source.test is not None:
+        meta = built_metadata(meta, source.test)
+        made["cards/dataset_meta.json"] = metadata_text(meta).encode()
+    for language, name in _CARDS.items():
+        readme = files.get(f"cards/raw_readme_{language}.json")
+        if readme is not None:
+            made[f"cards/{name}"] = dataset_card(meta, _content(readme), language).encode()
+    return made
+
+
+def _content(text: bytes) -> dict[str, Json]:
+    found = json.loads(text.decode("utf-8-sig"))
+    return found if isinstance(found, dict) else {}
 
 
 def why_no_figure(source: ReportSource) -> str:
@@ -74,7 +101,9 @@ def costs(source: ReportSource) -> dict[str, bytes]:
     files = {}
     for language in _LANGUAGES:
         report = cost_report(arms, language, pools=pools)
-        message = cost_message(arms, source.plan, language, pools=pools, experts=source.experts)
+        message = cost_message(
+            arms, source.plan, language, pools=pools, experts=source.experts, platform=source.platform
+        )
         files[f"cost/cost_report_{language}.md"] = f"{report}\n".encode()
         files[f"cost/message_{language}.txt"] = message.encode()
     return files
@@ -82,7 +111,9 @@ def costs(source: ReportSource) -> dict[str, bytes]:
 
 def checklist(source: ReportSource) -> dict[str, bytes]:
     """Make the reporting checklist in Markdown, JSON and LaTeX."""
-    found = reporting_checklist(source.content, source.plan, frozen=source.frozen, experts=source.experts)
+    found = reporting_checklist(
+        source.content, source.plan, frozen=source.frozen, experts=source.experts, platform=source.platform
+    )
     return {
         "checklist/checklist.md": checklist_markdown(found).encode(),
         "checklist/checklist.json": f"{indented(checklist_json(found))}\n".encode(),
@@ -95,7 +126,9 @@ def paper(source: ReportSource) -> dict[str, bytes]:
     return {
         f"paper/{form}/{name}": text.encode()
         for form in _FORMATS
-        for name, text in paper_files(source.content, source.plan, form, experts=source.experts).items()
+        for name, text in paper_files(
+            source.content, source.plan, form, experts=source.experts, platform=source.platform
+        ).items()
     }
 
 

@@ -43,6 +43,10 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
         "en": "other information on the export (dropped rows, pages without answers), and the settings of the baseline",
         "ru": "остальные сведения о выгрузке (отброшенные строки, страницы без ответов) и параметры оценки",
     },
+    "raw/experts/": {
+        "en": "the same files of the experts: their answers, their marks on questions of their own, times and pay",
+        "ru": "такие же файлы об экспертах: их ответы, пропуски собственных вопросов, время и оплата",
+    },
     "annotators.csv": {
         "en": "all annotators: answers, accuracy on control items, time, exclusion",
         "ru": "все разметчики: ответы, точность на контрольных заданиях, время, исключение",
@@ -67,6 +71,20 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
     "plan/frozen.json": {
         "en": "the date and hash of the frozen plan",
         "ru": "дата фиксации плана и его хеш",
+    },
+    "plan/plan.md": {
+        "en": "the plan in figures: answers, people, hours, pay, expected interval, power",
+        "ru": "план в цифрах: ответы, разметчики, часы, оплата, ожидаемый интервал, мощность",
+    },
+    "plan/plan.json": {"en": "the same figures as JSON", "ru": "те же цифры в формате JSON"},
+    "plan/subset.csv": {
+        "en": "the distribution of every field in the dataset and in the items that people answered",
+        "ru": "распределение каждого поля в датасете и в отобранных вопросах",
+    },
+    "plan/subset.svg": {"en": "the same as a plot", "ru": "то же в виде графика"},
+    "plan/weights.csv": {
+        "en": "the number of items of the dataset for which each item stands",
+        "ru": "число вопросов датасета, которое представляет каждый отобранный вопрос",
     },
     _INSTRUCTION: {
         "en": "the instruction that annotators read",

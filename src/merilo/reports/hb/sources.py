@@ -10,13 +10,17 @@ from typing import Final, cast
 from merilo.bilingual import counted_en
 from merilo.datasets.custom import read_yaml
 from merilo.errors import DataError, InputError
+from merilo.items import Item, read_split
+from merilo.reports.hb.expert_raw import experts_again
 from merilo.reports.hb.figures import compare_figures, figures_of
 from merilo.reports.hb.producers import CARD_FILES
 from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RAW, RawStudy
 from merilo.reports.hb.recomputation import Recomputed, recompute
+from merilo.reports.json_record import list_at
 from merilo.reports.report_source import ReportSource
 from merilo.strict_json import Json, indented, read_json
+from merilo.studies.collected import IMPORTS_FILE
 from merilo.studies.freezing import changes_since_freeze
 from merilo.studies.plan_types import FROZEN_FILE
 
@@ -27,10 +31,15 @@ PLAN_FILE: Final = "study.yaml"
 EXPERTS_FILE: Final = "experts.json"
 
 #: Files of a plan that a report includes, where they exist.
-_ATTACHED: Final = (PLAN_FILE, FROZEN_FILE, "instruction*")
+_ATTACHED: Final = (
+    PLAN_FILE, FROZEN_FILE, "instruction*", "plan.json", "plan.md", "subset.csv", "subset.svg", "weights.csv",
+)  # fmt: skip
 
 #: The differences from the frozen plan, in a report.
 CHANGES_FILE: Final = "changes.json"
+
+#: The items of a dataset, in its folder.
+TEST_FILE: Final = "test.json"
 
 #: The subfolder of a study that holds its baseline.
 _BASELINE: Final = "baseline"
@@ -57,13 +66,15 @@ def read_source(
         InputError: the folder is neither, or its files are damaged.
         DataError: values in `baseline.json` differ from those recomputed from the raw answers.
     """
-    own = folder / "experts" / EXPERTS_FILE
-    found = _experts(experts or (own if own.is_file() else None))
+    own = folder / "experts"
+    given = experts or (own if (own / EXPERTS_FILE).is_file() else None)
+    found = _experts(given)
     dataset_files = _cards(cards)
     plan = folder / PLAN_FILE
     place = _baseline_folder(folder, studied=plan.is_file())
     made = recompute(_raw(place))
     _refuse_other_figures(place / "baseline.json", made)
+    expert_raw = _expert_raw(given, found, made) if given else {}
     return ReportSource(
         folder=folder,
         content=made.content,
@@ -76,7 +87,10 @@ def read_source(
         attachments=_attachments(folder) if plan.is_file() else {},
         frozen=_object(folder / FROZEN_FILE) if plan.is_file() and (folder / FROZEN_FILE).is_file() else None,
         experts=found,
+        expert_raw=expert_raw,
+        platform=_platform(folder) if plan.is_file() else None,
         cards=dataset_files,
+        test=_test(cards),
     ), made
 
 
@@ -157,6 +171,43 @@ def _experts(path: Path | None) -> dict[str, Json] | None:
     if not isinstance(content.get("experts"), dict):
         raise InputError("is not the result of merilo experts baseline", file=file, field="experts")
     return content
+
+
+def _expert_raw(given: Path, published: Mapping[str, Json] | None, made: Recomputed) -> dict[str, bytes]:
+    """Return the experts' raw answers, if their folder has any; their figures must follow from them."""
+    folder = given if given.is_dir() else given.parent
+    again = experts_again(folder / RAW, published, made.baseline)
+    if again is None or published is None:
+        return {}
+    stated = figures_of({key: published[key] for key in again if key in published})
+    moved = [one for one in compare_figures(stated, figures_of(again)) if not one.follows]
+    if moved:
+        raise DataError(
+            f"{len(moved)} figures do not follow from the experts' answers in {RAW}, or from the baseline of people: make "
+            "the experts' baseline again",
+            file=folder / EXPERTS_FILE,
+            field=moved[0].name,
+        )
+    return read_raw(folder / RAW).to_files()
+
+
+def _platform(folder: Path) -> str | None:
+    """Return the platform from which a study's answers were imported, if it is only one."""
+    if not (folder / IMPORTS_FILE).is_file():
+        return None
+    files = list_at(_object(folder / IMPORTS_FILE), "files")
+    found = {one.get("platform") for one in files if isinstance(one, dict) and one.get("arm") == "people"}
+    (name,) = found if len(found) == 1 else (None,)
+    return name if isinstance(name, str) else None
+
+
+def _test(folder: Path | None) -> tuple[Item, ...] | None:
+    """Read the items of the dataset's test, if its folder has them."""
+    return (
+        None
+        if folder is None or not (folder / TEST_FILE).is_file()
+        else read_split(folder / TEST_FILE, "test").items
+    )
 
 
 def _cards(folder: Path | None) -> dict[str, bytes]:

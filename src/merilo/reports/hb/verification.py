@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.errors import InputError, MeriloError
+from merilo.reports.hb.expert_raw import EXPERTS_RAW, experts_again
 from merilo.reports.hb.figures import Figure, compare_figures, figures_of, table_figures
 from merilo.reports.hb.manifest import COSTS_FILE, METRICS_FILE, FileCheck, read_manifest
 from merilo.reports.hb.producers import cost_details
@@ -80,9 +81,15 @@ def verify_folder(folder: Path) -> Verification:
     published, faults = _published(folder)
     try:
         made = recompute(read_raw(folder / RAW))
+        experts = _experts(folder)
+        again = experts_again(folder / RAW / EXPERTS_RAW, experts, made.baseline)
     except MeriloError as error:
         return Verification(folder, (), files, (*faults, f"nothing can be recomputed: {error}"))
-    figures = compare_figures(published, recomputed_figures(made, _experts(folder)))
+    recomputed = recomputed_figures(made, experts if again is None else again)
+    if experts is not None and again is not None:
+        published = {**published, **expert_figures({key: experts.get(key) for key in again})}
+        recomputed |= expert_figures(again)
+    figures = compare_figures(published, recomputed)
     return Verification(folder, tuple(figures), files, tuple(faults))
 
 
@@ -100,6 +107,11 @@ def recomputed_figures(made: Recomputed, experts: Mapping[str, Json] | None = No
     }
     details: Json = cost_details(made.content, made.raw.responses.table, experts)
     return {**figures_of({**made.content, DETAILS_KEY: details}), **tables}
+
+
+def expert_figures(content: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the figures of `experts.json` by name."""
+    return {f"{EXPERTS_RAW}.json, {name}": value for name, value in figures_of(content).items()}
 
 
 def _experts(folder: Path) -> dict[str, Json] | None:
