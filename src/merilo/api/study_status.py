@@ -1,4 +1,4 @@
-"""How far a study is: answers, overlap, people and their control items, agreement, speed and pay.
+"""The progress of a study: answers, overlap, annotators and their control items, agreement, speed and pay.
 
 The estimate is left out unless it is asked for: whoever sees it may stop the study when it looks right.
 """
@@ -27,7 +27,7 @@ from merilo.studies.study_folder import StudyFolder, open_study
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorProgress:
-    """What one annotator has done.
+    """The work of one annotator.
 
     Attributes:
         annotator: the id on the platform.
@@ -71,7 +71,7 @@ class StudyEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyStatus:
-    """How far one group of annotators is.
+    """The progress of one group of annotators.
 
     Attributes:
         study: the study's name.

@@ -100,7 +100,7 @@ class AnswersTable:
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """What was imported into a study.
+    """The result of an import into a study.
 
     Attributes:
         files: the files, in the order of their import.

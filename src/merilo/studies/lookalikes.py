@@ -33,7 +33,7 @@ _WORD: Final = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class LookalikeItem:
-    """What an annotator can see of an item, and its right answer.
+    """The visible part of an item, and its gold answer.
 
     Attributes:
         prompt: the text that annotators read, or the item's own part of it.
@@ -68,7 +68,7 @@ class TellingFeature:
 
 @dataclass(frozen=True, slots=True)
 class LookalikeCheck:
-    """How well control items can be distinguished from test items.
+    """The result of the check how well control items can be distinguished from test items.
 
     Attributes:
         controls: the number of control items.

@@ -1,4 +1,4 @@
-"""What leaves a study for a platform, before it is written in the platform's format."""
+"""The data of a study for a platform, before they are written in its format."""
 
 from __future__ import annotations
 

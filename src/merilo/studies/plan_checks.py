@@ -26,7 +26,7 @@ from merilo.wording import listed
 
 @dataclass(slots=True)
 class StudyCheck:
-    """What was found in a study.
+    """The problems and warnings found in a study.
 
     Attributes:
         problems: faults; a study with one cannot be frozen.

@@ -23,7 +23,7 @@ _LEAST_CHANCE: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ArmFigures:
-    """What an arm takes.
+    """The computed values of an arm.
 
     Attributes:
         answers: answers to test items.
@@ -54,7 +54,7 @@ class ArmFigures:
 
 @dataclass(frozen=True, slots=True)
 class ControlFigures:
-    """How many control items are needed.
+    """The numbers of control items that a study has and needs.
 
     Attributes:
         there: the control items that the study has.

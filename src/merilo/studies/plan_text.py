@@ -140,7 +140,7 @@ def _assumptions(plan: Study) -> str:
     assumed = plan.assumptions
     return "\n".join(
         [
-            "# What the figures of plan.md assume; see 'merilo power'.",
+            "# The assumptions of the computed plan; see 'merilo power'.",
             "assumptions:",
             f"  expected: {_value(assumed.expected)}    # accuracy of the consensus",
             f"  spread: {_value(assumed.spread)}      # standard deviation of accuracy between annotators",

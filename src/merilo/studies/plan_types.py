@@ -194,7 +194,7 @@ class TrainingPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What the figures of the plan assume; see `merilo power`.
+    """The assumptions of the computed plan; see `merilo power`.
 
     Attributes:
         expected: the expected accuracy of the consensus.
@@ -266,7 +266,7 @@ class Study:
         controls: the control items; `None` without them.
         training: the training items; `None` without them.
         instruction: language -> file of the instruction.
-        assumptions: what the figures of the plan assume.
+        assumptions: the assumptions of the computed plan.
         baseline: the settings of the baseline.
         checklist: number of a question of the reporting checklist -> the author's answer; empty until it is given.
         publication: what is published -> where.

@@ -62,7 +62,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class FileReplies:
-    """What one file holds.
+    """The rows of one file.
 
     Attributes:
         arm: the group of annotators whose tasks it answers.

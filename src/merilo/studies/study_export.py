@@ -63,7 +63,7 @@ class ExportedSheet:
 
 @dataclass(frozen=True, slots=True)
 class ExportedStudy:
-    """What was exported.
+    """The result of an export.
 
     Attributes:
         platform: the platform.

@@ -1,4 +1,4 @@
-"""What the author of a study decides when it is created."""
+"""The decisions of the author of a study when it is created."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from merilo.studies.study_source import Audience
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyWishes:
-    """What the author of a study decides; the defaults are those of the guide.
+    """The decisions of the author of a study; the defaults are those of the guide.
 
     Attributes:
         dataset: a name of the catalogue, or the path of a declaration.

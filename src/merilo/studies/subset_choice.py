@@ -28,7 +28,7 @@ _MOST_SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class CategoryShare:
-    """How a category of a field is kept.
+    """How well the share of a category of a field is kept.
 
     Attributes:
         field: the field.
