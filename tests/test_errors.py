@@ -59,8 +59,8 @@ def literals(path: Path) -> list[str]:
     ]
 
 
-#: Flags of other programs, and the label of a report of the command line.
-OTHERS = {"backends.py", "docker.py", "page.py"}
+#: Flags of other programs, the label of a report of the command line, and commands that a provenance records.
+OTHERS = {"backends.py", "docker.py", "page.py", "recipes.py", "study_experts.py"}
 
 
 def test_no_message_below_the_command_line_writes_a_flag() -> None:

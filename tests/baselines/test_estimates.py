@@ -120,7 +120,7 @@ def test_the_table_and_the_report_name_both(tmp_path: Path) -> None:
     assert "single person" in outcome.out
     assert "items and annotators" in outcome.out
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "The crowd and the single person" in report
+    assert "Consensus and single person" in report
     assert "Согласованный ответ и отдельный разметчик" in report
 
 

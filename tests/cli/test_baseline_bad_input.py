@@ -129,7 +129,7 @@ def test_no_answers_at_all(tmp_path: Path) -> None:
 
 def test_only_control_items(tmp_path: Path) -> None:
     rows = [row("c", "A", f"w{person}", golden="A") for person in range(5)]
-    assert "no item is left" in refused(written(tmp_path / "p.tsv", toloka(rows)), status=1)
+    assert "there are no test items" in refused(written(tmp_path / "p.tsv", toloka(rows)), status=1)
 
 
 def test_a_response_of_nobody(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_very_many_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["undefined", "idna", "hex", "rot13", "../x", "klingon"])
 def test_encodings_that_are_none(pool: Path, encoding: str) -> None:
-    assert "no encoding" in refused(pool, "--encoding", encoding, status=2)
+    assert "no text encoding" in refused(pool, "--encoding", encoding, status=2)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root reads and writes everything")

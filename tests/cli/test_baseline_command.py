@@ -158,7 +158,7 @@ def test_the_folder_holds_what_other_tools_open(tmp_path: Path) -> None:
     )
     assert outcome.status == 0
     assert {path.name for path in out.iterdir()} == {
-        "report.html", "baseline.json", "raw",
+        "report.html", "items.html", "baseline.json", "raw",
         *(f"{name}.{kind}" for name in ("responses", "annotators", "consensus", "quality", "posterior") for kind in ("csv", "parquet")),
     }  # fmt: skip
     assert (out / "baseline.json").read_bytes() == (tmp_path / "r.json").read_bytes()

@@ -220,7 +220,7 @@ def test_a_second_answer_and_another_encoding_are_handled_as_asked(
     file.write_bytes(("question,annotator,answer\n" + rows).encode("cp1251"))
     words = ("experts", "baseline", file, "--item", "question", "--encoding", "cp1251")
     assert main([*map(str, words)]) == 1
-    assert "--repeats first" in capsys.readouterr().err
+    assert "choose first, last or drop with --repeats" in capsys.readouterr().err
     content = run_json(capsys, *words, "--repeats", "drop")
     assert content["experts"]["answers"]["counted"] == 4
     assert "--repeats drop" in content["provenance"]["command"]

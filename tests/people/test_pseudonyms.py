@@ -86,7 +86,7 @@ def test_no_id_and_no_folder_is_left_in_an_anonymised_baseline(tmp_path: Path) -
         "-",
     )
     assert outcome.status == 0, outcome.err
-    for path in (*out.iterdir(), None):
+    for path in (*(path for path in out.rglob("*") if path.is_file()), None):
         content = path.read_bytes() if path else outcome.out.encode()
         assert b"worker-" not in content, path
         assert b"secret folder" not in content, path

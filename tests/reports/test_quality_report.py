@@ -95,7 +95,7 @@ def test_a_baseline_with_gold_says_whether_the_gold_is_right(lcs: Path) -> None:
     assert found["expected_wrong_golds"] < 1  # a solver made them
     assert len(found["findings"]) == 20
     assert found["typing_errors"] == {}  # a miscount from 0 to 9 is no typing error
-    assert "Is the gold right?" in (lcs / "report.html").read_text(encoding="utf-8")
+    assert "Are the gold answers correct?" in (lcs / "report.html").read_text(encoding="utf-8")
 
 
 def test_without_gold_nothing_is_said_of_it(pools: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -165,7 +165,7 @@ INTERPRETER = [
     Bomb("no builtins", "import builtins\nfor name in list(vars(builtins)):\n    delattr(builtins, name)\ndef attack():\n    return 1", {Outcome.EXITED, Outcome.EXCEPTION}),
     Bomb("the harness replaced", "import sys\nfor name, module in list(sys.modules.items()):\n    if 'merilo' in name:\n        vars(module).clear()\ndef attack():\n    return 1", {Outcome.EXITED, Outcome.EXCEPTION}),
     Bomb("the fork server's loop entered again", "import sys\ndef attack():\n    frame = sys._getframe()\n    while 'control' not in frame.f_locals:\n        frame = frame.f_back\n    known = frame.f_locals\n    sys.modules['merilo.sandbox.inside.fork_server']._serve_forks(known['control'], known['setup'], {'scratch': ['/tmp'], 'output': 1000})", {Outcome.EXCEPTION, Outcome.EXITED, Outcome.FORBIDDEN}),
-    Bomb("a PID namespace of its own", "import sys\ndef attack():\n    frame = sys._getframe()\n    while 'birth' not in frame.f_locals:\n        frame = frame.f_back\n    return frame.f_locals['birth'].fork()", {Outcome.FORBIDDEN}),
+    Bomb("a PID namespace of its own", "import sys\ndef attack():\n    frame = sys._getframe()\n    while 'setup' not in frame.f_locals:\n        frame = frame.f_back\n    return frame.f_locals['setup'].fork()", {Outcome.FORBIDDEN}),
     Bomb("a lease on a file", "import fcntl\ndef attack():\n    with open('/tmp/leased', 'w') as file:\n        return fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)", {Outcome.FORBIDDEN}),
     Bomb("forking", "import os\ndef attack():\n    return os.fork()", {Outcome.FORBIDDEN}),
     Bomb("another program", "import subprocess, sys\ndef attack():\n    return subprocess.run([sys.executable, '-c', ''])", {Outcome.FORBIDDEN}),

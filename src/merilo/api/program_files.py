@@ -26,7 +26,9 @@ def refuse_places(
     """Refuse outputs that overwrite a file or cannot be written, and a packages folder that holds gold answers."""
     for one in read:
         if str(one) == "-":
-            raise UsageError("standard input cannot be read, for it is read twice; save it as a file")
+            raise UsageError(
+                "standard input cannot be used, because the file is read twice; save it as a file"
+            )
     kept = [out / name for name in KEPT] if out else []
     for path in [*(one for one in (outputs, json_file) if one), *kept]:
         refuse_existing(path, force=True, needed=read)
@@ -34,7 +36,7 @@ def refuse_places(
         for path in kept:
             if path.exists():
                 raise OutputError(
-                    f"exists already, and no {VERDICTS} beside it tells that this command wrote it; choose another folder",
+                    f"exists already, and without a {VERDICTS} beside it cannot be overwritten; choose another folder",
                     file=path,
                 )
     # Both options may name the same score file.
@@ -47,7 +49,7 @@ def refuse_places(
     for one in [*read, *written] if packages and packages.is_dir() else []:
         if Path(os.path.realpath(one)).is_relative_to(os.path.realpath(str(packages))):
             raise UsageError(
-                f"'{packages}' holds {one}, which programs must not see; choose another folder",
+                f"'{packages}' contains {one}, which programs must not see; choose another folder",
                 field=argument("packages"),
             )
 
@@ -58,5 +60,5 @@ def _refuse_same(path: Path | None, others: list[Path]) -> None:
     for other in others:
         if os.path.realpath(path) == os.path.realpath(other):
             raise OutputError(
-                "would be written twice, with different results; choose another place", file=path
+                "would be written twice, with different results; choose another path", file=path
             )

@@ -97,7 +97,7 @@ def score_programs(
         MissingPartError: no sandbox is installed.
     """
     if any(one < 1 for one in k):
-        raise UsageError("takes whole numbers from 1 on", field=argument("k"))
+        raise UsageError("takes whole numbers of at least 1", field=argument("k"))
     rows, items = Path(completions), Path(data)
     folder, submission = (None if path is None else Path(path) for path in (out, outputs))
     library = None if packages is None else Path(packages)
@@ -124,14 +124,10 @@ def score_programs(
     (header if submission else chosen)["answers"] = WHOLE if submission else SHORTENED
     if any(isinstance(problem.tests, Check) for problem in problems.values()):
         if judge_seed is not None and not _SEED.fullmatch(judge_seed):
-            raise UsageError(
-                "must be 1 to 100 letters, digits or signs without spaces", field=argument("judge_seed")
-            )
+            raise UsageError("must be 1 to 100 ASCII characters without spaces", field=argument("judge_seed"))
         (chosen if judge_seed is None else header)["judge_seed"] = judge_seed or new_judge_seed()
     elif judge_seed is not None:
-        raise UsageError(
-            "no problem has a check(candidate) that could draw tests", field=argument("judge_seed")
-        )
+        raise UsageError("no problem has a check(candidate) that draws tests", field=argument("judge_seed"))
     begun = time.monotonic()
     with open_ledger(folder / VERDICTS if folder else None, header, chosen) as ledger:
         job = Job(problems, rows, census, retries, workers)
@@ -182,7 +178,7 @@ def _refuse_gaps(
     if closed and not outputs:
         raise DataError(
             f"there are no outputs to compare with for {len(closed)} of {len(problems)} problems ({listed(closed, 5)}); "
-            f"{argument('outputs', 'FILE')} runs the programs and writes what they answer",
+            f"{argument('outputs', 'FILE')} runs the programs and writes their answers",
             file=data,
         )
     checked = [name for name, problem in problems.items() if isinstance(problem.tests, Check)]
@@ -209,7 +205,7 @@ def _scores(
 
         people = authors(entries, ledger.verdicts)
     fewest = tally.fewest().generations
-    warnings = [] if jailed else ["the programs ran without a jail, and could do anything that you can"]
+    warnings = [] if jailed else ["the programs ran without a sandbox, and could do anything that you can"]
     if census.too_long:
         rows = listed([str(row) for row in census.too_long], 5)
         warnings.append(
@@ -218,13 +214,13 @@ def _scores(
     if gaps := unanswered(census.counts):
         warnings.append(f"{gaps}; they are left out")
     warnings += [
-        f"the check of problem {one.problem.id} raised {one.suspect} at every answer; it may be broken itself"
+        f"the check of problem {one.problem.id} raised {one.suspect} on every answer; the check itself may be wrong"
         for one in tally.problems
         if one.suspect
     ]
     closed = any(one.problem.is_closed for one in tally.problems)
     if closed:
-        warnings.append("some problems have no outputs to compare with, so that there is no pass@k")
+        warnings.append("some problems have no outputs to compare with, so pass@k is not computed")
     ks = () if closed else asked or tuple(k for k in USUAL_KS if k <= fewest)
     refused = {k: sentence for k in ks if (sentence := tally.refusal(k))}
     scores = [tally.score(k) for k in ks if k not in refused]

@@ -230,7 +230,7 @@ def _refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | 
         first = inputs[0]
         found = "a plain text" if isinstance(first, str) else listed(list(first)) or "nothing"
         raise InputError(
-            f"its items hold {found} where {declared.title}'s hold {listed(declared.fields)}: is it another dataset's file?",
+            f"its items have {found}, but those of {declared.title} have {listed(declared.fields)}; is it a file of another dataset?",
             file=data,
             field="inputs",
         )

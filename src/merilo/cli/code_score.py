@@ -93,7 +93,7 @@ def _ks(texts: list[str] | None) -> tuple[int, ...]:
 def _watch(out: Path | None, generations: int, resumed: int) -> Iterator[Callable[[Step], None]]:
     """Show progress on standard error, if it is a terminal; when the user stops the job, print how to resume it."""
     if resumed:
-        say(f"going on; programs that have their verdicts already: {resumed}")
+        say(f"resuming; programs that already have verdicts: {resumed}")
     try:
         if not sys.stderr.isatty():
             yield lambda _: None

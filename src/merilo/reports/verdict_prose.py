@@ -114,8 +114,8 @@ def _untold(verdict: ComparisonVerdict, language: Language) -> str:
         return f"; it would take about {needed.items} items and {needed.annotators} people"
     if verdict.margin is None:
         if language == "ru":
-            return "; это не доказывает, что модель на уровне человека (для этого задайте допуск: --margin)"
-        return "; this does not show that the model is at human level (a margin can: --margin)"
+            return "; это не доказывает, что модель на уровне человека: для этого нужно задать допуск"
+        return "; this does not show that the model is at human level, which takes a margin"
     return ""
 
 

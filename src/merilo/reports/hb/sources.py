@@ -97,7 +97,7 @@ def read_source(
 def _baseline_folder(folder: Path, *, studied: bool) -> Path:
     if not folder.is_dir():
         raise InputError(
-            "is not a folder: give the folder that merilo baseline --out wrote"
+            "is not a folder: give the folder that merilo baseline wrote"
             if folder.exists()
             else "there is no such folder",
             file=folder,
@@ -111,7 +111,7 @@ def _baseline_folder(folder: Path, *, studied: bool) -> Path:
             file=folder,
         )
     raise InputError(
-        "is not a folder of merilo baseline --out: baseline.json is missing (results of other commands, such as recipe "
+        "is not the folder of a baseline: baseline.json is missing (results of other commands, such as recipe "
         "and code score, are not reported)",
         file=folder,
     )
