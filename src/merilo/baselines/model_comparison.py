@@ -24,9 +24,9 @@ from merilo.metrics.plain_dataset import undeclared, with_metric
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.people.uncertainty.annotator_accuracy import (
     MIN_ANSWERS,
-    paired_percentile_rank,
 )
 from merilo.people.uncertainty.answer_difference import answer_difference
+from merilo.people.uncertainty.percentile_rank import percentile_rank
 from merilo.people.uncertainty.two_way import Influence, influences, shared_variance
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
@@ -91,8 +91,7 @@ class ModelComparison:
         samples: the smallest and the largest number of answers of the model to an item.
         matches: the comparisons that could be made.
         missing: mapping from kind to the reason why this comparison could not be made.
-        percentile_rank: the share of annotators whom the model outperforms on the items that they answered, with its interval;
-            ties count as half. `None` if no annotator answered enough items.
+        percentile_rank: the share of annotators whose true score is below the model's, with its interval. `None` if no annotator answered enough items.
         people: how many annotators this share is computed over.
     """
 
@@ -196,7 +195,7 @@ def _comparison(
             missing["majority"] = committee
     else:
         missing = dict.fromkeys(("single", "majority"), f"{metric} is not a mean over items")
-    percentile_rank, people = _percentile_rank(everybody.votes, scores, min_answers)
+    rank, people = _percentile_rank(everybody.votes, scores, min_answers)
     return ModelComparison(
         model.model,
         len(decided),
@@ -206,7 +205,7 @@ def _comparison(
         (min(map(len, given)), max(map(len, given))),
         tuple(matches),
         missing,
-        percentile_rank,
+        rank,
         people,
     )
 
@@ -386,12 +385,9 @@ def committee_score(
 def _percentile_rank(
     votes: Votes, scores: _Scores, min_answers: int
 ) -> tuple[tuple[float, Interval] | None, int]:
-    """Compute the share of annotators whom the model outperforms, each on the items that they answered."""
+    """Compute the share of annotators whose true score is below the model's; `None` if nobody answered enough items."""
     answered = np.bincount(votes.annotator, minlength=votes.annotators)
-    own = np.bincount(votes.annotator, weights=scores.people, minlength=votes.annotators)
-    rival = np.bincount(votes.annotator, weights=scores.model[votes.item], minlength=votes.annotators)
-    enough = answered >= max(min_answers, 1)
-    if not enough.any():
+    if not (answered >= max(min_answers, 1)).any():
         return None, 0
-    n = answered[enough]
-    return paired_percentile_rank((own[enough] / n).tolist(), (rival[enough] / n).tolist()), int(enough.sum())
+    share, interval, people = percentile_rank(votes, scores.people, scores.model, min_answers=min_answers)
+    return (share, interval), people

@@ -82,7 +82,7 @@ def _lines(comparison: ModelComparison) -> list[str]:
         share, interval = comparison.percentile_rank
         lines.append(
             f"the model is above {share:.0%} [{interval.low:.0%}, {interval.high:.0%}] of "
-            f"{counted(comparison.people, 'annotator')}, each on the items they answered"
+            f"{counted(comparison.people, 'annotator')} by their true scores (chance removed)"
         )
     return lines
 

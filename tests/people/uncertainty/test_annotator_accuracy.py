@@ -10,8 +10,6 @@ from merilo.errors import DataError
 from merilo.people.uncertainty.annotator_accuracy import (
     components,
     individuals,
-    paired_percentile_rank,
-    percentile_rank,
 )
 from merilo.people.votes import Votes
 
@@ -118,15 +116,6 @@ def test_nobody_at_all_is_an_error() -> None:
     empty = Votes(*(np.zeros(0, np.int32) for _ in range(3)), 0, 0, 0)
     with pytest.raises(DataError, match="no answer is to an item with a gold answer"):
         individuals(empty, np.zeros(0))
-
-
-def test_a_model_stands_above_those_whom_it_beats_on_their_own_items() -> None:
-    share, interval = paired_percentile_rank([0.5, 0.9, 0.7], [0.6, 0.8, 0.7])
-    assert share == pytest.approx(0.5)
-    assert 0 < interval.low < share < interval.high < 1
-    assert percentile_rank([0.1, 0.2], 0.9)[0] == 1
-    with pytest.raises(DataError, match="no annotator answered enough"):
-        paired_percentile_rank([], [])
 
 
 def test_partial_scores_get_students_interval() -> None:

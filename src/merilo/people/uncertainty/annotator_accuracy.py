@@ -6,7 +6,6 @@ compared with the accuracy of a single annotator and its spread, not with the co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Final
@@ -249,45 +248,6 @@ def components(votes: Votes, score: FloatArray) -> Components:
     person = max((by_person - squares) / persons_pairs - apart, 0.0) if persons_pairs > 0 else 0.0
     item = max((by_item - squares) / items_pairs - apart, 0.0) if items_pairs > 0 else 0.0
     return Components(person, item, max(squares / n - apart - person - item, 0.0))
-
-
-def percentile_rank(values: Sequence[float], of: float) -> tuple[float, Interval]:
-    """Compute the percentile rank of an estimate among annotators: the share below it, with ties counted as half.
-
-    Args:
-        values: shape (people,), the accuracy of each annotator on the items they answered.
-        of: the estimate to rank; if annotators answered different items, use `paired_percentile_rank`.
-
-    Returns:
-        The share, and its interval of Wilson's form over annotators.
-
-    Example:
-        >>> percentile_rank([0.6, 0.7, 0.8, 0.9], 0.8)[0]
-        0.625
-    """
-    return paired_percentile_rank(values, [of] * len(values))
-
-
-def paired_percentile_rank(values: Sequence[float], model: Sequence[float]) -> tuple[float, Interval]:
-    """Compute the share of annotators who score lower than a model on the same items, with ties counted as half.
-
-    Args:
-        values: shape (people,), the accuracy of each annotator on the items they answered.
-        model: shape (people,), the accuracy of the model on the items of each annotator.
-
-    Returns:
-        The share, and its interval of Wilson's form over annotators.
-
-    Raises:
-        DataError: there are no annotators.
-    """
-    if not len(values):
-        raise DataError("no annotator answered enough items for the comparison")
-    difference = np.asarray(model, dtype=np.float64) - np.asarray(values, dtype=np.float64)
-    level_with = np.abs(difference) < 1e-9
-    n = difference.shape[0]
-    share = float(((difference > 0) & ~level_with).sum() + level_with.sum() / 2) / n
-    return share, _wilson(share, n, 0.95, n - 1.0, "Wilson's form over people")
 
 
 def _mean_interval(
