@@ -11,6 +11,7 @@ from merilo.people.audit.findings import audit
 from merilo.people.audit.gold_model import (
     GUESSING,
     LURE,
+    LURES,
     NODES,
     _cells,
     _expect,
@@ -51,17 +52,18 @@ def test_the_posterior_is_bayes_rule_summed_over_truths_lures_and_difficulties(
     for item in range(3):
         answers = [(person, label) for i, person, label in rows if i == item]
         probability = np.zeros(options)
-        for t, (node, b), d in product(range(options), enumerate(NODES), range(options)):
+        shares = LURES if gold[item] >= 0 else (LURE,)
+        for t, (node, b), d, lure in product(range(options), enumerate(NODES), range(options), shares):
             if d == t:
                 continue
             known = gold[item] >= 0
             prior = (1 - error if t == gold[item] else error / (options - 1)) if known else 1 / options
-            chance = prior * now.difficulty[node] / (options - 1)
+            chance = prior * now.difficulty[node] / (options - 1) / len(shares)
             for person, label in answers:
                 floor = GUESSING / options
                 right = floor + (1 - floor) / (1 + np.exp(b - ability[person]))
-                even = (1 - LURE) / (options - 1)
-                chance *= right if label == t else (1 - right) * (even + LURE * (label == d))
+                even = (1 - lure) / (options - 1)
+                chance *= right if label == t else (1 - right) * (even + lure * (label == d))
             probability[t] += chance
         probability /= probability.sum()
         for place in np.flatnonzero(cells.item == item):
@@ -113,11 +115,11 @@ def test_able_people_against_the_gold_say_more_than_weak_ones() -> None:
     assert model.ability[:5].min() > model.ability[5:].max()
 
 
-def test_two_options_leave_more_doubt_than_ten() -> None:
-    rows = [(item, person, 0) for item in range(30) for person in range(5)]
+def test_two_who_agree_on_one_of_ten_labels_say_more_than_on_one_of_two() -> None:
+    rows = [(item, person, 0) for item in range(30) for person in range(2)]
     gold = np.array([0] * 29 + [1], np.int32)
     doubt = [
-        fit_gold_model(votes_of(rows, 30, 5, options), gold, options=options).gold_wrong[-1]
+        fit_gold_model(votes_of(rows, 30, 2, options), gold, options=options).gold_wrong[-1]
         for options in (2, 10)
     ]
     assert doubt[0] < doubt[1]

@@ -20,7 +20,7 @@ Verdict: TypeAlias = Literal["gold", "typing_error", "annotator", "disagreement"
 
 #: Verdict -> its meaning.
 VERDICTS: Final[Mapping[str, str]] = {
-    "gold": "the gold answer is probably wrong: review this item first",
+    "gold": "the gold answer may be wrong: read this item first",
     "typing_error": "every differing answer is a typing error",
     "annotator": "every differing answer comes from annotators who also disagree with the others on other items",
     "disagreement": "annotators who agree with the others on other items disagree here: the item is hard, ambiguous or wrong",
@@ -38,6 +38,10 @@ _OF_CHOICES: Final = frozenset({"notation", "case", "layout", "alphabet"})
 SHARE_OF_EXPECTED, FEWEST_ITEMS = 0.9, 3
 
 PROBABLY = 0.5
+
+
+#: If fewer wrong golds are expected, no list is recommended.
+FEWEST_EXPECTED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +125,18 @@ class Audit:
     def to_review(self, share: float = 0.9) -> int:
         """Return how many of the first findings contain this share of the expected number of wrong golds.
 
+        0 if fewer than half a wrong gold is expected: then the audit recommends no list to read.
+
         Args:
             share: 0 to 1.
         """
         held = np.cumsum([one.gold_wrong for one in self.findings])
         wanted = share * self.expected_wrong
-        return 0 if wanted <= 0 else min(len(held), int(np.searchsorted(held, wanted - 1e-9)) + 1)
+        return (
+            0
+            if wanted <= 0 or self.expected_wrong < FEWEST_EXPECTED
+            else min(len(held), int(np.searchsorted(held, wanted - 1e-9)) + 1)
+        )
 
 
 def audit(

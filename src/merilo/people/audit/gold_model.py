@@ -18,7 +18,10 @@ from merilo.people.audit.indicator_matrix import Incidence, incidence
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
-#: The share of wrong answers to an item that are its lure; the others are spread evenly.
+#: The share of wrong answers to an item that are its lure; the others are spread evenly. Each item has one of these shares,
+#: all equally probable before its answers are seen. Items without gold have the share `LURE`: on them, a large share would
+#: make every unanimous answer of weak annotators look like a trap.
+LURES = (0.2, 0.5, 0.95)
 LURE = 0.5
 
 #: Even on the hardest item annotators give the truth this many times as often as by random guessing. Without this
@@ -52,7 +55,7 @@ class GoldModel:
     """The model fitted to a study's answers and golds.
 
     An annotator with ability a answers an item of difficulty b with the truth with probability s = g + (1 - g) / (1 +
-    exp(b - a)), where g = `GUESSING` / L for L labels. A wrong answer is, with probability `LURE`, the item's lure d
+    exp(b - a)), where g = `GUESSING` / L for L labels. A wrong answer is, with the probability that the item has of `LURES`, its lure d
     (uniform over the wrong labels), else uniform over the L - 1 wrong labels. The gold is wrong with probability e;
     the truth is then uniform over the other labels. With w(b) the distribution of difficulties, estimated from the
     data, the probability of truth t after answers l_1 .. l_k is
@@ -231,11 +234,17 @@ def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
     count = np.concatenate((count, np.zeros(rest.size, count.dtype)))
     is_gold = (label == gold[item]) & (label >= 0)
     times = np.concatenate((np.ones(cell.size), others[rest].astype(np.float64)))
-    # P(lure | error) is `even` + LURE, P(any other wrong label | error) is `even`.
-    even = (1 - LURE) / (options - 1)
     wrong = np.bincount(item, count, votes.items)[item] - count
-    lures = _lures(item[: cell.size], count[: cell.size] * np.log((LURE + even) / even), others, rest)
-    lure = wrong * np.log(even) + lures - np.log(options - 1)
+    by_share = {}
+    for share in {*LURES, LURE}:
+        # P(lure | error) is `even` + share, P(any other wrong label | error) is `even`.
+        even = (1 - share) / (options - 1)
+        lures = _lures(item[: cell.size], count[: cell.size] * np.log((share + even) / even), others, rest)
+        by_share[share] = wrong * np.log(even) + lures - np.log(options - 1)
+    averaged = np.logaddexp.reduce(np.array([by_share[share] for share in LURES]), axis=0) - np.log(
+        len(LURES)
+    )
+    lure = np.where(known[item], averaged, by_share[LURE])
     people = votes.annotators
     ordered = np.argsort(item, kind="stable")
     return _Cells(
