@@ -115,6 +115,19 @@ def test_able_people_against_the_gold_say_more_than_weak_ones() -> None:
     assert model.ability[:5].min() > model.ability[5:].max()
 
 
+def test_no_list_is_recommended_where_no_wrong_gold_is_expected() -> None:
+    rows = [(item, person, int(item == 3 and person == 4)) for item in range(60) for person in range(5)]
+    found = audit(
+        votes_of(rows, 60, 5, 3),
+        np.zeros(60, np.int32),
+        [f"p{person}" for person in range(5)],
+        ["a", "b", "c"],
+    )
+    assert found.findings
+    assert found.expected_wrong < 0.5
+    assert found.to_review() == 0
+
+
 def test_two_who_agree_on_one_of_ten_labels_say_more_than_on_one_of_two() -> None:
     rows = [(item, person, 0) for item in range(30) for person in range(2)]
     gold = np.array([0] * 29 + [1], np.int32)
