@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from merilo.errors import DataError, UsageError
 from merilo.people.uncertainty.two_way import two_way
 from merilo.people.votes import Votes
+from merilo.statistics.comparison_planning import items_for_difference
 from merilo.statistics.intervals import wilson
 from merilo.statistics.paired_tests import mcnemar
 from merilo.statistics.power import (
@@ -18,7 +19,6 @@ from merilo.statistics.power import (
     consensus_accuracy,
     controls,
     independent_discordance,
-    items_for_difference,
     items_for_half_width,
     pass_mark,
     people_for_half_width,
@@ -105,7 +105,7 @@ def test_the_fewest_people_are_the_fewest() -> None:
 def test_so_many_items_show_the_difference_in_four_of_five_simulated_comparisons(
     discordant: float, difference: float
 ) -> None:
-    items = items_for_difference(discordant, difference)
+    items = items_for_difference(StudyPlan(0.9, spread=0), discordant, difference).items_alone
     rng = np.random.default_rng(0)
     parts = [(discordant + difference) / 2, (discordant - difference) / 2, 1 - discordant]
     drawn = rng.multinomial(items, parts, size=1500)
@@ -165,7 +165,8 @@ def test_the_command_plans_items_people_and_controls() -> None:
     ).json
     assert found["interval"]["items"] > found["interval"]["items_if_people_do_not_matter"] == 390
     assert found["interval"]["design_effect"] > 1
-    assert found["difference"]["items"] == items_for_difference(independent_discordance(0.9, 0.05), 0.05)
+    size = items_for_difference(StudyPlan(0.9, people=60), independent_discordance(0.9, 0.05), 0.05)
+    assert found["difference"]["items"] == size.items > size.items_alone
     assert found["controls"]["a_person"] == controls().controls
     assert found["precision"]["half_width"] > 0.029
     assert 0.7 < found["assumed"]["single_person"] < 0.9

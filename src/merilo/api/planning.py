@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from merilo.errors import DataError, UsageError, argument
+from merilo.statistics.comparison_planning import ComparisonSize, items_for_difference, items_for_margin
 from merilo.statistics.power import (
     ControlPlan,
     StudyPlan,
     controls,
     independent_discordance,
-    items_for_difference,
     items_for_half_width,
     people_for_half_width,
     people_needed,
@@ -28,6 +28,7 @@ def power(
     expected: float = 0.9,
     half_width: float | None = None,
     difference: float | None = None,
+    margin: float | None = None,
     discordant: float | None = None,
     items: int | None = None,
     level: float = 0.95,
@@ -49,10 +50,11 @@ def power(
         expected: the accuracy that the consensus is expected to reach.
         half_width: the target half-width of the interval.
         difference: the difference between annotators and a model that the study must detect.
+        margin: the margin within which the study must show that a model is at human level, if it is.
         discordant: the share of items that only one of the two answers correctly; by default, errors are assumed independent.
         items: a number of items for which the precision is computed.
         level: the confidence level of the intervals.
-        power: the probability of detecting the difference.
+        power: the probability of detecting the difference, or of showing equivalence.
         overlap: how many annotators answer an item.
         people: the number of annotators; by default, enough to make their share of the variance negligible.
         spread: the standard deviation of accuracy between single annotators.
@@ -64,12 +66,12 @@ def power(
         keep: the probability of keeping a skilled annotator.
 
     Returns:
-        The plan, as `merilo power --json` prints it: `assumed`, `controls`, and `precision`, `interval`, `difference` if
-        requested.
+        The plan, as `merilo power --json` prints it: `assumed`, `controls`, and `precision`, `interval`, `difference`,
+        `equivalence` if requested.
 
     Raises:
         UsageError: a parameter is out of range.
-        DataError: no number of items or control items is sufficient.
+        DataError: no number of items or control items is sufficient, or these annotators are too few.
 
     Example:
         >>> plan = power(difference=0.05)
@@ -106,7 +108,15 @@ def power(
             "difference": difference,
             "discordant": round(shared, 6),
             "discordant_assumed_independent": discordant is None,
-            "items": items_for_difference(shared, difference, level=level, power=power),
+            **_size(items_for_difference(crowd, shared, difference, level=level, power=power), crowd, each),
+        }
+    if margin is not None:
+        shared = independent_discordance(expected, 0.0) if discordant is None else discordant
+        content["equivalence"] = {
+            "margin": margin,
+            "discordant": round(shared, 6),
+            "discordant_assumed_independent": discordant is None,
+            **_size(items_for_margin(crowd, shared, margin, level=level, power=power), crowd, each),
         }
     content["controls"] = _controls(
         controls(threshold=min_control_accuracy, chance=chance, skilled=skilled, exclude=exclude, keep=keep),
@@ -150,6 +160,18 @@ def _interval(crowd: StudyPlan, half_width: float, level: float, each: int) -> d
     content["people_at_so_many_items_each"] = people_needed(several, crowd.overlap, each)
     content["people_at_least"] = fewest
     return content
+
+
+def _size(size: ComparisonSize, crowd: StudyPlan, each: int) -> dict[str, Json]:
+    return {
+        "items_if_people_do_not_matter": size.items_alone,
+        "items": size.items,
+        "people_at_least": size.people if crowd.people is None else None,
+        "items_each": each,
+        "people_at_so_many_items_each": people_needed(size.items, crowd.overlap, each),
+        "power": round(size.power, 6),
+        "design_effect": round(size.design_effect, 6),
+    }
 
 
 def _controls(plan: ControlPlan, threshold: float) -> dict[str, Json]:

@@ -27,7 +27,7 @@ from merilo.people.uncertainty.annotator_accuracy import (
 )
 from merilo.people.uncertainty.answer_difference import answer_difference
 from merilo.people.uncertainty.percentile_rank import percentile_rank
-from merilo.people.uncertainty.two_way import Influence, influences, shared_variance
+from merilo.people.uncertainty.two_way import influences, shared_part
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference
@@ -295,18 +295,9 @@ def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int)
         weight=crowd.weight,
         unseen=scores.model,
     )
-    crossed = _crossed(right, scores.model, crowd.votes, influence)
+    crossed = crossed_difference(right, scores.model, shared_part(crowd.votes, influence))
     overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
     return Match("consensus", bool((overlap == 1).all()), difference, crossed)
-
-
-def _crossed(people: FloatArray, model: FloatArray, votes: Votes, influence: Influence) -> CrossedDifference:
-    """Compute the difference over items and annotators from the influences of the answers on it."""
-    shared, doubt = shared_variance(votes, influence)
-    annotators = int(np.unique(votes.annotator).shape[0])
-    return crossed_difference(
-        people, model, annotator_variance=shared, annotator_doubt=doubt, annotators=annotators
-    )
 
 
 def _single(crowd: StoredBaseline, scores: _Scores, seed: int) -> Match:
@@ -347,7 +338,9 @@ def _majority(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) 
     people = of_people.item + of_people.value
     difference = compare_scores(people, model, seed=seed)
     apart = influences(crowd.votes, model[crowd.votes.item] - scores.people, unseen=model)
-    return Match("majority", True, difference, _crossed(people, model, crowd.votes, apart))
+    return Match(
+        "majority", True, difference, crossed_difference(people, model, shared_part(crowd.votes, apart))
+    )
 
 
 def committee_score(

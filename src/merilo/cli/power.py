@@ -27,10 +27,11 @@ def plan(
     expected: Annotated[float, typer.Option(help="The expected score of the consensus.", rich_help_panel=_FIGURE)] = 0.9,
     half_width: Annotated[float | None, typer.Option(help="The wanted half-width of the confidence interval.", rich_help_panel=_FIGURE)] = None,
     difference: Annotated[float | None, typer.Option(help="The difference between people and a model that the study must detect.", rich_help_panel=_FIGURE)] = None,
+    margin: Annotated[float | None, typer.Option(help="The margin within which the study must show that a model is at human level, if it is.", rich_help_panel=_FIGURE)] = None,
     discordant: Annotated[float | None, typer.Option(help="The share of items that only one of the two answers correctly. Default: as if errors were independent.", rich_help_panel=_FIGURE)] = None,
     items: Annotated[int | None, typer.Option(min=1, help="Compute the precision for this number of items.", rich_help_panel=_FIGURE)] = None,
     level: Annotated[float, typer.Option(help="The intervals' nominal coverage.", rich_help_panel=_FIGURE)] = 0.95,
-    power: Annotated[float, typer.Option(help="The probability of detecting the difference.", rich_help_panel=_FIGURE)] = 0.8,
+    power: Annotated[float, typer.Option(help="The probability of detecting the difference, or of showing equivalence.", rich_help_panel=_FIGURE)] = 0.8,
     overlap: Annotated[int, typer.Option(min=1, help="How many annotators answer an item.", rich_help_panel=_PEOPLE)] = 5,
     people: Annotated[int | None, typer.Option(min=2, help="How many annotators there are. Default: enough to make their share of the variance negligible.", rich_help_panel=_PEOPLE)] = None,
     spread: Annotated[float, typer.Option(help="The standard deviation of accuracy between single annotators.", rich_help_panel=_PEOPLE)] = 0.1,
@@ -42,15 +43,16 @@ def plan(
     keep: Annotated[float, typer.Option(help="The probability of keeping a skilled annotator.", rich_help_panel=_CONTROLS)] = 0.95,
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
 ) -> int:  # fmt: skip
-    """Plan a study: the number of items for an interval or a difference, of annotators, and of control items.
+    """Plan a study: the number of items for an interval, a difference or equivalence, of annotators, and of control items.
 
-    Exit status 1: no number of items or control items is enough.
+    Exit status 1: no number of items or control items is enough, or annotators are too few.
     """
     content = plan_study(
         metric=metric,
         expected=expected,
         half_width=half_width,
         difference=difference,
+        margin=margin,
         discordant=discordant,
         items=items,
         level=level,
@@ -74,7 +76,9 @@ def plan(
 
 _SAYS = {
     "precision": "With {items} items: half-width {half_width:.4f}, design effect {design_effect:.2f}",
-    "difference": "To detect a difference of {difference:g} if {discordant:.3f} of items are discordant: {items} items",
+    "difference": "To detect a difference of {difference:g} if {discordant:.3f} of items are discordant: ",
+    "equivalence": "To show that a model without a true difference is at human level (within ±{margin:g}) if {discordant:.3f} of "
+    "items are discordant: ",
     "controls": "{a_person} control answers per annotator ({right_to_be_kept} correct to be kept at {threshold:g}) exclude one who "
     "guesses in {excluded_at_chance:.1%} of cases and keep a skilled one in {kept_if_skilled:.1%}; {always_from} or more always suffice",
 }
@@ -99,8 +103,19 @@ def _show(content: dict[str, Json]) -> None:
     for name, text in _SAYS.items():
         values = content.get(name)
         if isinstance(values, dict):
-            table.add_row(name, text.format(**values))
+            said = text.format(**values)
+            table.add_row(
+                name, f"{said}{_size_text(values)}" if name in {"difference", "equivalence"} else said
+            )
     Console(highlight=False).print(table)
+
+
+def _size_text(values: dict[str, Json]) -> str:
+    work = f"; the answers take {values['people_at_so_many_items_each']} annotators at {values['items_each']} items each"
+    alone = f"{values['items_if_people_do_not_matter']} items if annotators do not differ; {values['items']} items"
+    if values["people_at_least"] is not None:
+        return f"{alone} with at least {values['people_at_least']} annotators{work}"
+    return f"{alone} with these annotators (design effect {values['design_effect']:.2f}){work}"
 
 
 def _interval_text(values: dict[str, Json]) -> str:

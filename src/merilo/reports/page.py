@@ -30,6 +30,7 @@ from merilo.reports.controls import suspect_controls
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 from merilo.reports.readme_section import Language, paragraphs
 from merilo.reports.unresolved import unresolved
+from merilo.reports.verdict_prose import verdict_sentence
 from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
 
@@ -150,6 +151,7 @@ def page(
         test_names=TESTS,
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
         comparisons=comparisons,
+        verdict_sentence=verdict_sentence,
         standing_chart=_standing_chart(baseline, comparisons),
     )
     return for_command_line(rendered)

@@ -9,7 +9,6 @@ from typing import Final
 
 from merilo.errors import DataError, UsageError, argument
 from merilo.statistics.distributions import at_least, at_most, student_quantile
-from merilo.statistics.paired_tests import detectable_difference
 
 #: Upper limits of the searches for a number of items, annotators and control items.
 MOST_ITEMS: Final = 10_000_000
@@ -149,18 +148,28 @@ def precision(plan: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
         level: the nominal coverage, in (0, 1).
     """
     p = plan.expected
-    from_items = p * (1 - p) / items
-    shared, freedom = 0.0, float(max(items - 1, 1))
-    if plan.people is not None:
-        each = plan.overlap * items / plan.people
-        shared = (plan.influence * plan.spread) ** 2 * plan.people * each * max(each - 1, 0.0) / items**2
-        doubt = from_items**2 / max(items - 1, 1) + shared**2 / (plan.people - 1)
-        freedom = (from_items + shared) ** 2 / doubt
+    from_items, shared, doubt = variances(plan, items)
+    freedom = (from_items + shared) ** 2 / (from_items**2 / max(items - 1, 1) + doubt)
     effect = 1 + shared / from_items
     t = student_quantile((1 + level) / 2, max(freedom, 1.0))
     n = items / effect
     half = t * sqrt(p * (1 - p) / n + t * t / (4 * n * n)) / (1 + t * t / n)
     return Precision(items, half, effect)
+
+
+def variances(plan: StudyPlan, items: int) -> tuple[float, float, float]:
+    """Compute the variance of the consensus accuracy from items and from annotators (see `precision`).
+
+    Returns:
+        The two variances; and the square of the second one divided by its degrees of freedom, a term of Satterthwaite's
+        formula. Without a number of annotators the last two are 0.
+    """
+    from_items = plan.expected * (1 - plan.expected) / items
+    if plan.people is None:
+        return from_items, 0.0, 0.0
+    each = plan.overlap * items / plan.people
+    shared = (plan.influence * plan.spread) ** 2 * plan.people * each * max(each - 1, 0.0) / items**2
+    return from_items, shared, shared**2 / (plan.people - 1)
 
 
 def items_for_half_width(plan: StudyPlan, half_width: float, *, level: float = 0.95) -> Precision:
@@ -181,7 +190,7 @@ def items_for_half_width(plan: StudyPlan, half_width: float, *, level: float = 0
     """
     if not 0 < half_width < 0.5:
         raise UsageError(f"{argument('half_width')} takes a number between 0 and 0.5, not {half_width:g}")
-    items = _fewest(lambda n: precision(plan, n, level=level).half_width <= half_width, MOST_ITEMS)
+    items = fewest(lambda n: precision(plan, n, level=level).half_width <= half_width, MOST_ITEMS)
     if items is None:
         most = precision(plan, MOST_ITEMS, level=level).half_width
         raise DataError(
@@ -202,39 +211,7 @@ def people_for_half_width(
         several = StudyPlan(plan.expected, plan.overlap, people, plan.spread)
         return precision(several, items, level=level).half_width <= half_width
 
-    return _fewest(enough, MOST_PEOPLE, least=max(plan.overlap, 2))
-
-
-def items_for_difference(
-    discordant: float, difference: float, *, level: float = 0.95, power: float = 0.8
-) -> int:
-    """Find the smallest number of items on which a paired comparison detects a difference with the given power.
-
-    Args:
-        discordant: the share of items on which only one of the two sides is right; at least the difference.
-        difference: the true difference of accuracies.
-        level: one minus the significance level of the two-sided test.
-        power: the probability of detecting the difference.
-
-    Raises:
-        UsageError: the difference is not in (0, 1), or is larger than the share of discordant items.
-        DataError: the difference takes more items than `MOST_ITEMS`.
-    """
-    if not 0 < difference < 1:
-        raise UsageError(f"{argument('difference')} takes a number between 0 and 1, not {difference:g}")
-    if not difference <= discordant <= 1:
-        raise UsageError(
-            f"{argument('discordant')}, the share of items that only one side answers correctly, must be at least the difference {difference:g}"
-        )
-
-    def enough(items: int) -> bool:
-        found = detectable_difference(discordant, items, level=level, power=power)
-        return found is not None and found <= difference + 1e-12
-
-    items = _fewest(enough, MOST_ITEMS)
-    if items is None:
-        raise DataError(f"a difference of {difference:g} needs more than {MOST_ITEMS} items")
-    return items
+    return fewest(enough, MOST_PEOPLE, least=max(plan.overlap, 2))
 
 
 def independent_discordance(expected: float, difference: float) -> float:
@@ -325,8 +302,12 @@ def pass_mark(n: int, threshold: float) -> int:
     return next(right for right in range(n + 1) if not right / n < threshold)
 
 
-def _fewest(enough: Callable[[int], bool], most: int, least: int = 1) -> int | None:
-    """Find the smallest sufficient number by bisection; every larger number must be sufficient too."""
+def fewest(enough: Callable[[int], bool], most: int, least: int = 1) -> int | None:
+    """Find the smallest sufficient number by bisection; every larger number must be sufficient too.
+
+    Returns:
+        The number; `None` if even `most` is not sufficient.
+    """
     if not enough(most):
         return None
     low, high = least, most

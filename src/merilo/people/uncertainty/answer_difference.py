@@ -7,7 +7,7 @@ import numpy as np
 from merilo.people.uncertainty.annotator_accuracy import components, drawn_answer
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference
+from merilo.statistics.crossed_difference import CrossedDifference, SharedPart, crossed_difference
 
 
 def answer_difference(votes: Votes, people: FloatArray, model: FloatArray) -> CrossedDifference:
@@ -41,12 +41,14 @@ def answer_difference(votes: Votes, people: FloatArray, model: FloatArray) -> Cr
     shared = parts.person * concentration
     # Chance in the annotators' means, from which the variance between annotators is estimated.
     noise = parts.rest * float((of_person**2 / answered[answered > 0]).sum())
+    apart = model[votes.item] - people
+    sums = np.bincount(votes.annotator, weights=each * (apart - float(each @ apart)))
     of_item = np.bincount(votes.item, weights=people, minlength=votes.items)[asked] / overlap[asked]
-    return crossed_difference(
-        of_item,
-        model[asked],
-        annotator_variance=shared,
-        annotator_doubt=(shared + noise) ** 2 / max(1 / concentration - 1, 1),
-        annotators=of_person.shape[0],
-        item_variance=parts.item / of_item.shape[0] + parts.rest * float(each @ each),
+    part = SharedPart(
+        shared,
+        (shared + noise) ** 2 / max(1 / concentration - 1, 1),
+        float((sums**3).sum()) if shared > 0 else 0.0,
+        of_person.shape[0],
     )
+    from_items = parts.item / of_item.shape[0] + parts.rest * float(each @ each)
+    return crossed_difference(of_item, model[asked], part, item_variance=from_items)

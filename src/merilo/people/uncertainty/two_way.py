@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from merilo.errors import DataError
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
+from merilo.statistics.crossed_difference import SharedPart
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import RESAMPLES, Interval, wilson_form
 from merilo.statistics.resampling import resampled_means
@@ -179,18 +180,17 @@ def two_way(
     )
 
 
-def shared_variance(votes: Votes, influence: Influence) -> tuple[float, float]:
-    """Compute the variance of the estimate because items share annotators, and the doubt about it.
+def shared_part(votes: Votes, influence: Influence) -> SharedPart:
+    """Compute the part of an estimate's uncertainty because items share annotators.
 
     Args:
         votes: the answers.
         influence: their influences, by `influences`.
-
-    Returns:
-        The variance; and the square of this variance divided by its degrees of freedom, a term of Satterthwaite's formula.
     """
     shared, _, doubt = _annotators(votes, influence)
-    return shared, doubt
+    sums = np.bincount(votes.annotator, weights=influence.answer, minlength=votes.annotators)
+    third = float(((sums / influence.item.shape[0]) ** 3).sum()) if shared > 0 else 0.0
+    return SharedPart(shared, doubt, third, int(np.unique(votes.annotator).shape[0]))
 
 
 def influences(
