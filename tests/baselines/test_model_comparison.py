@@ -9,57 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 from command import merilo
-from made_once import made_once
+from compared_study import LABELS, guesses, model, study
 from scipy import stats
 
 from merilo.baselines.model_comparison import committee_score
 from merilo.statistics.paired_tests import holm, mcnemar
-
-LABELS = ["A", "B", "C"]
-
-
-@made_once
-def study(folder: Path, *options: object, items: int = 40, people: int = 8, overlap: int = 3) -> Path:
-    """A study whose items are known by ids q0, q1 ... and whose gold is A, B, C in turn."""
-    rng = np.random.default_rng(1)
-    with (
-        (folder / "answers.csv").open("w", newline="") as file,
-        (folder / "items.csv").open("w", newline="") as data,
-    ):
-        writer, known = csv.writer(file), csv.writer(data)
-        writer.writerow(["text", "annotator", "answer"])
-        known.writerow(["id", "text", "gold"])
-        for item in range(items):
-            gold = LABELS[item % 3]
-            known.writerow([f"q{item}", f"question {item}", gold])
-            for person in rng.permutation(people)[:overlap]:
-                label = gold if rng.random() < 0.6 + 0.04 * person else str(rng.choice(LABELS))
-                writer.writerow([f"question {item}", f"p{person}", label])
-    outcome = merilo(
-        "baseline", folder / "answers.csv", "--platform", "csv", "--item", "text", "--annotator", "annotator",
-        "--answer", "answer", "--gold", folder / "items.csv", "--gold-column", "gold", "--min-votes", "2",
-        "--out", folder / "people", *options,
-    )  # fmt: skip
-    assert outcome.status in {0, 1}, outcome.complaint
-    return folder / "people"
-
-
-def model(path: Path, answers: dict[str, list[str]], *, sample: bool = True) -> Path:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "answer", "sample"] if sample else ["id", "answer"])
-        for item, given in answers.items():
-            for number, answer in enumerate(given, start=1):
-                writer.writerow([item, answer, number] if sample else [item, answer])
-    return path
-
-
-def guesses(items: int = 40, samples: int = 1, right: float = 0.5, seed: int = 0) -> dict[str, list[str]]:
-    rng = np.random.default_rng(seed)
-    return {
-        f"q{i}": [LABELS[i % 3] if rng.random() < right else str(rng.choice(LABELS)) for _ in range(samples)]
-        for i in range(items)
-    }
 
 
 def rows(path: Path) -> list[dict[str, str]]:

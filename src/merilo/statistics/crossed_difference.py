@@ -20,6 +20,8 @@ from merilo.statistics.paired_tests import SAME, detectable_difference, tango, t
 
 #: The smallest standard error from items, in items: with it, the interval of two sides that never differ is about Tango's.
 FLOOR: Final = 2.0
+#: Smaller skewness counts as none, because the inverse transformation divides by it.
+SYMMETRIC: Final = 1e-4
 #: The excess kurtosis assumed for the annotators' influences: careful annotators with a few who guess.
 EXCESS: Final = 2.0
 
@@ -228,9 +230,9 @@ def heavy_tails(annotators: int) -> float:
 
 def _without_skewness(statistic: float, skewness: float) -> float:
     """Remove the skewness from a statistic by Hall's transformation, if that brings it nearer to 0."""
-    if skewness * statistic >= 0 or not isfinite(statistic):
+    if abs(skewness) < SYMMETRIC or skewness * statistic >= 0 or not isfinite(statistic):
         return statistic
-    moved = ((1 + skewness * statistic / 3) ** 3 - 1) / skewness + skewness / 6
+    moved = statistic + skewness * statistic**2 / 3 + skewness**2 * statistic**3 / 27 + skewness / 6
     # The transformation is exact to the order of its terms; its constant may not change the side.
     moved = min(moved, 0.0) if statistic < 0 else max(moved, 0.0)
     return moved if abs(moved) < abs(statistic) else statistic
@@ -238,7 +240,7 @@ def _without_skewness(statistic: float, skewness: float) -> float:
 
 def _skewed(quantile: float, skewness: float) -> float:
     """Compute the quantile of a statistic below 0 with this skewness, as a positive number: the inverse transformation."""
-    if skewness <= 0:
+    if skewness < SYMMETRIC:
         return quantile
     power = 1 - skewness * (quantile + skewness / 6)
     return max(quantile, 3 / skewness * (1 - float(np.cbrt(power))))
