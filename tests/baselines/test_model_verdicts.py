@@ -71,8 +71,11 @@ def test_several_models_are_corrected_in_every_test() -> None:
 
 
 def test_too_small_a_study_says_how_many_items_and_annotators_it_needs() -> None:
-    with pytest.raises(DataError, match="5 items of at least 10 and 2 annotators of at least 3"):
+    with pytest.raises(DataError, match="5 items of at least 10 and 2 annotators of at least 10"):
         outcomes(found(1, 1, 5, FEW))
+    one = found(1, 1, 5, FEW)
+    ((_, verdict),) = verdicts([(one.p, one.value, one)], Margin(0.05, "2026-01-02"))
+    assert (verdict.outcome, verdict.margin) == ("untold", None)
 
 
 @pytest.mark.parametrize("margin", [0, 1, -0.1, float("nan"), float("inf")])
@@ -88,7 +91,7 @@ def frozen(folder: Path, margin: object) -> None:
 
 
 def test_a_margin_given_after_the_data_is_marked(tmp_path: Path) -> None:
-    people, file = study(tmp_path), model(tmp_path / "m.csv", guesses())
+    people, file = study(tmp_path, people=12), model(tmp_path / "m.csv", guesses())
     outcome = merilo("compare", people, file, "--margin", 0.3, "--json", "-")
     for match in outcome.json["models"][0]["comparisons"].values():
         assert match["equivalence"]["margin"] == 0.3
@@ -100,7 +103,7 @@ def test_a_margin_given_after_the_data_is_marked(tmp_path: Path) -> None:
 
 
 def test_the_margin_of_the_frozen_plan_is_used_and_said_to_be_planned(tmp_path: Path) -> None:
-    people, file = study(tmp_path), model(tmp_path / "m.csv", guesses())
+    people, file = study(tmp_path, people=12), model(tmp_path / "m.csv", guesses())
     frozen(tmp_path, 0.25)
     match = merilo("compare", people, file, "--json", "-").json["models"][0]["comparisons"]["consensus"]
     assert (match["equivalence"]["margin"], match["equivalence"]["margin_given"]) == (
@@ -118,7 +121,7 @@ def test_the_margin_of_the_frozen_plan_is_used_and_said_to_be_planned(tmp_path: 
 
 @pytest.mark.parametrize("margin", ["0.02", 0, 1.5, True])
 def test_a_frozen_margin_that_is_none_is_refused(tmp_path: Path, margin: object) -> None:
-    people, file = study(tmp_path), model(tmp_path / "m.csv", guesses())
+    people, file = study(tmp_path, people=12), model(tmp_path / "m.csv", guesses())
     frozen(tmp_path, margin)
     outcome = merilo("compare", people, file)
     assert outcome.status == 2
@@ -126,13 +129,15 @@ def test_a_frozen_margin_that_is_none_is_refused(tmp_path: Path, margin: object)
 
 
 def test_a_margin_outside_0_to_1_is_wrong_usage(tmp_path: Path) -> None:
-    outcome = merilo("compare", study(tmp_path), model(tmp_path / "m.csv", guesses()), "--margin", 2)
+    outcome = merilo(
+        "compare", study(tmp_path, people=12), model(tmp_path / "m.csv", guesses()), "--margin", 2
+    )
     assert outcome.status == 2
     assert "--margin takes a difference between 0 and 1, not 2" in outcome.complaint
 
 
 def test_people_beside_their_own_consensus_are_at_human_level(tmp_path: Path) -> None:
-    people = study(tmp_path, items=100)
+    people = study(tmp_path, items=100, people=12)
     right = {f"q{item}": [LABELS[item % 3]] for item in range(100)}
     for_all = merilo("compare", people, model(tmp_path / "m.csv", right), "--margin", 0.9, "--json", "-").json
     match = for_all["models"][0]["comparisons"]["consensus"]
@@ -146,7 +151,7 @@ def test_people_beside_their_own_consensus_are_at_human_level(tmp_path: Path) ->
 
 
 def test_an_untold_verdict_names_the_study_that_would_tell(tmp_path: Path) -> None:
-    people, file = study(tmp_path), model(tmp_path / "m.csv", guesses(right=0.6))
+    people, file = study(tmp_path, people=12), model(tmp_path / "m.csv", guesses(right=0.6))
     match = merilo("compare", people, file, "--margin", 0.05, "--json", "-").json["models"][0]["comparisons"][
         "consensus"
     ]

@@ -22,6 +22,8 @@ from merilo.statistics.paired_tests import SAME, detectable_difference, tango, t
 FLOOR: Final = 2.0
 #: Smaller skewness counts as none, because the inverse transformation divides by it.
 SYMMETRIC: Final = 1e-4
+#: The factor by which skewness widens one side of the interval at most.
+MOST_WIDENED: Final = 1.3
 #: The excess kurtosis assumed for the annotators' influences: careful annotators with a few who guess.
 EXCESS: Final = 2.0
 
@@ -57,8 +59,9 @@ class CrossedDifference:
         annotator_variance: the additional variance because items share annotators.
         freedom: the degrees of freedom of Student's distribution.
         annotators: the number of annotators.
-        skewness: the skewness of the estimate because annotators differ: the third cumulant divided by the third power of
-            the standard error. It is positive if a few annotators are much worse than the others.
+        skewness: the skewness of the estimate: its third cumulant divided by the third power of the standard error. It is
+            positive if a few annotators are much worse than the others. Tango's statistic accounts for the items' skewness
+            itself, so that for scores of 0 and 1 only the annotators' part counts.
     """
 
     value: float
@@ -162,6 +165,7 @@ class CrossedDifference:
             power=power,
             annotator_variance=self.annotator_variance,
             freedom=self.freedom,
+            largest=None if self.discordant else 1.0,
         )
 
 
@@ -200,6 +204,7 @@ def crossed_difference(
     binary = bool(np.isin(first, (0.0, 1.0)).all() and np.isin(second, (0.0, 1.0)).all())
     own = float(apart.var(ddof=1)) / n if n > 1 else 1.0
     from_items = max(own, item_variance, (FLOOR / n) ** 2)
+    third = shared.third_cumulant + (0.0 if binary else float(((apart - apart.mean()) ** 3).mean()) / n**2)
     doubt = from_items**2 / max(n - 1, 1) + shared.doubt * heavy_tails(shared.annotators)
     freedom = (from_items + shared.variance) ** 2 / doubt
     return CrossedDifference(
@@ -211,7 +216,7 @@ def crossed_difference(
         shared.variance,
         min(max(freedom, 1.0), float(max(n - 1, 1))),
         shared.annotators,
-        shared.third_cumulant / (from_items + shared.variance) ** 1.5,
+        third / (from_items + shared.variance) ** 1.5,
     )
 
 
@@ -235,6 +240,9 @@ def _without_skewness(statistic: float, skewness: float) -> float:
     moved = statistic + skewness * statistic**2 / 3 + skewness**2 * statistic**3 / 27 + skewness / 6
     # The transformation is exact to the order of its terms; its constant may not change the side.
     moved = min(moved, 0.0) if statistic < 0 else max(moved, 0.0)
+    # The larger part of the statistic is kept: with few annotators the estimated skewness is mostly chance.
+    if abs(moved) < abs(statistic) / MOST_WIDENED:
+        return statistic / MOST_WIDENED
     return moved if abs(moved) < abs(statistic) else statistic
 
 
@@ -243,4 +251,4 @@ def _skewed(quantile: float, skewness: float) -> float:
     if skewness < SYMMETRIC:
         return quantile
     power = 1 - skewness * (quantile + skewness / 6)
-    return max(quantile, 3 / skewness * (1 - float(np.cbrt(power))))
+    return min(max(quantile, 3 / skewness * (1 - float(np.cbrt(power)))), MOST_WIDENED * quantile)

@@ -247,6 +247,7 @@ def detectable_difference(
     power: float = 0.8,
     annotator_variance: float = 0.0,
     freedom: float = inf,
+    largest: float | None = None,
 ) -> float | None:
     """Compute the smallest true difference that a paired comparison detects with the given power.
 
@@ -261,6 +262,7 @@ def detectable_difference(
         power: the probability of detecting the difference.
         annotator_variance: the variance of the difference because items share annotators; 0 for fixed annotators.
         freedom: the degrees of freedom of the quantiles; normal quantiles by default.
+        largest: the largest possible difference; by default, that of scores of 0 and 1 with this mean square.
 
     Returns:
         The difference; `None` if no item differs, or if even the largest possible difference would not be detected.
@@ -277,6 +279,8 @@ def detectable_difference(
         return None
     t_level, t_power = quantile_of((1 + level) / 2, freedom), quantile_of(power, freedom)
     most = min(sqrt(mean_square), mean_square) if mean_square <= 1 else sqrt(mean_square)
+    if largest is not None:
+        most = largest
 
     def surplus(d: float) -> float:
         null, true = mean_square / n, max(mean_square - d * d, 0.0) / n

@@ -190,7 +190,7 @@ def shared_part(votes: Votes, influence: Influence) -> SharedPart:
     shared, _, doubt = _annotators(votes, influence)
     sums = np.bincount(votes.annotator, weights=influence.answer, minlength=votes.annotators)
     third = float(((sums / influence.item.shape[0]) ** 3).sum()) if shared > 0 else 0.0
-    return SharedPart(shared, doubt, third, int(np.unique(votes.annotator).shape[0]))
+    return SharedPart(float(shared), float(doubt), third, int(np.unique(votes.annotator).shape[0]))
 
 
 def influences(
