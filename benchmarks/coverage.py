@@ -19,6 +19,8 @@ of the single person (the true values are those of new annotators on new items).
 error, and the mean width. `!` marks a coverage below 93 % or, for the last two intervals, above 99 %, by more than two standard errors;
 one marked coverage gives exit status 1. Studies without an interval (all variants of the exam have the same score) are left out; they may
 be at most a tenth of the studies.
+
+The tables of `benchmarks/difference_coverage.py` come after it: the difference between people and a model, and verdicts of equivalence.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from difference_coverage import table as differences
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
@@ -508,7 +511,8 @@ def main() -> int:
             f"{outside} of {cells} cells outside 93 to 97 % by more than chance"
         )
         held = held and 0.93 <= np.mean(coverages) <= 0.97 and outside <= cells / 20
-    return 0 if worlds(arguments.studies, arguments.seed) and held else 1
+    held = worlds(arguments.studies, arguments.seed) and held
+    return 0 if differences(arguments.studies, arguments.seed) and held else 1
 
 
 if __name__ == "__main__":
