@@ -98,12 +98,12 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
         currency=group.pay.currency,
     )
     inputs = [plan_path(folder.path), collected_table(folder, name)[0], *([gold] if gold else [])]
-    record = provenance(
-        f"merilo study baseline {shown(folder.path)} --arm {name}",
-        inputs,
-        {"study": shown(folder.path), "arm": name},
+    # The raw answers are published without the folders of the author's machine.
+    record, published = (
+        provenance(f"merilo study baseline {place} --arm {name}", inputs, {"study": place, "arm": name})
+        for place in (shown(folder.path), shown(folder.path.resolve().name))
     )
-    study_raw = RawStudy(raw, settings, without_folders(record), gold=known, dataset=declared)
+    study_raw = RawStudy(raw, settings, without_folders(published), gold=known, dataset=declared)
     made = experts_computed(study_raw, design, others.details if others else None)
     summary: dict[str, Json] = {"dataset": declared.name, **made.content, "provenance": record.to_json()}
     return ExpertStudyResult(summary, made.bag, made.scored, made.responses, others, study_raw)

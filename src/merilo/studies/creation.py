@@ -161,7 +161,7 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
         write_text(hidden / "plan.json", indented(figures.as_json()) + "\n")
         write_text(hidden / "plan.md", plan_page(plan, figures, warnings))
         reason = for_command_line(f"A test of the kind '{source.audience}': {source.audience_from}.")
-        text = plan_text(plan, folder=shown(out), notes={"arms": ["Whom to ask.", reason]})
+        text = plan_text(plan, folder=shown(out.name), notes={"arms": ["Whom to ask.", reason]})
         write_text(hidden / STUDY_FILE, text)
     return CreatedStudy(
         StudyFolder(out, plan), source, subset, known.controls, known.examples, figures, tuple(warnings)

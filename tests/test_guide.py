@@ -1,0 +1,289 @@
+"""The guide for human baselines, requirement by requirement.
+
+Each row states a requirement in our words, the section of the guide, the file and field that meets it, and a check of that field
+in one study that was taken from its dataset to `hb/`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.support.command import merilo
+from tests.support.guide_study import ASKED, AUTHORS, DOMAINS, MINE, GuideStudy, guide_study
+
+from merilo.reports.hb import building, drawing, plot_files
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> GuideStudy:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (building, drawing, plot_files):
+            patch.setattr(module, "has_matplotlib", lambda: False)
+        return guide_study(tmp_path_factory.mktemp("guide"))
+
+
+class Requirement(NamedTuple):
+    section: str
+    demand: str
+    met_by: str
+    holds: Callable[[GuideStudy], bool]
+
+
+def instruction(run: GuideStudy) -> str:
+    return run.text("hb/plan/instruction.ru.md")
+
+
+def section(run: GuideStudy, language: str = "ru") -> str:
+    return run.json(f"hb/cards/raw_readme_{language}.json")["Human baseline"]
+
+
+def largest_deviation(run: GuideStudy) -> float:
+    return max(abs(float(row["deviation_points"])) for row in run.rows("hb/plan/subset.csv"))
+
+
+def regular(run: GuideStudy) -> bool:
+    """Whether the control items stand at regular intervals among Toloka's tasks."""
+    tasks = [row for row in run.rows("toloka/tasks.tsv", "\t") if not row["HINT:text"]]
+    places = [number for number, row in enumerate(tasks) if row["GOLDEN:answer"]]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(places)]
+    return len(places) == len(run.controls) and max(gaps) - min(gaps) <= 1
+
+
+def sheet(run: GuideStudy, expert: str) -> list[dict[str, str]]:
+    (path,) = (run.root / "sheets").glob(f"*-{expert}")
+    return run.rows(f"sheets/{path.name}/tasks.csv")
+
+
+def aggregators(run: GuideStudy) -> set[str]:
+    return {row["aggregator"] for row in run.metrics["sensitivity"]["rows"]}
+
+
+def asked_once(run: GuideStudy) -> bool:
+    """Whether no person met a control item twice."""
+    seen = Counter(
+        (row["respondent"], row["item"])
+        for row in run.rows("hb/raw/responses.csv")
+        if row["is_control"] == "true"
+    )
+    return set(seen.values()) == {1}
+
+
+GENERAL = "General rules"
+INSTRUCTION = "How to write the instruction"
+TASKS = "Wording of the tasks"
+PEOPLE = "Choice of annotators"
+CONTROLS = "Control questions"
+LARGE = "Large datasets"
+AGREEMENT = "Agreement of annotators"
+LOW = "Share of items with low agreement"
+ANSWERS = "Aggregated answer to each question"
+QUALITY = "Quality of annotators"
+ERRORS = "Errors in the dataset"
+SCORE = "Overall quality"
+EXPERTS = "Expert tests"
+DONE = "Definition of done"
+
+# fmt: off
+REQUIREMENTS = [
+    Requirement(GENERAL, "the knowledge skills decide between a basic and an expert test", "study.yaml: arms",
+        lambda run: [arm["kind"] for arm in run.plan["arms"].values()] == ["untrained", "expert"]),
+    Requirement(GENERAL, "an expert test asks experts and people without training", "hb/experts.json: experts, people",
+        lambda run: bool(run.experts["experts"]["metrics"]) and run.experts["people"]["annotators"] == 10),
+
+    Requirement(INSTRUCTION, "the task is explained in both languages", "hb/plan/instruction.*.md",
+        lambda run: "Сложите два числа." in instruction(run) and "Add two numbers." in run.text("hb/plan/instruction.en.md")),
+    Requirement(INSTRUCTION, "search, calculators and neural networks are forbidden", "study.yaml: restrictions",
+        lambda run: all(word in instruction(run) for word in ("в интернете", "калькулятором", "нейросетями"))),
+    Requirement(INSTRUCTION, "the author's own restrictions stand in the instruction too", "study.yaml: restrictions",
+        lambda run: "Не обсуждайте задания." in instruction(run) and len(run.plan["restrictions"]) == 4),
+    Requirement(INSTRUCTION, "the restrictions reach the people on the platform", "Toloka: project.json, instruction.html",
+        lambda run: all("Не пользуйтесь нейросетями" in run.text(f"toloka/{name}") for name in ("instruction.html", "project.json"))),
+    Requirement(INSTRUCTION, "examples show every kind of answer", "hb/plan/instruction.ru.md",
+        lambda run: all(f"**Правильный ответ:** {label}" in instruction(run) for label in "ABCD")),
+    Requirement(INSTRUCTION, "examples show every domain; what they do not show is named", "merilo study create: warnings",
+        lambda run: not any("domain" in warning for warning in run.created["warnings"])),
+    Requirement(INSTRUCTION, "a training explains the work", "study.yaml: training; Toloka: training.tsv",
+        lambda run: run.plan["training"]["feedback"] and len(run.rows("toloka/training.tsv", "\t")) == 8),
+
+    Requirement(TASKS, "people see the text that models receive", "Toloka: tasks.tsv, INPUT:prompt",
+        lambda run: {one["prompt"] for one in run.items} < {row["INPUT:prompt"] for row in run.rows("toloka/tasks.tsv", "\t")}),
+    Requirement(TASKS, "the task shows no solved examples", "study: items.jsonl, prompt",
+        lambda run: all(one["prompt"].count("Ответ:") == 1 for one in run.items)),
+    Requirement(TASKS, "people answer by the labels of models", "Toloka: project.json, output_spec",
+        lambda run: run.json("toloka/project.json")["task_spec"]["output_spec"]["answer"]["allowed_values"] == [*"ABCD"]),
+
+    Requirement(PEOPLE, "five people answer every item", "hb/metrics.json: items.overlap_before_exclusion",
+        lambda run: run.plan["arms"]["people"]["overlap"] == 5 and run.metrics["items"]["overlap_before_exclusion"] == {"5": ASKED}),
+    Requirement(PEOPLE, "a crowd platform is used, and named", "hb/cards/raw_readme_*.json",
+        lambda run: "платформы Toloka" in section(run) and "Toloka" in section(run, "en")),
+    Requirement(PEOPLE, "the number of tasks on a page is the author's choice", "study.yaml: arms.people.items_per_page",
+        lambda run: run.plan["arms"]["people"]["items_per_page"] == 10),
+
+    Requirement(CONTROLS, "one task in twenty is a control item", "study.yaml: controls.share; controls.jsonl",
+        lambda run: run.plan["controls"]["share"] == 0.05 and len(run.controls) == ceil(ASKED / 19)),
+    Requirement(CONTROLS, "their answers are known beforehand", "study: controls.jsonl, outputs",
+        lambda run: all(one["outputs"] in "ABCD" for one in run.controls)),
+    Requirement(CONTROLS, "they are not items of the test", "study: controls.jsonl, items.jsonl",
+        lambda run: not {one["prompt"] for one in run.controls} & {one["prompt"] for one in run.items}),
+    Requirement(CONTROLS, "they stand at regular intervals", "Toloka: tasks.tsv, GOLDEN:answer", regular),
+    Requirement(CONTROLS, "nobody meets one twice", "hb/raw/responses.csv: is_control", asked_once),
+    Requirement(CONTROLS, "they look like items of the test", "merilo study create: controls.auc",
+        lambda run: run.created["controls"]["checked"] and run.created["controls"]["alike"]),
+    Requirement(CONTROLS, "answers to them give each annotator's skill", "hb/annotators.csv: control_accuracy",
+        lambda run: all(row["controls"] == "0" or row["control_accuracy"] for row in run.rows("hb/annotators.csv"))),
+
+    Requirement(LARGE, "a part of the items may be asked", "hb/plan/study.yaml: subset",
+        lambda run: (run.plan["subset"]["size"], run.plan["subset"]["of"]) == (ASKED, 320)),
+    Requirement(LARGE, "the part has the distribution of domains and classes", "hb/plan/subset.csv: deviation_points",
+        lambda run: {"domain", "answer"} <= {row["field"] for row in run.rows("hb/plan/subset.csv")} and largest_deviation(run) <= 1),
+    Requirement(LARGE, "further fields are kept where they can be", "study.yaml: subset.fields",
+        lambda run: {"author", "length"} <= set(run.plan["subset"]["fields"])),
+    Requirement(LARGE, "each item's weight is known", "hb/plan/weights.csv: weight",
+        lambda run: abs(sum(float(row["weight"]) for row in run.rows("hb/plan/weights.csv")) - 320) < 1e-3),
+
+    Requirement(AGREEMENT, "answers are aggregated by majority", "hb/consensus.csv: label, resolved_by",
+        lambda run: {"unanimous", "majority"} <= {row["resolved_by"] for row in run.rows("hb/consensus.csv")}),
+    Requirement(AGREEMENT, "a majority of 5 answers is 3", "hb/metrics.json: agreement.votes_needed",
+        lambda run: "3" in run.metrics["agreement"]["votes_needed"]),
+    Requirement(AGREEMENT, "Dawid and Skene's model is computed too", "hb/metrics.json: sensitivity",
+        lambda run: "dawid-skene" in aggregators(run)),
+    Requirement(AGREEMENT, "the agreement is measured", "hb/metrics.json: agreement",
+        lambda run: 0 < run.metrics["agreement"]["krippendorff_alpha"] < 1),
+
+    Requirement(LOW, "the allowed share is decided beforehand", "study.yaml: baseline.max_low_agreement",
+        lambda run: run.plan["baseline"]["max_low_agreement"] == run.metrics["agreement"]["max_low_agreement"]),
+    Requirement(LOW, "the share is reported, and the baseline is accepted below it", "hb/metrics.json: status",
+        lambda run: run.metrics["status"] == "accepted" and run.metrics["agreement"]["low_agreement_share"] <= 0.3),
+    Requirement(LOW, "the figure on items with a majority is given", "hb/metrics.json: metrics.acc.by_majority_alone",
+        lambda run: run.metrics["metrics"]["acc"]["by_majority_alone"]["n"] == ASKED - run.metrics["agreement"]["low_agreement"]),
+
+    Requirement(ANSWERS, "every item gets an answer", "hb/consensus.csv: label",
+        lambda run: len(run.rows("hb/consensus.csv")) == ASKED and all(row["label"] for row in run.rows("hb/consensus.csv"))),
+    Requirement(ANSWERS, "ties are decided by skill on control items", "hb/metrics.json: resolved_by.skill",
+        lambda run: run.metrics["resolved_by"]["skill"] > 0),
+    Requirement(ANSWERS, "GLAD decides where skill does not", "hb/metrics.json: resolved_by.glad, sensitivity",
+        lambda run: "glad" in run.metrics["resolved_by"] and "glad" in aggregators(run)),
+    Requirement(ANSWERS, "the rules for spellings are stated", "hb/plan/settings.json: normalise",
+        lambda run: run.json("hb/plan/settings.json")["normalise"] == []),
+
+    Requirement(QUALITY, "a threshold on control items excludes annotators", "hb/annotators.csv: excluded",
+        lambda run: [row["control_accuracy"] < "0.5" for row in run.rows("hb/annotators.csv") if row["excluded"] == "true"] == [True]),
+    Requirement(QUALITY, "the excluded answers do not count", "hb/metrics.json: responses.dropped",
+        lambda run: run.metrics["responses"]["used"] < 5 * ASKED and run.metrics["annotators"]["excluded"] == 1),
+
+    Requirement(ERRORS, "items with a dubious gold answer are listed", "hb/metrics.json: dataset_quality.findings",
+        lambda run: run.metrics["dataset_quality"]["golds"] >= ASKED),
+    Requirement(ERRORS, "errors of typing are counted apart from disagreement", "hb/metrics.json: dataset_quality.typing_errors",
+        lambda run: "typing_errors" in run.metrics["dataset_quality"]),
+
+    Requirement(SCORE, "the consensus is scored against the gold answers by the dataset's metric", "hb/metrics.json: metrics",
+        lambda run: run.metrics["metrics"]["acc"]["n"] == ASKED and run.metrics["gold"]["matched"] == ASKED),
+    Requirement(SCORE, "the metadata get the value under the metric's name", "hb/cards/raw_dataset_meta.json: human_benchmark",
+        lambda run: run.json("hb/cards/raw_dataset_meta.json")["human_benchmark"]
+        == {"Accuracy": round(run.experts["experts"]["metrics"]["acc"]["value"], 4)}),
+
+    Requirement(EXPERTS, "nobody is asked their own questions", "sheets: tasks.csv",
+        lambda run: all(
+            not {row["prompt"] for row in sheet(run, name)} & {one["prompt"] for one in run.items if one["meta"]["author"] == name}
+            for name in AUTHORS)),
+    Requirement(EXPERTS, "every sheet offers to skip a question that may be one's own", "sheets: instruction.html",
+        lambda run: all(MINE in path.read_text(encoding="utf-8") for path in (run.root / "sheets").glob("*/instruction.html"))),
+    Requirement(EXPERTS, "skipped questions are counted", "hb/experts.json: experts.answers.may_be_mine",
+        lambda run: run.experts["experts"]["answers"]["may_be_mine"] > 0),
+    Requirement(EXPERTS, "the majority of the other experts decides", "hb/experts.json: experts.design.decision",
+        lambda run: run.experts["experts"]["design"]["decision"] == "majority" and run.experts["experts"]["items"]["decided"] > 0.9 * ASKED),
+    Requirement(EXPERTS, "the time for a question is limited", "study.yaml: arms.experts.time_limit",
+        lambda run: run.experts["experts"]["design"]["time_limit_seconds"] == 60 and "60 секунд" in instruction(run)),
+    Requirement(EXPERTS, "the plan assumes 30 questions an hour", "study.yaml: arms.experts.items_per_hour",
+        lambda run: run.plan["arms"]["experts"]["items_per_hour"] == 30),
+    Requirement(EXPERTS, "each domain has its own value", "hb/experts.json: experts.by_group",
+        lambda run: set(run.experts["experts"]["by_group"]) == {f"acc.{domain}" for domain in DOMAINS}),
+
+    Requirement(DONE, "the cards describe the method in Russian and English", "hb/cards/raw_readme_*.json: Human baseline",
+        lambda run: all(word in section(run) for word in (
+            "Перекрытие — 5", "контрольных задани", "ниже 50", "нейросетями", "60 секунд", "голосов", "альфа Криппендорфа",
+            "доверительный интервал", "доллар", "320 вопросов", "Эксперты.", MINE))
+        and all(word in section(run, "en") for word in ("5 answers", "control items", "Krippendorff", "confidence interval", "$"))),
+    Requirement(DONE, "the other sections of the cards stay", "hb/cards/raw_readme_ru.json",
+        lambda run: list(run.json("hb/cards/raw_readme_ru.json"))[:2] == ["Описание задачи", "Мотивация"]),
+    Requirement(DONE, "the rendered cards have the section", "hb/cards/README.md, README_ru.md, dataset_meta.json",
+        lambda run: section(run, "en") in run.text("hb/cards/README.md") and section(run) in run.text("hb/cards/README_ru.md")
+        and run.json("hb/cards/dataset_meta.json")["dataset_size"] == 320),
+    Requirement(DONE, "raw and aggregated answers are in hb/", "hb/raw/responses.csv, hb/consensus.csv",
+        lambda run: len(run.rows("hb/raw/responses.csv")) == run.metrics["responses"]["total"] > 5 * ASKED),
+    Requirement(DONE, "so are those of the experts", "hb/raw/experts/responses.csv, hb/experts.json",
+        lambda run: len(run.rows("hb/raw/experts/responses.csv")) > 3 * ASKED - 50 and not (
+            {row["respondent"] for row in run.rows("hb/raw/experts/responses.csv")} & set(AUTHORS))),
+    Requirement(DONE, "the total cost is reported for both groups apart", "hb/costs.json: cost_details.arms",
+        lambda run: set(run.json("hb/costs.json")["cost_details"]["arms"]) == {"people", "experts"}
+        and all(arm["total"] > 0 for arm in run.json("hb/costs.json")["cost_details"]["arms"].values())),
+    Requirement(DONE, "the hourly pay follows from measured times", "hb/costs.json: cost_details.arms.*.hourly",
+        lambda run: all(abs(arm["hourly"] - arm["total"] / arm["hours"]) < 0.01
+                        for arm in run.json("hb/costs.json")["cost_details"]["arms"].values())),
+    Requirement(DONE, "a message with costs and method is ready to send", "hb/cost/message_ru.txt",
+        lambda run: all(text in run.text("hb/cost/message_ru.txt") for text in (
+            "mera@a-ai.ru", "Общие затраты", "Базовый human baseline", "Экспертный human baseline", "Почасовая оплата", section(run)[:80]))
+        and "сведений об оплате нет" not in run.text("hb/cost/message_ru.txt")),
+    Requirement(DONE, "every figure follows from the raw answers", "merilo report verify",
+        lambda run: run.verified.status == 0 and {"metrics.acc.value", "experts.json, experts.metrics.acc.value", "cost_details.arms.experts.hourly"}
+        <= {name for name, follows in run.verified.json["follows"].items() if follows}),
+    Requirement(DONE, "the plan was fixed before the answers", "hb/plan/frozen.json, changes.json",
+        lambda run: run.json("hb/plan/frozen.json")["date"] == "2026-11-22" and run.text("hb/plan/changes.json").strip() == "[]"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("one", REQUIREMENTS, ids=lambda one: f"{one.section}: {one.demand}")
+def test_the_guide_demands_that(one: Requirement, run: GuideStudy) -> None:
+    assert one.holds(run), f"{one.section}: {one.demand} ({one.met_by})"
+
+
+def test_hb_has_exactly_the_files_that_the_documentation_names(run: GuideStudy) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "report.md").read_text(encoding="utf-8")
+    files = {path.relative_to(run.hb).as_posix() for path in run.hb.rglob("*") if path.is_file()}
+    plan = {"study.yaml", "frozen.json", "changes.json", "settings.json", "plan.json", "plan.md", "subset.csv",
+            "subset.svg", "weights.csv", "instruction.ru.md", "instruction.en.md"}  # fmt: skip
+    assert {name.removeprefix("plan/") for name in files if name.startswith("plan/")} == plan
+    cards = {"README.md", "README_ru.md", "dataset_meta.json", "human_baseline_en.md", "human_baseline_ru.md",
+             "raw_dataset_meta.json", "raw_readme_en.json", "raw_readme_ru.json"}  # fmt: skip
+    assert {name.removeprefix("cards/") for name in files if name.startswith("cards/")} == cards
+    for name in {name.split("/")[0] + ("/" if "/" in name else "") for name in files}:
+        assert f"`{name}" in page, f"docs/report.md does not name {name}"
+
+
+def test_the_notebook_runs_from_its_first_cell_to_its_last(run: GuideStudy) -> None:
+    book = run.json("hb/hb.ipynb")
+    with contextlib.chdir(run.hb):
+        room: dict[str, object] = {}
+        for cell in book["cells"]:
+            if cell["cell_type"] == "code":
+                exec("".join(cell["source"]), room)
+    assert room["left"] == set()
+
+
+def test_one_changed_answer_of_an_expert_is_found(run: GuideStudy, tmp_path: Path) -> None:
+    shutil.copytree(run.hb, tmp_path / "hb")
+    path = tmp_path / "hb" / "raw" / "experts" / "responses.csv"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    place = next(number for number, line in enumerate(lines) if MINE in line)
+    lines[place] = lines[place].replace(MINE, "A", 1)
+    path.write_text("".join(lines), encoding="utf-8", newline="")
+    found = merilo("report", "verify", tmp_path / "hb", "--json", "-")
+    assert found.status == 1
+    assert found.json["files"]["changed"] == ["raw/experts/responses.csv"]
+    assert "experts.json, experts.answers.may_be_mine" in {one["figure"] for one in found.json["moved"]}
+
+
+def test_no_file_of_hb_names_a_person_or_a_folder_of_this_machine(run: GuideStudy) -> None:
+    for path in run.hb.rglob("*"):
+        if path.is_file():
+            assert str(run.root).encode() not in path.read_bytes(), path.name
