@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable

@@ -129,18 +129,23 @@ def _pay(found: StudyStatus) -> list[tuple[str, str]]:
 
 def _annotators(found: StudyStatus) -> Table:
     table = Table(title="Annotators", title_justify="left")
-    table.add_column("annotator")
-    for name in ("answers", "skipped", "control items", "correct", "seconds", "hourly pay", ""):
+    table.add_column("annotator", overflow="fold")
+    columns = {
+        "answers": [str(one.answers) for one in found.annotators],
+        "skipped": [str(one.skipped or "") for one in found.annotators],
+        "control items": [str(one.controls) for one in found.annotators],
+        "correct": [
+            "" if one.control_accuracy is None else f"{one.control_accuracy:.0%}" for one in found.annotators
+        ],
+        "seconds": [
+            "" if one.median_seconds is None else f"{one.median_seconds:.0f}" for one in found.annotators
+        ],
+        "hourly pay": ["" if one.hourly is None else f"{one.hourly:.2f}" for one in found.annotators],
+        "excluded": ["yes" if one.excluded else "" for one in found.annotators],
+    }
+    filled = {name: texts for name, texts in columns.items() if any(texts)}
+    for name in filled:
         table.add_column(name, justify="right")
-    for one in found.annotators:
-        table.add_row(
-            escape(one.annotator),
-            str(one.answers),
-            str(one.skipped),
-            str(one.controls),
-            "" if one.control_accuracy is None else f"{one.control_accuracy:.0%}",
-            "" if one.median_seconds is None else f"{one.median_seconds:.0f}",
-            "" if one.hourly is None else f"{one.hourly:.2f}",
-            "excluded" if one.excluded else "",
-        )
+    for one, *texts in zip(found.annotators, *filled.values(), strict=True):
+        table.add_row(escape(one.annotator), *texts)
     return table

@@ -58,7 +58,7 @@ def plan_sentences(figures: PlanFigures) -> list[str]:
     checked = figures.controls
     if checked is not None:
         unit = "control item" if checked.there == 1 else "control items"
-        share = f"The study has {checked.there} {unit}; the planned share of the items is {checked.by_share}."
+        share = f"The study has {checked.there} {unit}; the plan asks for {checked.by_share}."
         needed = (
             f" The power computation asks for {checked.per_person} control answers per annotator."
             if checked.per_person is not None
