@@ -165,6 +165,7 @@ def baseline(
             declared,
             tuple(map(Path, models)),
             common_items,
+            platform=origin.recognised if origin else None,
         )
         return kept if anonymise else kept.pseudonymised(origin.key if origin else None)
 

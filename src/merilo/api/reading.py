@@ -70,6 +70,14 @@ class Origin:
         return StudyResponses(**{one.name: getattr(found, one.name) for one in fields(found)}, origin=self)
 
     @property
+    def recognised(self) -> Platform | None:
+        """Return the platform: as given, or recognised by the files' headers; `None` for tables and for several platforms."""
+        if self.platform is not None:
+            return self.platform
+        found = {platforms.recognise(path, self.encoding) for path in self.files}
+        return found.pop() if len(found) == 1 else None
+
+    @property
     def key(self) -> bytes:
         """Return the key for pseudonyms, a digest of the content."""
         if self.files:

@@ -31,7 +31,7 @@ class ReportSource:
         frozen: the record of the frozen plan, the content of `frozen.json`; `None` if the plan was not frozen.
         experts: the JSON of `merilo experts baseline`; `None` if experts were not asked.
         expert_raw: the experts' raw answers: the files of `RawStudy` by name; empty if they are not known.
-        platform: the code of the platform that collected the answers of a planned study; `None` if there are several.
+        platform: the code of the platform that collected the answers; `None` if it is not known or there are several.
         cards: the dataset's own files by name: `raw_dataset_meta.json`, `raw_readme_ru.json`, `raw_readme_en.json`.
         test: the items of the dataset's own test, if it stands beside these files; `None` if it does not.
     """

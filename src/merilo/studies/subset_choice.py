@@ -265,7 +265,7 @@ def shares_svg(shares: Sequence[CategoryShare]) -> str:
             y += _ROW
     height = y + 20
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" width="{_WIDTH:.0f}" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" width="{_WIDTH:.0f}" style="max-width:100%" role="img">'
         f"<title>Distribution of every field before and after the draw</title><style>{_STYLE}</style>"
         f'<rect class="paper" width="100%" height="100%"/>{"".join(body)}</svg>\n'
     )

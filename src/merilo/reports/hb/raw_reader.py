@@ -71,6 +71,8 @@ def read_raw(folder: str | Path) -> RawStudy:
         dataset=dataset,
         models=tuple(sorted(place.glob("models/*/*"), key=lambda one: (len(one.parent.name), str(one)))),
         common_items=reading.value("common_items") is True,
+        # Earlier versions did not record the platform.
+        platform=reading.text("platform") if "platform" in reading.content else None,
     )
 
 

@@ -53,6 +53,7 @@ class RawStudy:
         dataset: the dataset's declaration; `None` if the study names none.
         models: the files of models' answers.
         common_items: whether models are compared on the items that both sides answered.
+        platform: the code of the platform that wrote the files; `None` if it is not known.
     """
 
     responses: Responses
@@ -63,6 +64,7 @@ class RawStudy:
     dataset: Dataset | None = None
     models: tuple[Path, ...] = ()
     common_items: bool = False
+    platform: str | None = None
 
     @property
     def keywords(self) -> dict[str, Json]:
@@ -111,6 +113,7 @@ class RawStudy:
             "dropped": {**responses.dropped},
             "currency": responses.currency,
             "answer_field": responses.answer_field,
+            "platform": self.platform,
             "renamed": None if responses.renamed is None else {**responses.renamed},
             "absent": [*responses.absent],
             "unread": [asdict(one) for one in responses.unread],

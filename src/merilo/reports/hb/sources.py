@@ -88,7 +88,7 @@ def read_source(
         frozen=_object(folder / FROZEN_FILE) if plan.is_file() and (folder / FROZEN_FILE).is_file() else None,
         experts=found,
         expert_raw=expert_raw,
-        platform=_platform(folder) if plan.is_file() else None,
+        platform=(_platform(folder) if plan.is_file() else None) or made.raw.platform,
         cards=dataset_files,
         test=_test(cards),
     ), made
