@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from merilo.api.baseline import baseline as baseline
     from merilo.api.comparison import compare as compare
     from merilo.api.experts import expert_baseline as expert_baseline
+    from merilo.api.item_response import item_response as item_response
     from merilo.api.planning import power as power
     from merilo.api.programs import score_programs as score_programs
     from merilo.api.reading import read_responses as read_responses
@@ -44,6 +45,7 @@ _HOMES = {
     "merilo.api.baseline": ("baseline",),
     "merilo.api.comparison": ("compare",),
     "merilo.api.experts": ("expert_baseline",),
+    "merilo.api.item_response": ("item_response",),
     "merilo.api.planning": ("power",),
     "merilo.api.programs": ("score_programs",),
     "merilo.api.reading": ("read_responses",),

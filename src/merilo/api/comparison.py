@@ -131,7 +131,7 @@ def compare(
             else read_stored_baseline(Path(baseline), data=items)
         )
         samples = [
-            _samples(name, answers, people, folder, keep=not isinstance(models, Mapping))
+            samples_of(name, answers, people, folder, keep=not isinstance(models, Mapping))
             for name, answers in given
         ]
     found = compare_models(
@@ -140,7 +140,7 @@ def compare(
     return ComparisonResult(tuple(found), people, metric or people.metric, seed, force)
 
 
-def _samples(name: str, given: Answers, people: StoredBaseline, folder: Path, *, keep: bool) -> Samples:
+def samples_of(name: str, given: Answers, people: StoredBaseline, folder: Path, *, keep: bool) -> Samples:
     """Read a model's answers; answers in memory are read by the same rules as a JSON Lines file."""
     if isinstance(given, str | Path):
         found = read_samples(Path(given), people)

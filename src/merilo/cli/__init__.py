@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "report": ("merilo.cli.report", "publish a baseline with raw answers and notebook, and verify it"),
     "power": ("merilo.cli.power", "plan a study: how many items, annotators and control items"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
+    "scale": ("merilo.cli.scale", "put people, models and items on one scale (item response)"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),
     "recipe": ("merilo.cli.recipe", "combine the answers to several questions about each item"),
     "experts": ("merilo.cli.experts", "expert tests: sample questions, plan, compare experts with others"),

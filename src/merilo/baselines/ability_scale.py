@@ -1,0 +1,168 @@
+"""People and models on one scale: an item-response model of a baseline's answers, with models placed on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from merilo.baselines.baseline_reader import StoredBaseline
+from merilo.baselines.model_answers import Samples
+from merilo.baselines.model_comparison import earned
+from merilo.errors import DataError, UsageError
+from merilo.metrics.plain_dataset import undeclared
+from merilo.statistics.arrays import FloatArray
+from merilo.statistics.item_location import (
+    ItemInformation,
+    Location,
+    PeopleOnScale,
+    information,
+    locate,
+    people_on_scale,
+)
+from merilo.statistics.item_response import ItemModel, ItemResponseFit, fit_item_response
+
+#: With fewer answers an item, difficulties are mostly what their prior says.
+FEW_ANSWERS: Final = 3.0
+#: Below this spread of abilities, in logits, people do not differ beyond chance.
+NO_SPREAD: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLocation:
+    """One model on the scale.
+
+    Attributes:
+        model: the model's name.
+        items: how many of the baseline's items it answered.
+        score: the mean score of its answers.
+        location: its ability.
+        places: shape (items,), the places of these items in the baseline.
+        scores: shape (items,), the share of correct answers to each of them.
+    """
+
+    model: str
+    items: int
+    score: float
+    location: Location
+    places: tuple[int, ...]
+    scores: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class AbilityScale:
+    """People, items and models on one scale.
+
+    Attributes:
+        baseline: the baseline.
+        fit: the item-response model of people's answers.
+        people: the distribution of people's ability.
+        information: what each item tells about people.
+        models: the models.
+        exact: whether answers were compared for equality although the dataset's metric gives shares of a point.
+        warnings: what limits the estimates, a sentence each.
+    """
+
+    baseline: StoredBaseline
+    fit: ItemResponseFit
+    people: PeopleOnScale
+    information: ItemInformation
+    models: tuple[ModelLocation, ...]
+    exact: bool
+    warnings: tuple[str, ...]
+
+
+def ability_scale(
+    crowd: StoredBaseline, models: Sequence[Samples], *, model: ItemModel = "rasch"
+) -> AbilityScale:
+    """Fit an item-response model to people's answers and place models on its scale.
+
+    The scale comes from people alone, so that no model changes it. A model with several samples of an item has the share of
+    correct ones as its score, with the weight of one answer.
+
+    Args:
+        crowd: the people of the baseline, with gold.
+        models: the models' answers; a model may have answered only a part of the items.
+        model: "rasch", or "2pl" with a discrimination for each item.
+
+    Raises:
+        UsageError: a file is given for two models, or answers of the dataset are neither right nor wrong.
+        DataError: there are too few people or items, all answers are equal, or a model answered none of the items.
+    """
+    files = [one.file for one in models]
+    if twice := next((file for file in files if files.count(file) > 1), None):
+        raise UsageError(f"{twice} is given twice: give each file once")
+    if crowd.declaration.answer.kind == "criteria":
+        raise UsageError(
+            f"{crowd.metric} of {crowd.declaration.name} has no right or wrong answers to single items, so an item-response model cannot be fitted"
+        )
+    exact = crowd.metric not in {"acc", "em"}
+    scored = replace(crowd, declaration=undeclared("acc")) if exact else crowd
+    votes = crowd.votes
+    cells, pair = np.unique(
+        votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label, return_inverse=True
+    )
+    places, labels = np.divmod(cells, max(votes.labels, 1))
+    score = earned(scored, places.tolist(), [crowd.labels[code] for code in labels.tolist()])[pair]
+    try:
+        fit = fit_item_response(
+            votes.annotator, votes.item, score, respondents=votes.annotators, items=votes.items, model=model
+        )
+    except DataError as error:
+        raise DataError(error.message, file=crowd.folder) from error
+    return AbilityScale(
+        crowd,
+        fit,
+        people_on_scale(fit),
+        information(fit),
+        tuple(_located(scored, fit, one) for one in models),
+        exact,
+        tuple(_warnings(crowd, fit, exact=exact)),
+    )
+
+
+def _located(crowd: StoredBaseline, fit: ItemResponseFit, model: Samples) -> ModelLocation:
+    places = [place for place, name in enumerate(crowd.names) if name in model.answers]
+    if not places:
+        raise DataError(f"answers none of the {len(crowd.names)} items of {crowd.folder}", file=model.file)
+    given = [model.answers[crowd.names[place]] for place in places]
+    samples = np.array([len(answers) for answers in given])
+    owner = np.repeat(np.arange(len(places)), samples)
+    each = earned(
+        crowd,
+        [places[row] for row in owner.tolist()],
+        [answer for answers in given for answer in answers],
+    )
+    scores = np.bincount(owner, weights=each, minlength=len(places)) / samples
+    known = np.isfinite(fit.difficulty[places])
+    if not known.any():
+        raise DataError(f"no annotator answered an item that {model.model} answered", file=model.file)
+    kept = tuple(place for place, usable in zip(places, known.tolist(), strict=True) if usable)
+    return ModelLocation(
+        model.model,
+        len(kept),
+        float(scores[known].mean()),
+        locate(fit, np.asarray(kept), scores[known]),
+        kept,
+        scores[known],
+    )
+
+
+def _warnings(crowd: StoredBaseline, fit: ItemResponseFit, *, exact: bool) -> list[str]:
+    found = []
+    if not fit.converged:
+        found.append(f"the item-response model has not converged after {fit.iterations} iterations")
+    if exact:
+        found.append(
+            f"{crowd.metric} gives no right or wrong answers: an answer counts as correct if it equals the gold answer"
+        )
+    each = float(fit.answers[fit.answers > 0].mean())
+    if each < FEW_ANSWERS:
+        found.append(
+            f"an item has {each:.1f} answers on average: difficulties of single items are mostly what the model expects of any item"
+        )
+    if fit.spread < NO_SPREAD:
+        found.append("people do not differ beyond chance: the share of people below a model is not reliable")
+    return found

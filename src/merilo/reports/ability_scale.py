@@ -1,0 +1,217 @@
+"""People and models on one scale as JSON and as a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, floor, isfinite
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from merilo.baselines.ability_scale import AbilityScale, ModelLocation
+from merilo.reports.comparison import number
+from merilo.reports.estimates import interval_json
+from merilo.statistics.arrays import FloatArray
+from merilo.strict_json import Json
+
+#: An item separates a model from people if its standardised residual is at least this large.
+SURPRISING: Final = 2.0
+#: The most items in each list of the JSON.
+LISTED: Final = 50
+#: Infit above this, and unlikely by chance after Holm's correction, marks an item that does not fit the model.
+MISFIT: Final = 1.2
+_WIDTH: Final = 720
+
+
+def scale_summary(scale: AbilityScale) -> dict[str, Json]:
+    """Summarise a scale as one JSON object."""
+    fit, told, people = scale.fit, scale.information, scale.people
+    asked = fit.answers > 0
+    return {
+        "baseline": scale.baseline.folder,
+        "model": fit.model,
+        "unit": "logit; 0 is the average person",
+        "answers": int(fit.answers.sum()),
+        "log_likelihood": number(fit.log_likelihood),
+        "iterations": fit.iterations,
+        "converged": fit.converged,
+        "warnings": [*scale.warnings],
+        "people": {
+            "n": len(scale.baseline.annotators),
+            "spread": number(people.spread),
+            "median": {
+                "ability": number(people.median),
+                "ci95": interval_json(people.median_interval),
+                "expected_score": number(people.median_score),
+            },
+            "best_tenth": {
+                "ability": number(people.best_tenth),
+                "ci95": interval_json(people.best_tenth_interval),
+                "expected_score": number(people.best_tenth_score),
+            },
+            "annotators": [
+                {"annotator": name, "ability": number(ability), "standard_error": number(error)}
+                for name, ability, error in zip(
+                    scale.baseline.annotators, fit.ability.tolist(), fit.ability_error.tolist(), strict=True
+                )
+            ],
+        },
+        "models": [_model(scale, one) for one in scale.models],
+        "items": {
+            "n": int(asked.sum()),
+            "too_easy": number(float(told.too_easy[asked].mean())),
+            "too_hard": number(float(told.too_hard[asked].mean())),
+            "misfits": [scale.baseline.names[place] for place in misfits(scale)],
+            "each": [_item(scale, place) for place in np.flatnonzero(asked).tolist()],
+        },
+    }
+
+
+def misfits(scale: AbilityScale) -> list[int]:
+    """Return the places of items whose answers depend on ability less than the model says, the worst first."""
+    fit = scale.fit
+    with np.errstate(invalid="ignore"):
+        order = np.argsort(-np.nan_to_num(fit.infit_z, nan=-np.inf))
+    found: list[int] = []
+    for rank, place in enumerate(order.tolist()):
+        limit = 0.05 / max(len(order) - rank, 1)
+        if not float(fit.infit_z[place]) > _normal_above(limit):
+            break
+        if fit.infit[place] > MISFIT:
+            found.append(place)
+    return found
+
+
+def separating(scale: AbilityScale, model: ModelLocation) -> tuple[list[int], list[int]]:
+    """Return positions in `model.places` of items that it fails unlike people, and of those that it solves unlike people.
+
+    The most surprising come first.
+    """
+    surprise = model.location.surprise
+    order = np.argsort(surprise, kind="stable").tolist()
+    worse = [row for row in order if surprise[row] <= -SURPRISING]
+    return worse, [row for row in reversed(order) if surprise[row] >= SURPRISING]
+
+
+def scale_chart(scale: AbilityScale) -> str:
+    """Draw people's abilities as dots, models as named lines, and items' difficulties below, as one SVG file."""
+    people = np.nan_to_num(scale.fit.ability)
+    items = scale.fit.difficulty[np.isfinite(scale.fit.difficulty)]
+    models = [(one.model, one.location.ability) for one in scale.models]
+    every = np.concatenate([people, items, [ability for _, ability in models], [-1.0, 1.0]])
+    low, high = floor(float(every.min())), ceil(float(every.max()))
+    step = max(1, ceil((high - low) / 12))
+
+    def x(value: float) -> float:
+        return 20 + (_WIDTH - 40) * (value - low) / (high - low)
+
+    above, tall = _stacked(people, x)
+    below, deep = _stacked(items, x)
+    head = 30.0 + 20 * len(models)
+    axis = head + max(8 * tall, 24) + 10
+    scaled = min(1.0, 120 / max(6 * deep, 1))
+    bottom = axis + 34 + 6 * deep * scaled
+    body = [
+        _text(20, 16, "people (dots) and models (lines): ability, in logits", "start"),
+        Markup('<line x1="20" x2="{}" y1="{:.1f}" y2="{:.1f}" stroke="#444"/>').format(
+            _WIDTH - 20, axis, axis
+        ),
+        *(_text(x(tick), axis + 16, f"{tick:+d}".replace("+0", "0")) for tick in range(low, high + 1, step)),
+        *(
+            Markup('<circle cx="{:.1f}" cy="{:.1f}" r="3.5" fill="#456990"/>').format(cx, axis - 5 - 8 * row)
+            for cx, row in above
+        ),
+        *(
+            Markup('<rect x="{:.1f}" y="{:.1f}" width="4" height="{:.1f}" fill="#b7b7a4"/>').format(
+                cx - 2, axis + 24 + 6 * row * scaled, max(5 * scaled, 0.6)
+            )
+            for cx, row in below
+        ),
+        _text(20, bottom + 12, "items: difficulty", "start"),
+    ]
+    for place, (name, ability) in enumerate(models):
+        y, left = 34 + 20.0 * place, x(ability) > _WIDTH / 2
+        body.append(
+            Markup(
+                '<line x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}" stroke="#c1440e" stroke-width="1.5"/>'
+            ).format(x(ability), y - 10, axis)
+        )
+        body.append(
+            _text(x(ability) + (-5 if left else 5), y, f"{name} {ability:+.2f}", "end" if left else "start")
+        )
+    drawing = Markup(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1:.0f}" width="{0}" height="{1:.0f}" role="img" '
+        'font-family="sans-serif" font-size="12"><title>{2}</title><rect width="100%" height="100%" fill="#fff"/>{3}</svg>\n'
+    )
+    title = f"People and models on one scale: {scale.baseline.folder}"
+    return str(drawing.format(_WIDTH, bottom + 22, escape(title), Markup("").join(body)))
+
+
+def _stacked(values: FloatArray, x: Callable[[float], float]) -> tuple[list[tuple[float, int]], int]:
+    """Return the horizontal place and the row of each value, stacked in columns; and the tallest column."""
+    rows: dict[int, int] = {}
+    found = []
+    for value in np.sort(values).tolist():
+        column = round(x(value) / 8)
+        found.append((column * 8.0, rows.get(column, 0)))
+        rows[column] = rows.get(column, 0) + 1
+    return found, max(rows.values(), default=0)
+
+
+def _text(x: float, y: float, text: str, anchor: str = "middle") -> Markup:
+    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(x, y, anchor, text)
+
+
+def _normal_above(probability: float) -> float:
+    return NormalDist().inv_cdf(1 - probability)
+
+
+def _model(scale: AbilityScale, one: ModelLocation) -> dict[str, Json]:
+    found = one.location
+    worse, better = separating(scale, one)
+    return {
+        "model": one.model,
+        "items": one.items,
+        "score": number(one.score),
+        "ability": number(found.ability),
+        "standard_error": number(found.error),
+        "ci95": interval_json(found.interval),
+        "interval": found.interval.method,
+        "share_of_people_below": number(found.below),
+        "share_of_people_below_ci95": interval_json(found.below_interval),
+        "expected_score": number(found.expected_score),
+        "infit": number(found.infit),
+        "infit_z": number(found.infit_z),
+        "fails_unlike_people": _rows(scale, one, worse),
+        "solves_unlike_people": _rows(scale, one, better),
+    }
+
+
+def _rows(scale: AbilityScale, one: ModelLocation, rows: Sequence[int]) -> list[Json]:
+    return [
+        {
+            "id": scale.baseline.names[one.places[row]],
+            "score": number(float(one.scores[row])),
+            "expected": number(float(one.location.expected[row])),
+            "people": number(float(scale.information.share_right[one.places[row]])),
+        }
+        for row in rows[:LISTED]
+    ]
+
+
+def _item(scale: AbilityScale, place: int) -> dict[str, Json]:
+    fit, told = scale.fit, scale.information
+    difficulty = float(fit.difficulty[place])
+    return {
+        "id": scale.baseline.names[place],
+        "answers": int(fit.answers[place]),
+        "right": number(float(fit.right[place])),
+        "difficulty": number(difficulty) if isfinite(difficulty) else None,
+        "standard_error": number(float(fit.difficulty_error[place])),
+        "discrimination": number(float(fit.discrimination[place])),
+        "information": number(float(told.information[place])),
+        "infit": number(float(fit.infit[place])),
+        "outfit": number(float(fit.outfit[place])),
+    }
