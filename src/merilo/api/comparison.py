@@ -15,10 +15,12 @@ from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baselin
 from merilo.baselines.model_answers import Samples, read_samples
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_comparison import compare as compare_models
+from merilo.baselines.model_disagreement import ModelDisagreement, model_disagreement
 from merilo.baselines.model_verdicts import Margin
 from merilo.errors import UsageError, argument
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.reports.comparison import comparison_summary, sentences
+from merilo.reports.disagreement import disagreement_summary
 from merilo.reports.planned_margin import planned_margin
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.strict_json import Json
@@ -36,6 +38,7 @@ class ComparisonResult:
         metric: the metric's name.
         seed: random seed for all random draws.
         force: whether items that one side did not answer were left out.
+        disagreements: the distributions of people's and the model's labels, in the order of the models.
     """
 
     found: tuple[ModelComparison, ...]
@@ -43,6 +46,7 @@ class ComparisonResult:
     metric: str
     seed: int
     force: bool
+    disagreements: tuple[ModelDisagreement, ...] = ()
 
     @property
     def comparisons(self) -> dict[str, ModelComparison]:
@@ -63,9 +67,16 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the comparison as JSON, as `merilo compare --json` prints it."""
-        return comparison_summary(
+        content = comparison_summary(
             self.baseline, list(self.found), metric=self.metric, seed=self.seed, forced=self.force
         )
+        models = content["models"]
+        if isinstance(models, list):
+            for model, one in zip(models, self.disagreements, strict=False):
+                if isinstance(model, dict):
+                    model["disagreement"] = disagreement_summary(one)
+                    model["disagreement_reason"] = one.reason or None
+        return content
 
     def __repr__(self) -> str:
         lines = []
@@ -90,6 +101,7 @@ def compare(
     margin: float | None = None,
     force: bool = False,
     min_answers: int = MIN_ANSWERS,
+    by: str | Sequence[str] = (),
     seed: int = 0,
 ) -> ComparisonResult:
     """Compare the annotators of a baseline with models on the same items.
@@ -105,6 +117,7 @@ def compare(
             default, `baseline.margin` of the frozen plan of the baseline's study, if there is one.
         force: if the items differ, compare on the items that both answered.
         min_answers: annotators with fewer answers are left out of the model's percentile rank.
+        by: fields of the items: the distributions of labels are compared for each of their values too.
         seed: random seed for permutations and bootstrap resamples.
 
     Raises:
@@ -137,7 +150,9 @@ def compare(
     found = compare_models(
         people, samples, metric=metric, force=force, margin=chosen, seed=seed, min_answers=min_answers
     )
-    return ComparisonResult(tuple(found), people, metric or people.metric, seed, force)
+    fields = [by] if isinstance(by, str) else [*by]
+    apart = tuple(model_disagreement(people, one, by=fields, seed=seed) for one in samples)
+    return ComparisonResult(tuple(found), people, metric or people.metric, seed, force, apart)
 
 
 def samples_of(name: str, given: Answers, people: StoredBaseline, folder: Path, *, keep: bool) -> Samples:

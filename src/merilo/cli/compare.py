@@ -24,6 +24,7 @@ def people_against_models(
     margin: Annotated[float | None, typer.Option(help="The largest difference that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the study's frozen plan, if there is one.")] = None,
     force: Annotated[bool, typer.Option("--force", help="If the items differ, compare on those that both answered.")] = False,
     min_answers: Annotated[int, typer.Option(min=1, help="Annotators with fewer answers are left out of the model's percentile rank among annotators.")] = 10,
+    by: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="Compare the distributions of labels for each value of this field of the items too (may be repeated).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The random seed of permutations and bootstrap resamples.")] = 0,
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
@@ -41,6 +42,7 @@ def people_against_models(
             margin=margin,
             force=force,
             min_answers=min_answers,
+            by=by or (),
             seed=seed,
         )
     if json_to:
@@ -49,6 +51,9 @@ def people_against_models(
         from merilo.cli.compare_table import show  # noqa: PLC0415 - the JSON needs no tables
 
         show(result.found, result.metric)
+        from merilo.cli.disagreement_table import show_disagreement  # noqa: PLC0415 - as above
+
+        show_disagreement(result.disagreements)
     for warning in baseline_warnings(result.baseline):
         say(warning)
     for comparison in result.found:
