@@ -15,6 +15,9 @@ from merilo.wording import listed
 #: A field with more values than this identifies single items and does not define groups.
 _MOST_GROUPS: Final = 1000
 
+#: Kinds of answers that are labels: of a declared dataset, and of other tables.
+_CLOSED: Final = frozenset({"choice", "label"})
+
 
 @dataclass(frozen=True, slots=True)
 class ModelDisagreement:
@@ -50,7 +53,7 @@ def model_disagreement(
         UsageError: no item has a field of `by`, or it has more than a thousand values.
     """
     values = {name: _values(crowd, name) for name in by}
-    if crowd.declaration.answer.kind != "label":
+    if crowd.declaration.answer.kind not in _CLOSED:
         return ModelDisagreement(model.model, None, "answers are free, not labels of a closed set")
     if max((len(given) for given in model.answers.values()), default=0) < LEAST:
         return ModelDisagreement(

@@ -35,6 +35,7 @@ class AnswerRows:
         rows, ones = np.arange(len(score)), np.ones(len(score))
         self.of_respondent = scipy.sparse.csr_matrix((ones, (self.respondent, rows)), (shape[0], len(score)))
         self.of_item = scipy.sparse.csr_matrix((ones, (self.item, rows)), (shape[1], len(score)))
+        self.answered = np.bincount(self.respondent, minlength=shape[0])
         self.mode = np.zeros(shape[0])
 
     def width(self, parameters: ItemParameters, steps: int) -> FloatArray:
@@ -53,7 +54,8 @@ class AnswerRows:
         node, weight = np.polynomial.hermite_e.hermegauss(nodes)
         width = self.width(parameters, steps)
         theta = self.mode[:, None] + width[:, None] * node
-        linear = parameters.slope[self.item, None] * theta[self.respondent]
+        at = np.repeat(theta, self.answered, axis=0)
+        linear = parameters.slope[self.item, None] * at
         linear += parameters.intercept[self.item, None]
         p = scipy.special.expit(linear)
         # log P(y) = y η - log(1 + e^η), and log(1 + e^η) is computed from the sign of η, so that nothing overflows.
@@ -70,8 +72,8 @@ class AnswerRows:
             (posterior * theta).sum(axis=1),
             (posterior * theta**2).sum(axis=1),
             p,
-            posterior[self.respondent],
-            theta[self.respondent],
+            np.repeat(posterior, self.answered, axis=0),
+            at,
         )
 
 
@@ -97,16 +99,18 @@ class Expectation:
 
     def derivatives(self, answers: AnswerRows) -> tuple[FloatArray, FloatArray]:
         """Return sums by item of the residual and θ times it, shape (items, 2), and of PQ, θPQ and θ²PQ, shape (items, 3)."""
-        residual = self.weight * (answers.score[:, None] - self.p)
-        variance = self.weight * self.p * (1 - self.p)
-        at_theta = variance * self.theta
+        # The weights of an answer's nodes sum to 1.
+        weighted = self.weight * self.p
+        variance = weighted - weighted * self.p
+        own = self.mean[answers.respondent]
+        every = np.ones(self.p.shape[1])
         sums = answers.of_item @ np.column_stack(
             [
-                residual.sum(axis=1),
-                (residual * self.theta).sum(axis=1),
-                variance.sum(axis=1),
-                at_theta.sum(axis=1),
-                (at_theta * self.theta).sum(axis=1),
+                answers.score - weighted @ every,
+                answers.score * own - np.einsum("ij,ij->i", weighted, self.theta),
+                variance @ every,
+                np.einsum("ij,ij->i", variance, self.theta),
+                np.einsum("ij,ij,ij->i", variance, self.theta, self.theta),
             ]
         )
         return sums[:, :2], sums[:, 2:]

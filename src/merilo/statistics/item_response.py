@@ -140,7 +140,7 @@ def fit_item_response(
     for done in range(1, iterations + 1):
         expected = answers.expect(parameters, at, 5 if done == 1 else 1)
         change = _maximise(parameters, expected, answers, informative, model=model, shrink=shrink)
-        if change < (tolerance if at == nodes else 10 * tolerance):
+        if change < tolerance:
             if at == nodes:
                 converged = True
                 break
