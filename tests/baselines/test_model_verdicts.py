@@ -159,3 +159,11 @@ def test_an_untold_verdict_names_the_study_that_would_tell(tmp_path: Path) -> No
     needed = match["equivalence"]["items_needed"], match["equivalence"]["annotators_needed"]
     assert needed[0] > 40
     assert f"it would take about {needed[0]} items and {needed[1]} people" in match["verdict_sentence"]["en"]
+
+
+def test_the_report_says_the_verdict_in_both_languages_before_the_table(tmp_path: Path) -> None:
+    file = model(tmp_path / "m.csv", guesses(right=0))
+    people = study(tmp_path, "--model", str(file))
+    page = (people / "report.html").read_text(encoding="utf-8")
+    said = page.index("Below people: a single answer of m scored")
+    assert said < page.index("Ниже людей: один ответ m") < page.index("p for these annotators")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, sqrt
+from typing import Final
 
 from merilo.errors import DataError, UsageError, argument
 from merilo.statistics.crossed_difference import heavy_tails
@@ -13,7 +14,10 @@ from merilo.statistics.paired_tests import tango_statistic
 from merilo.statistics.power import MOST_ITEMS, MOST_PEOPLE, StudyPlan, fewest, variances
 
 #: Without a number of annotators, a plan has so many times the items of a study whose annotators do not differ.
-MORE_ITEMS = 1.5
+MORE_ITEMS: Final = 1.5
+#: By so many standard errors the test statistic is nearer to 0 than with known variances: the annotators' variance and
+#: skewness are estimated, and never below 0. Found by simulation: without it the power is 0.73 to 0.75 in place of 0.80.
+ESTIMATED: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +68,10 @@ class _Question:
         quantile = quantile_of(self.level if self.equivalence else (1 + self.level) / 2, max(freedom, 1.0))
         if total <= 0:
             return 1.0 if self.distance > quantile * sqrt(null) else 0.0
-        found = noncentral_above(
-            quantile * sqrt(null / total), max(freedom, 1.0), self.distance / sqrt(total)
-        )
+        shift = self.distance / sqrt(total)
+        if plan.people is not None and not self.equivalence:
+            shift -= ESTIMATED
+        found = noncentral_above(quantile * sqrt(null / total), max(freedom, 1.0), shift)
         return max(2 * found - 1, 0.0) if self.equivalence else found
 
 
