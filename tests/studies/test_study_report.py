@@ -18,7 +18,7 @@ def test_from_study_create_through_a_platform_to_report_verify(
     for module in (building, drawing, plot_files):
         monkeypatch.setattr(module, "has_matplotlib", lambda: False)
     study = tmp_path / "study"
-    done = merilo("study", "create", lcs_file, "--dataset", "lcs", "--out", study, "--pay-per-page", 2)
+    done = merilo("study", "create", lcs_file, "--dataset", "lcs", "--out", study, "--pay-per-page", 0.05)
     assert done.status == 0, done.err
     assert merilo("study", "freeze", study, "--date", "2026-11-22").status == 0
     out = tmp_path / "out"
