@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import ceil, sqrt
-from statistics import NormalDist
+from math import ceil, inf, sqrt
 from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, for_library
+from merilo.statistics.crossed_difference import heavy_tails
+from merilo.statistics.distributions import quantile_of
 from merilo.statistics.paired_tests import detectable_difference
-from merilo.statistics.power import StudyPlan, controls, independent_discordance, people_needed, precision
+from merilo.statistics.power import (
+    StudyPlan,
+    controls,
+    independent_discordance,
+    people_needed,
+    precision,
+    variances,
+)
 from merilo.strict_json import Json
 from merilo.studies.known_answers import wanted_controls
 from merilo.studies.plan_types import Arm, ControlsPlan, Study
@@ -249,29 +257,47 @@ def _precision(plan: Study, arm: Arm, people: int, items: int) -> PrecisionFigur
     assumed = plan.assumptions
     crowd = StudyPlan(assumed.expected, arm.overlap, max(people, arm.overlap, 2), assumed.spread)
     found = precision(crowd, items, level=assumed.level)
-    margin = plan.baseline.margin
     discordant = independent_discordance(assumed.expected, 0.0)
+    _, shared, doubt = variances(crowd, items)
+    from_items = discordant / items
+    doubt = doubt * heavy_tails(max(people, 2)) + from_items**2 / max(items - 1, 1)
+    freedom, level, power = max((from_items + shared) ** 2 / doubt, 1.0), assumed.level, assumed.power
     return PrecisionFigures(
         expected=assumed.expected,
         half_width=found.half_width,
         design_effect=found.design_effect,
-        detectable=detectable_difference(discordant, items, level=assumed.level, power=assumed.power),
-        margin=margin,
-        equivalence_margin=equivalence_margin(discordant, items, level=assumed.level, power=assumed.power),
+        detectable=detectable_difference(
+            discordant, items, level=level, power=power, annotator_variance=shared, freedom=freedom
+        ),
+        margin=plan.baseline.margin,
+        equivalence_margin=equivalence_margin(
+            discordant, items, level=level, power=power, annotator_variance=shared, freedom=freedom
+        ),
     )
 
 
-def equivalence_margin(discordant: float, items: int, *, level: float = 0.95, power: float = 0.8) -> float:
+def equivalence_margin(
+    discordant: float,
+    items: int,
+    *,
+    level: float = 0.95,
+    power: float = 0.8,
+    annotator_variance: float = 0.0,
+    freedom: float = inf,
+) -> float:
     """Compute the smallest margin within which equality of two accuracies can be shown.
 
     Two one-sided tests on paired items, each at the level 1 - `level`, both reject with probability `power` if the accuracies
-    are equal and the margin is at least  (z_level + z_{(1 + power) / 2}) √(m / I).
+    are equal and the margin is at least  (t_level + t_{(1 + power) / 2}) √(m / I + v), with the variance v because items
+    share annotators.
 
     Args:
         discordant: m, the share of items on which only one side is right, in [0, 1].
         items: I, the number of items.
         level: the confidence level of the one-sided tests.
         power: the probability of showing equality.
+        annotator_variance: v; 0 for fixed annotators.
+        freedom: the degrees of freedom of the quantiles; normal quantiles by default.
 
     References:
         J. Liu, H. Hsueh, E. Hsieh, J. Chen (2002), Tests for equivalence or non-inferiority for paired binary data.
@@ -281,8 +307,8 @@ def equivalence_margin(discordant: float, items: int, *, level: float = 0.95, po
         >>> round(equivalence_margin(0.1, 1000), 4)
         0.0293
     """
-    normal = NormalDist()
-    return (normal.inv_cdf(level) + normal.inv_cdf((1 + power) / 2)) * sqrt(discordant / items)
+    quantiles = quantile_of(level, freedom) + quantile_of((1 + power) / 2, freedom)
+    return quantiles * sqrt(discordant / items + annotator_variance)
 
 
 def _rounded(value: object, name: str = "") -> object:
