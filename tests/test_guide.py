@@ -269,6 +269,15 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(run: GuideStudy) -> N
     assert room["left"] == set()
 
 
+def test_the_report_shows_both_groups_and_what_they_were_asked(run: GuideStudy) -> None:
+    text = run.text("hb/report.html")
+    assert "Experts and people without training" in text
+    assert "Эксперты и люди без специальной подготовки" in text
+    assert text.count("difference on common items") == 1
+    assert "<details><summary>" in text
+    assert 'class="instruction" lang="ru"' in text
+
+
 def test_one_changed_answer_of_an_expert_is_found(run: GuideStudy, tmp_path: Path) -> None:
     shutil.copytree(run.hb, tmp_path / "hb")
     path = tmp_path / "hb" / "raw" / "experts" / "responses.csv"

@@ -27,6 +27,8 @@ from merilo.reports.audit import doubtful_golds
 from merilo.reports.baseline_facts import baseline_facts
 from merilo.reports.charts import Dot, Segment
 from merilo.reports.controls import suspect_controls
+from merilo.reports.expert_prose import comparison_paragraph
+from merilo.reports.paper_tables import arms_table
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 from merilo.reports.readme_section import Language, paragraphs
 from merilo.reports.unresolved import unresolved
@@ -92,6 +94,7 @@ def page(
     *,
     plan: Mapping[str, Json] | None = None,
     attachments: Mapping[str, bytes] | None = None,
+    experts: Mapping[str, Json] | None = None,
 ) -> str:
     """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
 
@@ -102,6 +105,7 @@ def page(
         comparisons: the comparisons with models.
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
         attachments: the files of the plan by name, such as the instruction.
+        experts: the JSON of `merilo experts baseline`, if experts answered too.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -147,6 +151,8 @@ def page(
         grid=sensitivity_grid(quality.sensitivity) if quality else None,
         own_aggregator=_own_aggregator(baseline.settings),
         asked=asked(baseline, attachments),
+        arms=arms_table(experts) if experts else None,
+        arms_prose={language: comparison_paragraph(experts or {}, language) for language in LANGUAGES},
         methods={language: _methods(content, plan, language) for language in LANGUAGES},
         test_names=TESTS,
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,

@@ -87,7 +87,7 @@ def hb_files(source: ReportSource, made: Recomputed) -> dict[str, bytes]:
         files[EXPERTS_FILE] = _json({key: one for key, one in source.experts.items() if key != "provenance"})
     files[f"{_PLAN}/settings.json"] = _json(made.raw.keywords)
     files |= {f"{_PLAN}/{name}": data for name, data in source.attachments.items()}
-    files["report.html"] = made.page(source.plan, source.attachments).encode()
+    files["report.html"] = made.page(source).encode()
     files["items.html"] = made.item_page().encode()
     files |= plot_files(made)
     for producer in PRODUCERS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,6 +17,7 @@ from merilo.reports.folder import with_models
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.item_browser import ModelAnswers, item_browser
 from merilo.reports.page import page
+from merilo.reports.report_source import ReportSource
 from merilo.reports.summary import summary
 from merilo.strict_json import Json, as_text
 
@@ -47,12 +47,16 @@ class Recomputed:
         """Return how the baseline was first computed."""
         return self.raw.provenance or provenance("merilo baseline", [], self.raw.keywords)
 
-    def page(
-        self, plan: Mapping[str, Json] | None = None, attachments: Mapping[str, bytes] | None = None
-    ) -> str:
-        """Return the report page, with the plan and its instruction if they are given."""
+    def page(self, source: ReportSource | None = None) -> str:
+        """Return the report page; with a source, its plan, instruction and experts are shown too."""
         return page(
-            self.baseline, self.content, self.quality, self.comparisons, plan=plan, attachments=attachments
+            self.baseline,
+            self.content,
+            self.quality,
+            self.comparisons,
+            plan=source.plan if source else None,
+            attachments=source.attachments if source else None,
+            experts=source.experts if source else None,
         )
 
     def item_page(self) -> str:
