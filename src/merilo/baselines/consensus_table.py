@@ -35,6 +35,22 @@ COLUMNS: Final = (
 _TAKEN: Final = frozenset({*COLUMNS, "code", "has_label"})
 
 
+def shown_fields(consensus: pl.DataFrame) -> list[str]:
+    """Return the input fields of a consensus table that a page shows; a field that repeats the column `id` is left out.
+
+    Example:
+        >>> shown_fields(pl.DataFrame({"item": [1], "id": ["a"], "input_id": ["a"], "question": ["?"]}))
+        ['question']
+    """
+    names = [name for name in consensus.columns if name not in COLUMNS]
+    own = consensus["id"].cast(pl.String) if "id" in consensus.columns else None
+    return [
+        name
+        for name in names
+        if own is None or name != "input_id" or not consensus[name].cast(pl.String).eq_missing(own).all()
+    ]
+
+
 def consensus_table(
     items: pl.DataFrame,
     pool: PoolVotes,

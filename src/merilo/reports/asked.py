@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from merilo.baselines.consensus_table import COLUMNS
+from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.pipeline import Baseline
 
 #: The files of a study's instruction by language.
@@ -56,9 +56,6 @@ def asked(baseline: Baseline, attachments: Mapping[str, bytes] | None = None) ->
     example: tuple[tuple[str, str], ...] = ()
     if baseline.consensus.height:
         row = baseline.consensus.sort("item").row(0, named=True)
-        example = tuple(
-            (name, str(value))
-            for name, value in row.items()
-            if name not in COLUMNS and value not in {None, ""}
-        )
+        fields = shown_fields(baseline.consensus)
+        example = tuple((name, str(row[name])) for name in fields if row[name] not in {None, ""})
     return Asked(instructions, example) if instructions or example else None

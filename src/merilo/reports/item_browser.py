@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from merilo.baselines.baseline_reader import StoredBaseline, responses_with_fate
-from merilo.baselines.consensus_table import COLUMNS
+from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_items import metas
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned
@@ -111,7 +111,7 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
         with the lowest agreement and says so.
     """
     rows = baseline.consensus
-    fields = [name for name in rows.columns if name not in COLUMNS]
+    fields = shown_fields(rows)
     shown = rows.with_columns(agreement=_agreement(baseline))
     if shown.height > MOST_ITEMS:
         shown = shown.sort("agreement", "item", nulls_last=False).head(MOST_ITEMS).sort("item")

@@ -11,7 +11,7 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from merilo.baselines.consensus_table import COLUMNS
+from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.estimates import Estimate
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline
@@ -135,7 +135,7 @@ def page(
         .sort(["responses", "control_accuracy", "annotator"], descending=[True, False, False])
         .to_dicts(),
         doubtful=_doubtful(baseline),
-        fields=[name for name in baseline.consensus.columns if name not in COLUMNS],
+        fields=shown_fields(baseline.consensus),
         rows=_rows(content),
         alpha_defined=not isnan(baseline.alpha),
         alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
