@@ -50,7 +50,7 @@ def test_a_k_that_was_asked_for_is_refused_with_its_reason(completions: Path, da
     scored = merilo.score_programs(completions, data=data, k=[1, 9], workers=2)
     assert list(scored.metrics) == ["pass@1"]
     assert "needs 9 generations of every problem" in scored.refused[9]
-    with pytest.raises(merilo.UsageError, match="k: takes whole numbers from 1 on"):
+    with pytest.raises(merilo.UsageError, match="k: takes whole numbers of at least 1"):
         merilo.score_programs(completions, data=data, k=[0])
 
 

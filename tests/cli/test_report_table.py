@@ -43,4 +43,4 @@ def test_the_folder_of_a_report_gives_the_same_row_as_its_baseline(folder: Path,
 def test_a_folder_without_a_baseline_is_refused(tmp_path: Path) -> None:
     outcome = merilo("report", "table", tmp_path)
     assert outcome.status == 2
-    assert "is not a folder of merilo baseline" in outcome.complaint
+    assert "is not a baseline folder" in outcome.complaint

@@ -22,7 +22,7 @@ def test_a_study_is_created_validated_and_frozen(data: Path, tmp_path: Path) -> 
     )
     assert made.status == 0, made.err
     assert made.json["items"] == {"asked": 60, "of": 60}
-    assert made.json["controls"]["items"] == 3
+    assert made.json["controls"]["items"] == 4
     assert made.json["plan"]["arms"]["people"]["answers"] == 300
     checked = merilo("study", "validate", out)
     assert checked.status == 0

@@ -95,5 +95,5 @@ def test_latex_escapes_what_latex_reads(folder: Path) -> None:
 
 
 def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is not a folder of merilo baseline"):
+    with pytest.raises(InputError, match="is not a baseline folder"):
         read_study(tmp_path)

@@ -364,7 +364,7 @@ def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:
     shown = merilo("study", "baseline", folder.path, "--arm", "experts", "--out", tmp_path / "e")
     assert shown.status == 0
     assert "On the 8 items that both decided" in shown.out
-    assert sorted(path.name for path in (tmp_path / "e").iterdir()) == ["experts.json", "items.csv"]
+    assert sorted(path.name for path in (tmp_path / "e").iterdir()) == ["experts.json", "items.csv", "raw"]
 
 
 def test_a_mark_beside_an_open_answer_is_read_as_the_option(tmp_path: Path) -> None:

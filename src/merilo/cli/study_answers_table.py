@@ -133,7 +133,7 @@ def _annotators(found: StudyStatus) -> Table:
     columns = {
         "answers": [str(one.answers) for one in found.annotators],
         "skipped": [str(one.skipped or "") for one in found.annotators],
-        "control items": [str(one.controls) for one in found.annotators],
+        "controls": [str(one.controls) for one in found.annotators],
         "correct": [
             "" if one.control_accuracy is None else f"{one.control_accuracy:.0%}" for one in found.annotators
         ],

@@ -119,7 +119,7 @@ def power_of_equivalence(
 
     Example:
         >>> round(power_of_equivalence(StudyPlan(0.9), 1000, 0.1, 0.03), 2)
-        0.78
+        0.81
     """
     return _Question(plan, discordant, margin, level, equivalence=True).power(plan, items)
 
