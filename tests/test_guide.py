@@ -276,6 +276,8 @@ def test_the_report_shows_both_groups_and_what_they_were_asked(run: GuideStudy) 
     assert text.count("difference on common items") == 1
     assert "<details><summary>" in text
     assert 'class="instruction" lang="ru"' in text
+    assert "The frozen plan" in text
+    assert "Nothing was changed since." in text
 
 
 def test_one_changed_answer_of_an_expert_is_found(run: GuideStudy, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The report in a real browser has its content in both languages and runs no script of the data."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -168,3 +169,17 @@ def test_an_instruction_of_a_plan_is_shown_as_text(tmp_path: Path) -> None:
     assert "<script" not in shown
     assert 'href="javascript' not in shown
     assert "<img" not in shown
+
+
+def test_the_report_names_every_difference_from_the_frozen_plan(tmp_path: Path) -> None:
+    made = merilo_library.baseline(written(tmp_path / "p.tsv", toloka(small_pool())))
+    change = {"what": "baseline.min_votes", "frozen": "majority", "now": "<b>2", "decision": True}
+    files = {
+        "frozen.json": json.dumps({"date": "2026-01-02", "hash": "abc"}).encode(),
+        "changes.json": json.dumps([change]).encode(),
+    }
+    shown = render(made.details, made.to_dict(), attachments=files)
+    assert "2026-01-02" in shown
+    assert "<b>baseline.min_votes</b>" in shown
+    assert "&lt;b&gt;2" in shown
+    assert "The frozen plan" not in render(made.details, made.to_dict())

@@ -29,6 +29,7 @@ from merilo.reports.charts import Dot, Segment
 from merilo.reports.controls import suspect_controls
 from merilo.reports.expert_prose import comparison_paragraph
 from merilo.reports.paper_tables import arms_table
+from merilo.reports.plan_record import plan_record
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 from merilo.reports.readme_section import Language, paragraphs
 from merilo.reports.unresolved import unresolved
@@ -151,6 +152,7 @@ def page(
         grid=sensitivity_grid(quality.sensitivity) if quality else None,
         own_aggregator=_own_aggregator(baseline.settings),
         asked=asked(baseline, attachments),
+        frozen=plan_record(attachments),
         arms=arms_table(experts) if experts else None,
         arms_prose={language: comparison_paragraph(experts or {}, language) for language in LANGUAGES},
         methods={language: _methods(content, plan, language) for language in LANGUAGES},
