@@ -82,7 +82,7 @@ def page(browser, folder: Path) -> Iterator:
 
 
 def test_an_item_shows_everybodys_answers_and_the_models(page) -> None:
-    text = page.inner_text("#item-2")
+    text = page.text_content("#item-2")
     assert all(f"w{n}" in text for n in range(5))
     assert "consensus wrong" in text
     assert "clever" in text
@@ -136,7 +136,7 @@ def test_without_scripts_the_page_is_the_whole_list(browser, folder: Path) -> No
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto((folder / "items.html").as_uri())
     assert page.locator("article").count() == 3
-    assert "w4" in page.inner_text("#item-1")
+    assert "w4" in page.text_content("#item-1")
     assert not page.is_visible("#filters")
     assert "complete without it" in page.inner_text("header")
 
@@ -147,7 +147,7 @@ def test_text_of_a_dataset_never_runs(browser, tmp_path: Path) -> None:
     page = browser.new_page()
     page.goto((tmp_path / "out" / "items.html").as_uri())
     assert page.title() != "owned"
-    text = page.inner_text("main")
+    text = page.text_content("main")
     assert all(hostile in text for hostile in HOSTILE)
     assert page.locator("article").count() == len(HOSTILE)
     assert page.locator("main script, main img").count() == 0
@@ -162,4 +162,4 @@ def test_a_pool_without_gold_has_a_browser_too(browser, tmp_path: Path) -> None:
     )
     page = browser.new_page()
     page.goto((tmp_path / "out" / "items.html").as_uri())
-    assert "no gold answer" in page.inner_text("#item-1")
+    assert "no gold answer" in page.text_content("#item-1")
