@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from merilo.datasets.declaration import HumanFigure
-from merilo.reports.charts import number
+from merilo.reports.environment import page_environment
 from merilo.reports.human_table import HumanRow, OwnStudy, group_figures
 from merilo.wording import shown
 
@@ -184,11 +183,7 @@ def table_html(rows: Sequence[HumanRow], *, beside: Path | None = None) -> str:
         rows: the rows.
         beside: the folder that the page is written to, from which links start.
     """
-    environment = Environment(
-        loader=PackageLoader("merilo.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters["number"] = number
+    environment = page_environment()
     body = []
     for row in rows:
         link = Markup("")

@@ -15,7 +15,6 @@ from importlib.resources import files
 from typing import Final
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from merilo.baselines.baseline_reader import StoredBaseline, responses_with_fate
@@ -26,6 +25,7 @@ from merilo.baselines.model_comparison import earned
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.worth import MEANS, points
 from merilo.reports.charts import number
+from merilo.reports.environment import page_environment
 
 #: The largest number of items on the page: a browser opens so many from a file in about a second.
 MOST_ITEMS: Final = 5000
@@ -117,13 +117,7 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
         shown = shown.sort("agreement", "item", nulls_last=False).head(MOST_ITEMS).sort("item")
     facets = _facets(baseline, shown)
     script = (files("merilo.reports") / "templates" / "items.js").read_text("utf-8")
-    template = Environment(
-        loader=PackageLoader("merilo.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    ).get_template("items.html.j2")
+    template = page_environment().get_template("items.html.j2")
     answers = _answers(baseline, shown["item"])
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isnan
 from typing import Final
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from merilo.baselines.consensus_table import shown_fields
@@ -18,6 +16,7 @@ from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.settings import Settings
 from merilo.baselines.warnings import form, majority_rule
+from merilo.bilingual import BilingualText
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
@@ -27,6 +26,7 @@ from merilo.reports.audit import doubtful_golds
 from merilo.reports.baseline_facts import baseline_facts
 from merilo.reports.charts import Dot, Segment
 from merilo.reports.controls import suspect_controls
+from merilo.reports.environment import page_environment
 from merilo.reports.expert_prose import comparison_paragraph
 from merilo.reports.paper_tables import arms_table
 from merilo.reports.plan_record import plan_record
@@ -79,14 +79,6 @@ _REASONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Bilingual:
-    """A text in both languages."""
-
-    en: str
-    ru: str
-
-
 def page(
     baseline: Baseline,
     content: dict[str, Json],
@@ -111,14 +103,7 @@ def page(
     Returns:
         HTML without scripts and without links to anything outside itself.
     """
-    environment = Environment(
-        loader=PackageLoader("merilo.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = charts.number
+    environment = page_environment()
     environment.filters["sign"] = _sign
     environment.filters["form"] = form
     template = environment.get_template("report.html.j2")
@@ -193,21 +178,21 @@ def _own_aggregator(settings: Settings) -> str:
     return {"none": "majority", "cascade": "cascade"}.get(settings.resolve, "")
 
 
-def _coefficients(baseline: Baseline) -> list[tuple[Bilingual, float, Interval | None]]:
+def _coefficients(baseline: Baseline) -> list[tuple[BilingualText, float, Interval | None]]:
     """Return the defined coefficients of agreement with their intervals."""
     names = {
-        "krippendorff_alpha": Bilingual("Krippendorff's alpha", "альфа Криппендорфа"),
-        "fleiss_kappa": Bilingual("Fleiss' kappa", "каппа Флейса"),
-        "gwet_ac1": Bilingual("Gwet's AC1", "AC1 Гвета"),
+        "krippendorff_alpha": BilingualText("Krippendorff's alpha", "альфа Криппендорфа"),
+        "fleiss_kappa": BilingualText("Fleiss' kappa", "каппа Флейса"),
+        "gwet_ac1": BilingualText("Gwet's AC1", "AC1 Гвета"),
     }
     found = baseline.agreement
     rows = [(title, getattr(found, name), found.intervals.get(name)) for name, title in names.items()]
     return [row for row in rows if not isnan(row[1])]
 
 
-def _sign(value: str) -> Bilingual:
+def _sign(value: str) -> BilingualText:
     en, ru = _REASONS.get(value, (value.replace("_", " "), value.replace("_", " ")))
-    return Bilingual(en, ru)
+    return BilingualText(en, ru)
 
 
 def _ways(baseline: Baseline) -> list[Segment]:
@@ -284,15 +269,15 @@ def _doubtful(baseline: Baseline) -> list[dict[str, object]]:
     return shown.to_dicts()
 
 
-def _rows(content: dict[str, Json]) -> list[tuple[Bilingual, int]]:
+def _rows(content: dict[str, Json]) -> list[tuple[BilingualText, int]]:
     """Return the counts of rows by use or reason for dropping."""
     responses = content["responses"]
     assert isinstance(responses, dict)  # noqa: S101 - the shape of the summary, for the type checker
     dropped = responses["dropped"]
     assert isinstance(dropped, dict)  # noqa: S101
     lines = [
-        (Bilingual("used for the consensus", "учтено в согласованных ответах"), responses["used"]),
-        (Bilingual("to control items", "ответы на контрольные задания"), responses["control"]),
+        (BilingualText("used for the consensus", "учтено в согласованных ответах"), responses["used"]),
+        (BilingualText("to control items", "ответы на контрольные задания"), responses["control"]),
         *((_sign(reason), n) for reason, n in dropped.items()),
     ]
     return [(name, n) for name, n in lines if isinstance(n, int)]
