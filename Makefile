@@ -47,7 +47,7 @@ reference: $(VENV)/core  ## generate the reference of the commands, docs/command
 	$(BIN)/python -m merilo.cli.reference > docs/commands.md
 
 lock:           ## resolve the dependencies into requirements/lock.txt (needs uv)
-	uv pip compile pyproject.toml --all-extras --group test --group lint --group docs --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --all-extras --group test --group torch --group lint --group docs --universal --python-version 3.11 \
 	  --constraint requirements/held.txt --no-header --no-annotate --no-emit-index-url --output-file $(LOCK) --upgrade --quiet
 
 clean:          ## remove everything that make has written
@@ -63,6 +63,10 @@ $(VENV)/core: $(BIN)/python pyproject.toml $(LOCK)
 	$(BIN)/python -m compileall -q src
 	@touch $@
 
-$(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/core pyproject.toml $(LOCK)
+$(VENV)/test: $(VENV)/core pyproject.toml $(LOCK)
+	$(PIP) install --constraint $(LOCK) --editable '.[models,postgres,site]' --group test
+	@touch $@
+
+$(VENV)/lint $(VENV)/docs: $(VENV)/core pyproject.toml $(LOCK)
 	$(PIP) install --constraint $(LOCK) --group $(notdir $@)
 	@touch $@

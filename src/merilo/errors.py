@@ -5,6 +5,7 @@
     ├── InputError                  a file that cannot be read or has the wrong format              (exit 2)
     ├── OutputError                 a place that cannot be written                                  (exit 2)
     ├── MissingPartError            a missing extra or system package                             (exit 2)
+    ├── BackendError                a model's server or library that cannot answer at all           (exit 2)
     └── DataError                   readable input whose content is invalid, or a check that fails  (exit 1)
 
 Every message is one sentence that says what to do. If a file is at fault, the location comes first:
@@ -126,6 +127,10 @@ class OutputError(MeriloError):
 
 class MissingPartError(MeriloError):
     """An optional part (an extra, a system package) that is needed and not installed."""
+
+
+class BackendError(MeriloError):
+    """A model's server or library that cannot answer at all: a wrong key, an unknown model, nothing at the address."""
 
 
 class DataError(MeriloError):

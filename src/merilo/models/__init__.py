@@ -1,0 +1,1 @@
+"""Asking models: requests made of items, backends that answer them, the log of a run, and the logs of other harnesses."""

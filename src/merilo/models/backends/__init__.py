@@ -1,0 +1,1 @@
+"""The backends of `merilo run`: what turns a request into a reply."""

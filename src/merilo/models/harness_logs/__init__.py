@@ -1,0 +1,1 @@
+"""Answers in the logs of other harnesses."""
