@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+#: The languages of messages, instructions and pages.
+Language: TypeAlias = Literal["ru", "en"]
 
 
 @dataclass(frozen=True, slots=True)

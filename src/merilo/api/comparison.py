@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from merilo.api.frames import Frame, is_frame, polars_of, records_of
+from merilo.api.frames import Frame, as_json_lines, is_frame, polars_of, records_of
 from merilo.api.result import BaselineResult
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline, stored_baseline_of
 from merilo.baselines.model_answers import Samples, read_samples
@@ -172,5 +171,5 @@ def samples_of(name: str, given: Answers, people: StoredBaseline, folder: Path, 
             f"the answers of '{name}' are no file, no table and no mapping", field=argument("models")
         )
     path = folder / "answers.jsonl"
-    path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
+    path.write_text(as_json_lines(rows), encoding="utf-8")
     return replace(read_samples(path, people), model=name, file=name)

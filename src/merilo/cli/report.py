@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from merilo.api.report import report, verify
 from merilo.atomic_write import refuse_existing, write_text
+from merilo.bilingual import Language
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.cli.study_options import ForceOption, JsonOption
 from merilo.reports.hb.verification import Verification
@@ -90,7 +91,7 @@ def table(
     folders: Annotated[list[Path] | None, typer.Argument(help="Folders of your own baselines (merilo baseline --out, or merilo report).", show_default=False)] = None,
     *,
     form: Annotated[Literal["markdown", "latex", "html"], typer.Option("--format", help="The format of the table; html has both languages.")] = "markdown",
-    language: Annotated[Literal["en", "ru"], typer.Option(help="The language of Markdown and LaTeX.")] = "en",
+    language: Annotated[Language, typer.Option(help="The language of Markdown and LaTeX.")] = "en",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table to this file. Default: standard output.")] = None,
     force: ForceOption = False,
     json_to: JsonOption = None,

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from merilo.bilingual import Language
 from merilo.errors import for_command_line
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
 from merilo.submissions.evaluation import DatasetResult, SubmissionResult
-from merilo.submissions.faults import Language
 
 #: How many faults are shown per dataset; the JSON holds more.
 _SHOWN_FAULTS: Final = 5

@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from merilo.atomic_write import refuse_existing
+from merilo.bilingual import Language
 from merilo.cli.output import emit_json, say, working
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
 from merilo.submissions.evaluation import content_of, read_gold, refused, score_submission
-from merilo.submissions.faults import Language
 from merilo.submissions.writing import examples, pack, sample
 
 app = typer.Typer(

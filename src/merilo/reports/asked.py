@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.pipeline import Baseline
-
-#: The files of a study's instruction by language.
-INSTRUCTIONS = {"ru": "instruction.ru.md", "en": "instruction.en.md"}
+from merilo.bilingual import Language
+from merilo.studies.instruction_html import html_of
+from merilo.studies.plan_types import INSTRUCTION_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +23,10 @@ class Asked:
         example: the fields of one item, as name and text.
     """
 
-    instructions: Mapping[str, Markup]
+    instructions: Mapping[Language, Markup]
     example: tuple[tuple[str, str], ...]
 
-    def instruction(self, language: str) -> Markup:
+    def instruction(self, language: Language) -> Markup:
         """Return the instruction in a language; in the other one if it was not translated."""
         return self.instructions.get(language) or next(iter(self.instructions.values()), Markup(""))
 
@@ -42,15 +41,10 @@ def asked(baseline: Baseline, attachments: Mapping[str, bytes] | None = None) ->
     Returns:
         `None` if nothing is known. HTML inside an instruction stays text, and images are not loaded.
     """
-    reader = (
-        MarkdownIt("commonmark", {"html": False})
-        .enable("table")
-        .disable(["image", "html_block", "html_inline"])
-    )
     files = attachments or {}
     instructions = {
-        language: Markup(reader.render(files[name].decode("utf-8", "replace")))  # noqa: S704 - the reader escapes HTML
-        for language, name in INSTRUCTIONS.items()
+        language: Markup(html_of(files[name].decode("utf-8", "replace")))  # noqa: S704 - HTML in the text is escaped
+        for language, name in INSTRUCTION_FILES.items()
         if name in files
     }
     example: tuple[tuple[str, str], ...] = ()

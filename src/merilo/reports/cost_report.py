@@ -10,13 +10,14 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.warnings import counted
+from merilo.bilingual import Language
 from merilo.people.cost import cost
 from merilo.reports import baseline_prose_en as en
 from merilo.reports import baseline_prose_ru as ru
 from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.estimates import counted as counted_en
 from merilo.reports.json_record import count_at, counts_at, number_at, text_at
-from merilo.reports.readme_section import Language, human_baseline_section
+from merilo.reports.readme_section import human_baseline_section
 from merilo.responses import Responses
 from merilo.strict_json import Json
 

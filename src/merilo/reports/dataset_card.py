@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from merilo.baselines.warnings import counted
+from merilo.bilingual import Language
 from merilo.items import Item
 from merilo.reports.card_terms import shared_term
 from merilo.reports.estimates import counted as counted_en
 from merilo.reports.json_record import list_at, mapping_at, text_at
-from merilo.reports.readme_section import SECTION, Language
+from merilo.reports.readme_section import SECTION
 from merilo.strict_json import Json, dumped
 
 _DEFAULT: Final = "default"

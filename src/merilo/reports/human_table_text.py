@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from markupsafe import Markup, escape
 
+from merilo.bilingual import Language
 from merilo.datasets.declaration import HumanFigure
 from merilo.reports.environment import page_environment
 from merilo.reports.human_table import HumanRow, OwnStudy, group_figures
 from merilo.wording import shown
-
-Language: TypeAlias = Literal["en", "ru"]
 
 #: The kinds of published figures in English and Russian.
 KINDS: Final = {

@@ -16,7 +16,7 @@ from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.settings import Settings
 from merilo.baselines.warnings import form, majority_rule
-from merilo.bilingual import BilingualText
+from merilo.bilingual import BilingualText, Language
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
@@ -31,7 +31,7 @@ from merilo.reports.expert_prose import comparison_paragraph
 from merilo.reports.paper_tables import arms_table
 from merilo.reports.plan_record import plan_record
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
-from merilo.reports.readme_section import Language, paragraphs
+from merilo.reports.readme_section import paragraphs
 from merilo.reports.unresolved import unresolved
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.statistics.intervals import Interval, wilson

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from merilo.bilingual import Language
 from merilo.reports.baseline_facts import Span, dataset_title, metric_facts
 from merilo.reports.bibliography import Source, bibtex, sources
 from merilo.reports.json_record import count_at, interval_at, mapping_at, number_at
@@ -145,7 +146,7 @@ def methods_paragraph(
     plan: Mapping[str, Json] | None,
     form: Format,
     *,
-    language: Literal["ru", "en"] = "en",
+    language: Language = "en",
     experts: Mapping[str, Json] | None = None,
     platform: str | None = None,
 ) -> str:
@@ -167,7 +168,7 @@ def methods_paragraph(
     return f"{escape(paragraph)} {_cited(sources(content, experts), form, language)}\n"
 
 
-def _cited(found: Sequence[Source], form: Format, language: Literal["ru", "en"]) -> str:
+def _cited(found: Sequence[Source], form: Format, language: Language) -> str:
     def mark(source: Source) -> str:
         return f"~\\cite{{{source.key}}}" if form == "latex" else f" [@{source.key}]"
 
@@ -193,7 +194,7 @@ def paper_files(
     plan: Mapping[str, Json] | None,
     form: Format,
     *,
-    language: Literal["ru", "en"] = "en",
+    language: Language = "en",
     experts: Mapping[str, Json] | None = None,
     platform: str | None = None,
 ) -> dict[str, str]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-#: The files of a study's plan that the record is made from.
-FROZEN, CHANGES = "frozen.json", "changes.json"
+from merilo.studies.plan_types import FROZEN_FILE
+
+#: The list of differences between a frozen plan and the present one, beside the plan in a published folder.
+CHANGES_FILE: Final = "changes.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,10 @@ def plan_record(attachments: Mapping[str, bytes] | None) -> PlanRecord | None:
         attachments: the files of the plan by name, as `merilo report` collects them.
     """
     files = attachments or {}
-    if FROZEN not in files:
+    if FROZEN_FILE not in files:
         return None
-    frozen = json.loads(files[FROZEN])
-    changes = json.loads(files.get(CHANGES, b"[]"))
+    frozen = json.loads(files[FROZEN_FILE])
+    changes = json.loads(files.get(CHANGES_FILE, b"[]"))
     return PlanRecord(
         str(frozen.get("date", "")),
         str(frozen.get("hash", "")),

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
+from merilo.bilingual import Language
 from merilo.reports import baseline_prose_en, baseline_prose_ru
 from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
 from merilo.reports.expert_prose import comparison_paragraph, experts_paragraph
 from merilo.reports.json_editing import decoded_object, encoded_like, with_members
 from merilo.reports.json_record import mapping_at, text_at
 from merilo.strict_json import Json
-
-Language: TypeAlias = Literal["ru", "en"]
 
 SECTION: Final = "Human baseline"
 

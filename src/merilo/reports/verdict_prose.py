@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from merilo.baselines.model_comparison import Match
 from merilo.baselines.model_verdicts import ComparisonVerdict, Margin
+from merilo.bilingual import Language
 from merilo.statistics.intervals import Interval
-
-Language: TypeAlias = Literal["en", "ru"]
 
 #: The model's side and the people's side of each kind of comparison.
 _SIDES: Final = {

@@ -35,6 +35,7 @@ from merilo.studies.plan_page import plan_page
 from merilo.studies.plan_text import plan_text
 from merilo.studies.plan_types import (
     CONTROLS_FILE,
+    INSTRUCTION_FILES,
     ITEMS_FILE,
     STUDY_FILE,
     TRAINING_FILE,
@@ -340,7 +341,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         if known.controls
         else None,
         training=TrainingPlan() if known.training else None,
-        instruction={"ru": "instruction.ru.md", "en": "instruction.en.md"},
+        instruction=dict(INSTRUCTION_FILES),
         assumptions=Assumptions(expected=wishes.expected),
         baseline=PlannedAnalysis(metric=declared.metrics[0], by=tuple(by)),
         checklist=dict.fromkeys(AUTHOR_QUESTIONS, ""),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
+from merilo.bilingual import Language
 from merilo.datasets.rendering import Media
 from merilo.studies.study_tasks import AnswerForm, StudyTask, common_form, interleaved
 
-SheetLanguage: TypeAlias = Literal["ru", "en"]
 MediaKind: TypeAlias = Literal["image", "audio", "video"]
 
 #: The fields of a task that hold the study's id and the task's id. Not `id`: Label Studio writes its own number there.
@@ -33,7 +33,7 @@ _SUFFIXES: Final[Mapping[str, MediaKind]] = {
 }
 
 #: Short texts of a page of tasks.
-WORDS: Final[Mapping[SheetLanguage, Mapping[str, str]]] = {
+WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
     "ru": {
         "instruction": "Инструкция",
         "answer": "Ответ",
@@ -79,7 +79,7 @@ class Outgoing:
 
     study: str
     title: str
-    language: SheetLanguage
+    language: Language
     instruction: str
     tests: tuple[StudyTask, ...]
     controls: tuple[StudyTask, ...] = ()

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, Strict
 
+from merilo.bilingual import Language
 from merilo.people.agreement import Level
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
@@ -22,8 +23,8 @@ CONTROLS_FILE: Final = "controls.jsonl"
 TRAINING_FILE: Final = "training.jsonl"
 WEIGHTS_FILE: Final = "weights.csv"
 FROZEN_FILE: Final = "frozen.json"
+INSTRUCTION_FILES: Final[Mapping[Language, str]] = {"ru": "instruction.ru.md", "en": "instruction.en.md"}
 
-Language: TypeAlias = Literal["ru", "en"]
 ArmKind: TypeAlias = Literal["basic", "expert", "untrained"]
 
 Whole: TypeAlias = Annotated[int, Strict(), Field(ge=0)]

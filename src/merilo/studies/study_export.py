@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.atomic_write import new_folder
+from merilo.bilingual import Language
 from merilo.errors import DataError, UsageError, argument
 from merilo.files import sha256
 from merilo.people.platforms import NAMES, Platform
@@ -19,7 +20,7 @@ from merilo.studies.instruction_html import html_of
 from merilo.studies.instruction_text import SKIP_OWN
 from merilo.studies.label_studio_tasks import label_studio_files
 from merilo.studies.mturk_tasks import mturk_files
-from merilo.studies.outgoing import Outgoing, SheetLanguage
+from merilo.studies.outgoing import Outgoing
 from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import Arm
 from merilo.studies.study_folder import StudyFolder
@@ -195,7 +196,7 @@ def _outgoing(
     folder: StudyFolder, name: str, tasks: StudyTasks, language: str | None, media_url: str
 ) -> Outgoing:
     arm = folder.plan.arms[name]
-    chosen: SheetLanguage = "en" if (language or folder.plan.languages[0]) == "en" else "ru"
+    chosen: Language = "en" if (language or folder.plan.languages[0]) == "en" else "ru"
     if language is not None and language not in folder.plan.instruction:
         raise UsageError(
             f"the study has no instruction in '{language}', only in {listed(list(folder.plan.instruction))}",

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
+from merilo.bilingual import Language
 from merilo.errors import InputError
-from merilo.submissions.faults import Fault, Language, fault
+from merilo.submissions.faults import Fault, fault
 
 #: A submission holds about two dozen files, far fewer than this.
 MAX_ENTRIES: Final = 1000

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from merilo.bilingual import Language
 from merilo.items import ItemId
 from merilo.strict_json import Json
-
-Language: TypeAlias = Literal["ru", "en"]
 
 Kind: TypeAlias = Literal[
     "unreadable_zip",

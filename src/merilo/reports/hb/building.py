@@ -19,8 +19,9 @@ from merilo.reports.hb.producers import PRODUCERS, cost_details, why_no_figure
 from merilo.reports.hb.raw_study import RAW
 from merilo.reports.hb.readme_files import readme_files
 from merilo.reports.hb.recomputation import Recomputed
-from merilo.reports.hb.sources import CHANGES_FILE, EXPERTS_FILE, read_source
+from merilo.reports.hb.sources import EXPERTS_FILE, read_source
 from merilo.reports.hb.verification import COST_KEYS, DETAILS_KEY
+from merilo.reports.plan_record import CHANGES_FILE
 from merilo.reports.report_source import ReportSource
 from merilo.strict_json import Json, indented
 from merilo.version import __version__

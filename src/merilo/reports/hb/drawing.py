@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from markupsafe import Markup, escape
 
+from merilo.bilingual import Language
 from merilo.reports import charts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Language = Literal["en", "ru"]
 
 _INK, _SOFT, _LINE, _BLUE = "#1b2430", "#5d6b7c", "#dde3ea", "#2563c9"
 _GOOD, _BAD, _NEUTRAL, _AMBER = "#2f8f6b", "#c8453b", "#a9b4c0", "#c78a1e"

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from merilo.baselines.pipeline import Baseline
-from merilo.reports.hb.drawing import Language, has_matplotlib, plot
+from merilo.bilingual import Language
+from merilo.reports.hb.drawing import has_matplotlib, plot
 from merilo.reports.hb.recomputation import Recomputed
 from merilo.reports.page import page_charts, resolution_legend
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import polars as pl
 
+from merilo.bilingual import Language
 from merilo.errors import DataError
 from merilo.reports.cost_report import CostLine, cost_json, cost_message, cost_report, pool_costs
 from merilo.reports.dataset_card import built_metadata, dataset_card, metadata_text
@@ -24,11 +25,11 @@ from merilo.reports.reporting_checklist import (
 )
 from merilo.strict_json import Json, indented
 
-_LANGUAGES: Final[tuple[Literal["ru", "en"], ...]] = ("ru", "en")
+_LANGUAGES: Final[tuple[Language, ...]] = ("ru", "en")
 _FORMATS: Final[tuple[Format, ...]] = ("latex", "markdown", "csv")
 
 #: The names of rendered cards.
-_CARDS: Final[Mapping[Literal["ru", "en"], str]] = {"en": "README.md", "ru": "README_ru.md"}
+_CARDS: Final[Mapping[Language, str]] = {"en": "README.md", "ru": "README_ru.md"}
 
 #: The files of a dataset that a report completes.
 CARD_FILES: Final = (META_FILE, "raw_readme_ru.json", "raw_readme_en.json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from merilo.reports.hb.drawing import Language
+from merilo.bilingual import Language
 from merilo.strict_json import Json
 
 README_FILES: Final[dict[Language, str]] = {"en": "README.md", "ru": "README_ru.md"}

@@ -18,25 +18,20 @@ from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RAW, RawStudy
 from merilo.reports.hb.recomputation import Recomputed, recompute
 from merilo.reports.json_record import list_at
+from merilo.reports.plan_record import CHANGES_FILE
 from merilo.reports.report_source import ReportSource
 from merilo.strict_json import Json, indented, read_json
 from merilo.studies.collected import IMPORTS_FILE
 from merilo.studies.freezing import changes_since_freeze
-from merilo.studies.plan_types import FROZEN_FILE
-
-#: The plan of a study, in the folder of the study.
-PLAN_FILE: Final = "study.yaml"
+from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE, WEIGHTS_FILE
 
 #: The result of `merilo experts baseline`.
 EXPERTS_FILE: Final = "experts.json"
 
 #: Files of a plan that a report includes, where they exist.
 _ATTACHED: Final = (
-    PLAN_FILE, FROZEN_FILE, "instruction*", "plan.json", "plan.md", "subset.csv", "subset.svg", "weights.csv",
+    STUDY_FILE, FROZEN_FILE, "instruction*", "plan.json", "plan.md", "subset.csv", "subset.svg", WEIGHTS_FILE,
 )  # fmt: skip
-
-#: The differences from the frozen plan, in a report.
-CHANGES_FILE: Final = "changes.json"
 
 #: The items of a dataset, in its folder.
 TEST_FILE: Final = "test.json"
@@ -70,7 +65,7 @@ def read_source(
     given = experts or (own if (own / EXPERTS_FILE).is_file() else None)
     found = _experts(given)
     dataset_files = _cards(cards)
-    plan = folder / PLAN_FILE
+    plan = folder / STUDY_FILE
     place = _baseline_folder(folder, studied=plan.is_file())
     made = recompute(_raw(place))
     _refuse_other_figures(place / "baseline.json", made)

@@ -15,6 +15,7 @@ from merilo.reports.hb.producers import cost_details
 from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RAW
 from merilo.reports.hb.recomputation import Recomputed, recompute
+from merilo.reports.hb.sources import EXPERTS_FILE
 from merilo.strict_json import Json, read_json
 
 TABLES: Final = ("annotators.csv", "consensus.csv")
@@ -115,7 +116,7 @@ def expert_figures(content: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _experts(folder: Path) -> dict[str, Json] | None:
-    path = folder / "experts.json"
+    path = folder / EXPERTS_FILE
     return _object(path) if path.is_file() else None
 
 
