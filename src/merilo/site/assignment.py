@@ -1,0 +1,392 @@
+"""Who gets which task: the allocation of the annotation site.
+
+Every method runs inside one transaction that its caller commits, and leaves this true for every task of the test:
+
+    open = needed - number of its responses with `counts`,  open >= 0,  one response per person
+
+`open` falls in the same statement that tests it (`UPDATE ... WHERE open > 0`), so a task is never given to more people than it needs, however
+many of them ask at once and however often a request is repeated. A place comes back when a task is not answered in time, and when its
+person is stopped or excluded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from sqlalchemy import (
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal,
+    literal_column,
+    select,
+    update,
+)
+
+from merilo.site.rules import AdaptiveOverlap, StudyRules
+from merilo.site.schema import ANSWERED, EXPIRED, OPEN, PERSON, RESPONSE, RETURNED, TASK, TEST
+
+Taken: TypeAlias = Literal["saved", "repeated", "late", "passed_on", "not_given"]
+Without: TypeAlias = Literal["done", "wait", "most"]
+
+#: The ranks of tasks are drawn from 0 to this number.
+RANKS: Final = 2**31 - 1
+
+_OWN: Final = and_(RESPONSE.c.study == bindparam("of_study"), RESPONSE.c.person == bindparam("of_person"))
+_ONE: Final = and_(_OWN, RESPONSE.c.task == bindparam("of_task"))
+
+_LATEST: Final = (
+    select(RESPONSE.c.place).where(_OWN, RESPONSE.c.place > 0).order_by(RESPONSE.c.place.desc()).limit(1)
+)
+_HELD: Final = (
+    select(RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.given, RESPONSE.c.due, RESPONSE.c.late)
+    .where(_OWN, RESPONSE.c.state == OPEN)
+    .order_by(RESPONSE.c.place)
+    .limit(1)
+)
+_SEEN: Final = exists().where(_OWN, RESPONSE.c.task == TASK.c.number)
+_FREE: Final = (
+    select(TASK.c.number, TASK.c.dialogue)
+    .where(
+        TASK.c.study == bindparam("of_study"), TASK.c.open > 0, TASK.c.rank >= bindparam("low"), TASK.c.rank < bindparam("high"), ~_SEEN
+    )
+    .order_by(TASK.c.rank)
+    .limit(1)
+    .with_for_update(skip_locked=True, of=TASK)
+)  # fmt: skip
+_TAKE: Final = (
+    update(TASK)
+    .where(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"), TASK.c.open > 0)
+    .values(open=TASK.c.open - 1)
+)
+_GIVE_BACK: Final = (
+    update(TASK)
+    .where(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"))
+    .values(open=TASK.c.open + 1)
+)
+_COUNT_CONTROL: Final = (
+    update(PERSON)
+    .where(PERSON.c.id == bindparam("number"))
+    .values(controls=PERSON.c.controls + 1, controls_right=PERSON.c.controls_right + bindparam("points"))
+)
+_ANSWER: Final = (
+    update(RESPONSE)
+    .where(_ONE, RESPONSE.c.state == OPEN, RESPONSE.c.given.is_not(None), func.coalesce(RESPONSE.c.late, bindparam("now")) >= bindparam("now"))
+    .values(
+        state=ANSWERED, answered=bindparam("now"), seconds=(bindparam("now") - RESPONSE.c.given) / literal(1000.0),
+        answer=bindparam("text"), right=bindparam("is_right"), comment=bindparam("remark"),
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTask:
+    """A task that a person has before them.
+
+    Attributes:
+        task: its number in the study.
+        place: its place in the person's order, from 1.
+        given: when it was sent, in milliseconds since 1970.
+        late: when the study's time limit ends; `None` without one.
+    """
+
+    task: int
+    place: int
+    given: int
+    late: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The allocation of one study's tasks, inside one transaction.
+
+    Attributes:
+        connection: an open transaction that writes.
+        rules: the rules of the study.
+        now: the time, in milliseconds since 1970.
+    """
+
+    connection: Connection
+    rules: StudyRules
+    now: int
+
+    def give(self, person: int, seed: int) -> GivenTask | Without:
+        """Give a person their next task, or again the one that they have not answered.
+
+        Args:
+            person: the person's number.
+            seed: the person's seed.
+
+        Returns:
+            The task; "done" if the person can get no more, "wait" if all tasks left are with others, "most" if they reached the limit
+            of tasks.
+        """
+        held = self._held(person)
+        if held is not None:
+            return held
+        last = self.connection.execute(_LATEST, self._own(person)).first()
+        place = 1 if last is None else last.place + 1
+        if self.rules.most is not None and place > self.rules.most:
+            return "most"
+        control = self.rules.control_at(seed, place)
+        if control is not None:
+            return self._send(person, control, place)
+        while (found := self._free(person, seed, place)) is not None:
+            if found.dialogue:
+                if self._hold_dialogue(person, found.dialogue, place):
+                    return self._held(person) or "wait"
+            elif self.connection.execute(_TAKE, self._task(found.number)).rowcount:
+                return self._send(person, found.number, place)
+        return "wait" if self._held_by_others(person) else "done"
+
+    def save(
+        self, person: int, task: int, answer: str, *, right: bool | None = None, comment: str | None = None
+    ) -> Taken:
+        """Save an answer, once.
+
+        Args:
+            person: the person's number.
+            task: the task's number.
+            answer: the answer.
+            right: whether the answer to a control item is right.
+            comment: the person's remark on the item.
+
+        Returns:
+            "saved"; "repeated" if the task was answered before (the first answer stays); "late" after the time limit; "passed_on" if the
+            task went to somebody else in the meantime; "not_given" if the person never had it.
+        """
+        own = self._one(person, task)
+        values = {**own, "now": self.now, "text": answer, "is_right": right, "remark": comment}
+        if not self.connection.execute(_ANSWER, values).rowcount:
+            refused = self._why_not(self.connection.execute(select(RESPONSE).where(_ONE), own).first())
+            if refused is not None:
+                return refused
+            self.connection.execute(_ANSWER, values)
+        if self.rules.tests <= task < self.rules.tests + self.rules.controls:
+            self.connection.execute(_COUNT_CONTROL, {"number": person, "points": int(bool(right))})
+        elif self.rules.adaptive is not None:
+            self._widen(self.rules.adaptive, task)
+        return "saved"
+
+    def release(self, person: int) -> int:
+        """Give every place of a person back to others, the answered ones too; their answers stay, and count no more.
+
+        Returns:
+            The number of places.
+        """
+        mine = and_(RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person)
+        held = sorted(self.connection.scalars(select(RESPONSE.c.task).where(mine, RESPONSE.c.counts)))
+        for task in held:
+            self.connection.execute(_GIVE_BACK, self._task(task))
+        self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.state == OPEN).values(state=RETURNED))
+        self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.counts).values(counts=False))
+        return len(held)
+
+    def reinstate(self, person: int) -> tuple[int, int]:
+        """Let the answers of an excluded person count again where the items have not been given to others.
+
+        Returns:
+            How many answers count again, and how many are left over.
+        """
+        given_up = and_(
+            RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person, RESPONSE.c.state == ANSWERED, ~RESPONSE.c.counts,
+            RESPONSE.c.task < self.rules.tests, RESPONSE.c.place > 0,
+        )  # fmt: skip
+        tasks = sorted(self.connection.scalars(select(RESPONSE.c.task).where(given_up)))
+        back = [task for task in tasks if self.connection.execute(_TAKE, self._task(task)).rowcount]
+        for task in back:
+            self.connection.execute(update(RESPONSE).where(_ONE).values(counts=True), self._one(person, task))
+        return len(back), len(tasks) - len(back)
+
+    def return_overdue(self) -> int:
+        """Give the places of tasks that were not answered in time back to others.
+
+        Returns:
+            The number of tasks.
+        """
+        overdue = select(RESPONSE.c.person, RESPONSE.c.task).where(
+            RESPONSE.c.study == self.rules.study, _IS_OPEN, RESPONSE.c.due < self.now
+        )
+        gone = self.connection.execute(overdue.order_by(RESPONSE.c.task)).all()
+        for one in gone:
+            self._expire(one.person, one.task)
+        return len(gone)
+
+    def _own(self, person: int) -> dict[str, int]:
+        return {"of_study": self.rules.study, "of_person": person}
+
+    def _task(self, task: int) -> dict[str, int]:
+        return {"of_study": self.rules.study, "of_task": task}
+
+    def _one(self, person: int, task: int) -> dict[str, int]:
+        return {"of_study": self.rules.study, "of_person": person, "of_task": task}
+
+    def _held(self, person: int) -> GivenTask | None:
+        """Return the task that a person has before them, or the next turn of their dialogue, whose time starts now."""
+        held = self.connection.execute(_HELD, self._own(person)).first()
+        if held is None:
+            return None
+        if held.given is None:
+            due, late = self._times()
+            times = update(RESPONSE).where(_ONE).values(given=self.now, due=due, late=late)
+            self.connection.execute(times, self._one(person, held.task))
+            return GivenTask(held.task, held.place, self.now, late)
+        if self.now > held.due or (held.late is not None and self.now > held.late):
+            self._expire(person, held.task)
+            return None
+        return GivenTask(held.task, held.place, held.given, held.late)
+
+    def _free(self, person: int, seed: int, place: int) -> Row[Any, Any] | None:
+        """Find a task that needs people and that the person has not had, from a random rank on."""
+        start = self.rules.start_at(seed, place, RANKS)
+        for low, high in ((start, RANKS), (0, start)):
+            found = self.connection.execute(_FREE, {**self._own(person), "low": low, "high": high}).first()
+            if found is not None:
+                return found
+        return None
+
+    def _send(self, person: int, task: int, place: int) -> GivenTask:
+        due, late = self._times()
+        sent = {"given": self.now, "due": due, "late": late, "counts": task < self.rules.tests}
+        self.connection.execute(
+            insert(RESPONSE),
+            {
+                "study": self.rules.study,
+                "person": person,
+                "task": task,
+                "place": place,
+                "state": OPEN,
+                **sent,
+            },
+        )
+        return GivenTask(task, place, self.now, late)
+
+    def _times(self) -> tuple[int, int | None]:
+        """Return when a task goes back to others, and when the time limit ends."""
+        if self.rules.time_limit is None:
+            return self.now + round(1000 * self.rules.lease), None
+        late = self.now + round(1000 * (self.rules.time_limit + self.rules.grace))
+        return late, late
+
+    def _expire(self, person: int, task: int) -> None:
+        """Take a task away that was not answered in time. A dialogue goes as a whole: its next person has to give every answer."""
+        if self.rules.dialogues:
+            self._drop_dialogue(person, task)
+            return
+        gone = update(RESPONSE).where(_ONE, RESPONSE.c.state == OPEN).values(state=EXPIRED, counts=False)
+        if self.connection.execute(gone, self._one(person, task)).rowcount and task < self.rules.tests:
+            self.connection.execute(_GIVE_BACK, self._task(task))
+
+    def _why_not(self, found: Row[Any, Any] | None) -> Taken | None:
+        """Tell why an answer is not taken; `None` if it can be taken now, after its task was taken again."""
+        if found is None or found.given is None:
+            return "not_given"
+        if found.state == ANSWERED:
+            return "repeated"
+        if found.late is not None and self.now > found.late:
+            self._expire(found.person, found.task)
+            return "late"
+        test = found.task < self.rules.tests
+        if found.state != EXPIRED or self.rules.dialogues:
+            return "passed_on"
+        if test and not self.connection.execute(_TAKE, self._task(found.task)).rowcount:
+            return "passed_on"
+        again = update(RESPONSE).where(_ONE).values(state=OPEN, counts=test)
+        self.connection.execute(again, self._one(found.person, found.task))
+        return None
+
+    def _held_by_others(self, person: int) -> bool:
+        """Whether a task that the person has not had is with somebody else, who may not answer it."""
+        theirs = RESPONSE.alias("theirs")
+        mine = exists().where(_OWN, RESPONSE.c.task == theirs.c.task)
+        held = select(theirs.c.task).where(
+            theirs.c.study == self.rules.study, theirs.c.state == OPEN, theirs.c.counts, theirs.c.person != person, ~mine
+        )  # fmt: skip
+        return self.connection.execute(held.limit(1), self._own(person)).first() is not None
+
+    def _widen(self, adaptive: AdaptiveOverlap, task: int) -> None:
+        """Ask for one more person if all people of an item have answered and do not agree."""
+        if task >= self.rules.tests or self.rules.in_fixed_slice(task):
+            return
+        place = and_(TASK.c.study == self.rules.study, TASK.c.number == task)
+        needed = self.connection.execute(
+            select(TASK.c.needed, TASK.c.open).where(place).with_for_update()
+        ).one()
+        if needed.open or needed.needed >= adaptive.limit:
+            return
+        counted = select(RESPONSE.c.state, RESPONSE.c.answer).where(
+            RESPONSE.c.study == self.rules.study, RESPONSE.c.task == task, RESPONSE.c.counts
+        )
+        rows = self.connection.execute(counted).all()
+        answers = Counter((row.answer or "").strip().casefold() for row in rows if row.state == ANSWERED)
+        if len(rows) == sum(answers.values()) and len(answers) > 1:
+            self.connection.execute(
+                update(TASK).where(place).values(needed=TASK.c.needed + 1, open=TASK.c.open + 1)
+            )
+
+    def _hold_dialogue(self, person: int, dialogue: int, place: int) -> bool:
+        """Take a place of every turn of a dialogue for one person; whether all of them were free."""
+        here = and_(TASK.c.study == self.rules.study, TASK.c.dialogue == dialogue)
+        turns = self.connection.execute(
+            select(TASK.c.number, TASK.c.open)
+            .where(here)
+            .order_by(TASK.c.turn, TASK.c.number)
+            .with_for_update()
+        ).all()
+        if not all(turn.open for turn in turns):
+            return False
+        self.connection.execute(update(TASK).where(here).values(open=TASK.c.open - 1))
+        held = {"study": self.rules.study, "person": person, "state": OPEN, "counts": True}
+        self.connection.execute(
+            insert(RESPONSE),
+            [{**held, "task": turn.number, "place": place + at} for at, turn in enumerate(turns)],
+        )
+        return True
+
+    def _drop_dialogue(self, person: int, task: int) -> None:
+        dialogue = (
+            select(TASK.c.dialogue)
+            .where(TASK.c.study == self.rules.study, TASK.c.number == task)
+            .scalar_subquery()
+        )
+        turns = select(TASK.c.number).where(TASK.c.study == self.rules.study, TASK.c.dialogue == dialogue)
+        mine = and_(
+            RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person, RESPONSE.c.task.in_(turns)
+        )
+        held = self.connection.scalars(select(RESPONSE.c.task).where(mine, RESPONSE.c.counts)).all()
+        for one in sorted(held):
+            self.connection.execute(_GIVE_BACK, self._task(one))
+        self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.state == OPEN).values(state=EXPIRED))
+        self.connection.execute(update(RESPONSE).where(mine).values(counts=False))
+
+
+def below_threshold(rules: StudyRules, controls: int, right: int) -> bool:
+    """Whether a person has answered enough control items, and too many of them wrongly."""
+    return controls >= rules.stop_after and right < rules.min_accuracy * controls
+
+
+def tasks_of_rules(rules: StudyRules, ranks: list[int], turns: list[tuple[int, int]]) -> list[dict[str, int]]:
+    """Return the rows of the table of tasks for a study that begins.
+
+    Args:
+        rules: the rules of the study.
+        ranks: a random rank for every task, from 0 to `RANKS` - 1.
+        turns: the dialogue and the turn of every item of the test; (0, 0) without dialogues.
+    """
+    rows = []
+    for number in range(rules.tests + rules.controls + rules.training):
+        test = number < rules.tests
+        kind = TEST if test else (1 if number < rules.tests + rules.controls else 2)
+        needed = rules.needed(number) if test else 0
+        dialogue, turn = turns[number] if test else (0, 0)
+        rows.append({
+            "study": rules.study, "number": number, "kind": kind, "needed": needed, "open": needed,
+            "rank": ranks[number], "dialogue": dialogue, "turn": turn,
+        })  # fmt: skip
+    return rows

@@ -1,0 +1,173 @@
+"""The site's database: SQLite in the study's folder, or PostgreSQL by its address; migrations and backups."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from merilo.errors import DataError, InputError, MissingPartError, OutputError, UsageError, argument
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+#: The database's file in a study's folder.
+DATABASE_FILE: Final = "site.db"
+
+#: Seconds that SQLite waits for another process.
+_PATIENCE: Final = 30
+
+#: The number of the lock that PostgreSQL holds during a migration.
+_MIGRATION_LOCK: Final = 7_203_311
+
+
+def database_url(folder: Path, given: str | None) -> URL:
+    """Return the address of the database.
+
+    Args:
+        folder: the study's folder, where SQLite's file lies by default.
+        given: an address such as `postgresql://user@host/name` or `sqlite:///file.db`.
+
+    Raises:
+        UsageError: the address is not one of SQLite or PostgreSQL.
+    """
+    if given is None:
+        return URL.create("sqlite", database=str(folder / DATABASE_FILE))
+    try:
+        url = make_url(given)
+    except ArgumentError:
+        url = None
+    backend = url.get_backend_name() if url is not None else ""
+    if url is None or backend not in {"sqlite", "postgresql", "postgres"}:
+        raise UsageError(
+            "takes an address such as postgresql://user@host/name or sqlite:///file.db",
+            field=argument("database"),
+        )
+    return url if backend == "sqlite" else url.set(drivername="postgresql+psycopg")
+
+
+def open_database(url: URL) -> Engine:
+    """Open a database and bring its tables up to date.
+
+    Raises:
+        DataError: the tables were made by a newer version of Merilo.
+        InputError: the database cannot be reached or is damaged.
+        MissingPartError: the extra `postgres` is missing.
+    """
+    engine = _engine(url)
+    try:
+        _migrate(engine)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        raise InputError(f"cannot be opened ({_reason(error)})", file=_named(url)) from error
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _engine(url: URL) -> Engine:
+    try:
+        if url.get_backend_name() == "sqlite":
+            engine = create_engine(url, connect_args={"timeout": _PATIENCE, "check_same_thread": False})
+            event.listen(engine, "connect", _durable)
+            event.listen(engine, "begin", _begin)
+            return engine
+        return create_engine(url, pool_pre_ping=True, pool_size=8)
+    except ModuleNotFoundError:
+        raise MissingPartError(
+            "PostgreSQL needs the extra 'postgres': pip install 'merilo[postgres]'"
+        ) from None
+
+
+def _durable(connection: sqlite3.Connection, _record: object) -> None:
+    """A commit is on the disk before it returns; readers do not wait for the writer."""
+    connection.isolation_level = None  # transactions are begun by `_begin`
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    """Let a transaction that writes take its right at once: one that first reads could not write after another's commit."""
+    writing = connection.get_execution_options().get("writing")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that writes; it is on the disk when the block ends."""
+    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+        yield connection
+
+
+def _migrate(engine: Engine) -> None:
+    from alembic import command  # noqa: PLC0415 - needed once
+    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+    with writing(engine) as connection:
+        if connection.dialect.name == "postgresql":
+            # Another server process may start at the same time.
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+        config = _alembic()
+        found = MigrationContext.configure(connection).get_current_revision()
+        known = {one.revision for one in ScriptDirectory.from_config(config).walk_revisions()}
+        if found is not None and found not in known:
+            raise DataError(
+                f"was written by a newer version of Merilo (its tables have the version '{found}'); install that version",
+                file=_named(engine.url),
+            )
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def _alembic() -> Config:
+    from alembic.config import Config  # noqa: PLC0415 - needed once
+
+    config = Config()
+    config.set_main_option("script_location", str(files("merilo.site") / "migrations").replace("%", "%%"))
+    return config
+
+
+def back_up(url: URL, out: Path) -> None:
+    """Copy a SQLite database while it is in use; the copy is one consistent state.
+
+    Raises:
+        UsageError: the database is PostgreSQL, which has `pg_dump` for this.
+        InputError: there is no such database.
+        OutputError: the copy cannot be written.
+    """
+    if url.get_backend_name() != "sqlite":
+        raise UsageError("backs up SQLite; for PostgreSQL use pg_dump, which also works while people answer")
+    source = Path(cast("str", url.database))
+    if not source.is_file():
+        raise InputError("there is no such database", file=source)
+    part = out.with_name(f".{out.name}.part")
+    try:
+        with sqlite3.connect(f"file:{source}?mode=ro", uri=True) as read, sqlite3.connect(part) as written:
+            read.backup(written, pages=4096)
+        read.close()
+        written.close()
+        part.replace(out)
+    except (sqlite3.Error, OSError) as error:
+        part.unlink(missing_ok=True)
+        raise OutputError(f"cannot be written ({error})", file=out) from error
+
+
+def _named(url: URL) -> str:
+    """The database's name for messages, without a password."""
+    return (
+        str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    )
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    original = getattr(error, "orig", None)
+    return " ".join(str(original or error).split())[:200]

@@ -1,0 +1,1 @@
+"""Migrations of the site's tables, run by Alembic."""

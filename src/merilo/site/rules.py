@@ -1,0 +1,106 @@
+"""The rules by which a study's tasks are given to people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from random import Random
+from typing import Final
+
+_SCALE: Final = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveOverlap:
+    """Fewer people where the first ones agree, more where they do not.
+
+    Attributes:
+        start: how many people answer an item at first.
+        limit: how many people answer it at most.
+        fixed_share: the share of items, drawn at random, that `limit` people answer in any case; agreement and the estimate are unbiased
+            on them.
+    """
+
+    start: int = 3
+    limit: int = 5
+    fixed_share: float = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRules:
+    """How one group's tasks are given; everything comes from the frozen plan, except the times.
+
+    Attributes:
+        study: the number of the study in the database.
+        seed: the seed of the study.
+        overlap: how many people answer an item.
+        tests: the number of items of the test; their tasks have the numbers from 0.
+        controls: the number of control items, whose tasks follow.
+        training: the number of training items, whose tasks follow.
+        every: one task in so many is a control item; 0 without control items.
+        min_accuracy: people with a lower accuracy on control items are stopped.
+        stop_after: control items that a person answers before they can be stopped.
+        threshold: the share of right answers to training items that admits a person.
+        time_limit: seconds for a task; `None` without a limit.
+        grace: seconds after the limit in which an answer is still taken, for the time on the network.
+        lease: seconds after which a task that was not answered goes to somebody else.
+        most: the most tasks of a person; `None` without a limit.
+        adaptive: the adaptive overlap; `None` for a fixed one.
+        dialogues: whether the tasks are turns of dialogues, which one person answers in order.
+    """
+
+    study: int
+    seed: int
+    overlap: int
+    tests: int
+    controls: int = 0
+    training: int = 0
+    every: int = 0
+    min_accuracy: float = 0.5
+    stop_after: int = 5
+    threshold: float = 0.8
+    time_limit: float | None = None
+    grace: float = 3.0
+    lease: float = 1800.0
+    most: int | None = None
+    adaptive: AdaptiveOverlap | None = None
+    dialogues: bool = False
+
+    def control_at(self, seed: int, place: int) -> int | None:
+        """Return the task of the control item at a place of a person's order; `None` if the place has none.
+
+        The first place is drawn among the first `every`, so that people cannot count; the control items come in random order, and
+        none comes twice.
+
+        Args:
+            seed: the person's seed.
+            place: the place, from 1.
+        """
+        if not self.controls or not self.every or self.dialogues:
+            return None
+        random = Random(f"controls {self.seed} {seed}")  # noqa: S311 - an order that can be repeated, not a secret
+        first = random.randrange(self.every)
+        turn, rest = divmod(place - 1 - first, self.every)
+        if rest or not 0 <= turn < self.controls:
+            return None
+        return self.tests + random.sample(range(self.controls), self.controls)[turn]
+
+    def start_at(self, seed: int, place: int, ranks: int) -> int:
+        """Return the rank from which a person's next task is searched: another random one at every place."""
+        return self._number("start", seed, place) * ranks // _SCALE
+
+    def needed(self, task: int) -> int:
+        """Return how many people an item of the test is given to at first."""
+        if self.adaptive is None:
+            return self.overlap
+        return self.adaptive.limit if self.in_fixed_slice(task) else self.adaptive.start
+
+    def in_fixed_slice(self, task: int) -> bool:
+        """Whether an item belongs to the random slice whose overlap is fixed."""
+        if self.adaptive is None:
+            return True
+        return self._number("slice", task) < self.adaptive.fixed_share * _SCALE
+
+    def _number(self, *words: object) -> int:
+        text = " ".join(str(word) for word in (self.seed, *words))
+        return int.from_bytes(blake2b(text.encode(), digest_size=8, person=b"merilo site").digest())
