@@ -12,6 +12,7 @@ from merilo.items import ItemId
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
 from merilo.statistics.arrays import FloatArray, IntArray
+from merilo.statistics.cluster_variance import whole_cluster_effect
 from merilo.statistics.intervals import (
     ALIKE,
     DRAWS_AT_ONCE,
@@ -166,7 +167,7 @@ def f1_macro(
     value = float(_macro_f1(table, table.counts[np.newaxis])[0]) if table.n else 0.0
     interval = _resampled(table, _macro_f1, clusters, seed)
     if interval is None and value in (0.0, 1.0) and table.n:
-        interval = _all_alike("f1_macro", table, value)
+        interval = _all_alike("f1_macro", table, value, clusters)
     return Score("f1_macro", value, table.n, interval)
 
 
@@ -209,7 +210,7 @@ def mcc(
     table = _Cells.of(answers, gold)
     value = float(_correlation(table, table.counts[np.newaxis])[0]) if table.n else 0.0
     if abs(value) > 1 - ALIKE:
-        return Score(name, value, table.n, _all_alike("mcc", table, value))
+        return Score(name, value, table.n, _all_alike("mcc", table, value, clusters))
     interval = _resampled(table, _correlation, clusters, seed)
     return Score(name, value, table.n, interval)
 
@@ -361,12 +362,15 @@ def _resampled(
     return bootstrap_interval(estimates, value, over, units=units, bounds=bounds, seed=seed)
 
 
-def _all_alike(metric: str, table: _Cells, value: float) -> Interval:
-    """Compute Wilson's interval if all answers are correct or all are wrong."""
+def _all_alike(metric: str, table: _Cells, value: float, clusters: Sequence[Hashable] | None) -> Interval:
+    """Compute Wilson's interval if all answers are correct or all are wrong; several clusters count as one item each."""
     gold = np.bincount(table.gold, table.counts, table.labels).astype(np.float64)
     low, width = (-1.0, 2.0) if metric == "mcc" else (0.0, 1.0)
     z = NormalDist().inv_cdf(0.975)
-    bottom, top = wilson_form(float(round((value - low) / width)), items_alike(metric, gold), z)
+    codes = None if clusters is None else cluster_codes(clusters)
+    effect = 1.0 if codes is None or not codes.max(initial=0) else whole_cluster_effect(codes)
+    alike = items_alike(metric, gold) / effect
+    bottom, top = wilson_form(float(round((value - low) / width)), alike, z)
     method = "Wilson score of accuracy (all right or all wrong, rare labels counted as fewer items)"
     return Interval(low + width * bottom, low + width * top, 0.95, method)
 

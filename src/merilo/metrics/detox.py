@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -44,7 +44,13 @@ class Rater(Protocol):
         ...
 
 
-def j_scores(ratings: Ratings, ids: Sequence[ItemId] | None = None, *, seed: int = 0) -> dict[str, Score]:
+def j_scores(
+    ratings: Ratings,
+    ids: Sequence[ItemId] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
+) -> dict[str, Score]:
     """Compute J and its parts: the mean over sentences of the product of the three ratings.
 
         J = mean of STA x SIM x FL
@@ -54,6 +60,7 @@ def j_scores(ratings: Ratings, ids: Sequence[ItemId] | None = None, *, seed: int
     Args:
         ratings: of n sentences.
         ids: shape (n,), the items' ids; by default 0 .. n-1.
+        clusters: shape (n,), equal for sentences of one cluster; by default, they are independent.
         seed: random seed for the intervals (bootstrap over items).
 
     Returns:
@@ -75,7 +82,7 @@ def j_scores(ratings: Ratings, ids: Sequence[ItemId] | None = None, *, seed: int
         "fl": ratings.fl,
     }
     names: Sequence[ItemId] = range(len(ratings.sta)) if ids is None else ids
-    return {name: _mean(name, column, names, seed) for name, column in columns.items()}
+    return {name: _mean(name, column, names, clusters, seed) for name, column in columns.items()}
 
 
 def judge(toxic: str, rewritten: str, rater: Rater) -> Judgement:
@@ -92,7 +99,13 @@ def judge(toxic: str, rewritten: str, rater: Rater) -> Judgement:
     return Judgement("j", sta * sim * fl, 1.0, steps)
 
 
-def _mean(name: str, column: FloatArray, ids: Sequence[ItemId], seed: int) -> Score:
+def _mean(
+    name: str,
+    column: FloatArray,
+    ids: Sequence[ItemId],
+    clusters: Sequence[Hashable] | None,
+    seed: int,
+) -> Score:
     value = float(column.mean()) if len(column) else 0.0
     per_item = dict(zip(ids, map(float, column), strict=True))
-    return Score(name, value, len(column), mean_interval(column, seed=seed), per_item)
+    return Score(name, value, len(column), mean_interval(column, clusters, seed=seed), per_item)

@@ -10,8 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from merilo.errors import DataError
 from merilo.metrics.classification import label_figures
 from merilo.statistics.arrays import FloatArray
+from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count
 from merilo.statistics.intervals import DRAWS_AT_ONCE, RESAMPLES, Interval
 from merilo.statistics.paired_tests import PERMUTATIONS, SAME, Difference, PairedTest, detectable_difference
 
@@ -25,26 +27,29 @@ def compare_labels(
     second: Sequence[str],
     gold: Sequence[str],
     *,
+    clusters: NDArray[np.integer] | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> Difference:
     """Compare the answers of two respondents by a metric that is not a mean over items.
 
     The test is a permutation test: under the null hypothesis the two answers to any item are exchangeable. With up to
-        11 differing answers all swaps are enumerated, otherwise swaps are sampled. The interval is a paired
-        bootstrap: each resample draws the same items for both. Items with equal gold and equal answers are drawn as
-        counts, so that the time does not grow with the number of items.
+    11 differing answers all swaps are enumerated, otherwise swaps are sampled. The interval is a paired bootstrap: each
+    resample draws the same items for both. Items with equal gold and equal answers are drawn as counts, so that the time
+    does not grow with the number of items. If items form clusters, whole clusters are swapped and drawn.
 
     Args:
         metric: "f1_macro" or "mcc".
         first: shape (n,), n at least 1, the answers of the first respondent.
         second: shape (n,), the answers of the second respondent to the same items.
         gold: shape (n,), the gold answers.
+        clusters: shape (n,), codes of the clusters of items; by default, items are independent.
         level: the nominal coverage, in (0, 1).
         seed: random seed for swaps and resamples.
 
     Raises:
         ValueError: the sequences are empty or differ in length.
+        DataError: all items belong to one cluster.
 
     Example:
         >>> compared = compare_labels("mcc", list("AABB") * 9, list("ABBB") * 9, list("AABB") * 9)
@@ -53,24 +58,27 @@ def compare_labels(
     """
     if not gold:
         raise ValueError("at least one item is needed")
-    pairs = _Pairs.of(first, second, gold)
+    pairs, table = _Pairs.of(first, second, gold, clusters)
     n = len(gold)
     one, other = (
         float(figures[0]) for figures in pairs.figures(metric, pairs.counts[None], pairs.counts[None])
     )
     rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(n, pairs.counts / n, size=RESAMPLES)
+    drawn = _drawn(pairs, table, rng)
     firsts, seconds = pairs.figures(metric, drawn, drawn)
     spread = seconds - firsts
     low, high = np.quantile(spread, [(1 - level) / 2, (1 + level) / 2])
-    method = f"paired bootstrap over items (percentile, {RESAMPLES} resamples, seed {seed})"
+    over = "items" if table is None else f"{table.shape[0]} clusters of items"
+    method = f"paired bootstrap over {over} (percentile, {RESAMPLES} resamples, seed {seed})"
     return Difference(
         one,
         other,
         n,
         other - one,
         Interval(float(low), float(high), level, method),
-        _swap_test(metric, pairs, abs(other - one), rng, seed),
+        _swap_test(metric, pairs, abs(other - one), rng, seed)
+        if table is None
+        else _cluster_swap_test(metric, pairs, table, abs(other - one), rng, seed=seed),
         sum(b == g != a for a, b, g in zip(first, second, gold, strict=True)),
         sum(a == g != b for a, b, g in zip(first, second, gold, strict=True)),
         detectable_difference(float(spread.var()) * n, n, level=level),
@@ -87,14 +95,30 @@ class _Pairs:
     counts: NDArray[np.int64]
 
     @staticmethod
-    def of(first: Sequence[str], second: Sequence[str], gold: Sequence[str]) -> _Pairs:
+    def of(
+        first: Sequence[str],
+        second: Sequence[str],
+        gold: Sequence[str],
+        clusters: NDArray[np.integer] | None,
+    ) -> tuple[_Pairs, NDArray[np.int64] | None]:
+        """Return the triples; and their numbers in each cluster, shape (clusters, triples), if items form clusters."""
         codes: dict[str, int] = {}
         triples = [
             tuple(codes.setdefault(label, len(codes)) for label in triple)
             for triple in zip(gold, first, second, strict=True)
         ]
-        distinct, counts = np.unique(np.array(triples, dtype=np.int64), axis=0, return_counts=True)
-        return _Pairs(distinct[:, 0], distinct[:, 1], distinct[:, 2], counts.astype(np.int64))
+        distinct, of_item, counts = np.unique(
+            np.array(triples, dtype=np.int64), axis=0, return_inverse=True, return_counts=True
+        )
+        pairs = _Pairs(distinct[:, 0], distinct[:, 1], distinct[:, 2], counts.astype(np.int64))
+        units = 0 if clusters is None else cluster_count(clusters)
+        if clusters is None or units == len(gold):
+            return pairs, None
+        if units == 1:
+            raise DataError(ONE_CLUSTER)
+        table = np.zeros((units, counts.shape[0]), dtype=np.int64)
+        np.add.at(table, (np.unique(clusters, return_inverse=True)[1], of_item.ravel()), 1)
+        return pairs, table
 
     def figures(
         self, metric: str, kept: NDArray[np.int64], as_second: NDArray[np.int64]
@@ -113,6 +137,41 @@ class _Pairs:
         one = label_figures(metric, gold, answers, np.concatenate([stay, swaps], axis=1))
         other = label_figures(metric, gold, answers, np.concatenate([swaps, stay], axis=1))
         return other - one
+
+
+def _drawn(pairs: _Pairs, table: NDArray[np.int64] | None, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw how many items of each triple a resample has, shape (resamples, triples)."""
+    n = int(pairs.counts.sum())
+    if table is None:
+        return rng.multinomial(n, pairs.counts / n, size=RESAMPLES)
+    units = table.shape[0]
+    return np.asarray(rng.multinomial(units, np.full(units, 1 / units), size=RESAMPLES) @ table)
+
+
+def _cluster_swap_test(
+    metric: str,
+    pairs: _Pairs,
+    table: NDArray[np.int64],
+    observed: float,
+    rng: np.random.Generator,
+    *,
+    seed: int,
+) -> PairedTest:
+    """Run the permutation test of the difference, in which all answers of a cluster are swapped together."""
+    differing = np.where(pairs.first != pairs.second, table, 0)
+    differing = differing[differing.any(axis=1)]
+    units = differing.shape[0]
+    if units <= EXACT_SWAPS:
+        chosen = np.array(list(product((0, 1), repeat=units)), dtype=np.int64).reshape(-1, units)
+        extreme = np.abs(pairs.swapped(metric, chosen @ differing)) >= observed - SAME
+        return PairedTest(float(extreme.mean()), "swap permutation test (exact) by cluster")
+    count = 0
+    step = max(1, DRAWS_AT_ONCE // max(units, differing.shape[1]))
+    for start in range(0, PERMUTATIONS, step):
+        swaps = rng.integers(0, 2, size=(min(step, PERMUTATIONS - start), units)) @ differing
+        count += int((np.abs(pairs.swapped(metric, swaps)) >= observed - SAME).sum())
+    method = f"swap permutation test ({PERMUTATIONS} permutations, seed {seed}) by cluster"
+    return PairedTest((1 + count) / (1 + PERMUTATIONS), method)
 
 
 def _swap_test(

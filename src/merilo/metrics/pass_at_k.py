@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from math import comb
 
@@ -62,7 +62,12 @@ def is_right(results: Sequence[str | None], gold: Sequence[str]) -> bool:
 
 
 def pass_score(
-    counts: Sequence[tuple[int, int]], k: int, ids: Sequence[ItemId] | None = None, *, seed: int = 0
+    counts: Sequence[tuple[int, int]],
+    k: int,
+    ids: Sequence[ItemId] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
 ) -> Score:
     """Compute the mean of `pass_at_k` over problems.
 
@@ -70,6 +75,7 @@ def pass_score(
         counts: (n, c) of each problem: the number of generations and how many of them are correct.
         k: the number of attempts.
         ids: the problems' ids; by default numbers from 0.
+        clusters: shape (n,), equal for problems of one cluster; by default, they are independent.
         seed: random seed for the interval's bootstrap.
 
     Raises:
@@ -82,7 +88,7 @@ def pass_score(
     values = [pass_at_k(n, c, k) for n, c in counts]
     names: Sequence[ItemId] = range(len(values)) if ids is None else ids
     value = sum(values) / len(values) if values else 0.0
-    interval = mean_interval(values, seed=seed)
+    interval = mean_interval(values, clusters, seed=seed)
     return Score(f"pass@{k}", value, len(values), interval, dict(zip(names, values, strict=True)))
 
 

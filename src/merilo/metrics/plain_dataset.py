@@ -42,12 +42,14 @@ class PlainDataset:
         metrics: names of metrics, the main one first.
         answer: the form of an answer.
         extra: the name of the metric by group, the group's fields in braces: `acc.{domain}`.
+        cluster: the field of `inputs` or `meta` that items of one cluster share.
     """
 
     name: str
     metrics: tuple[str, ...]
     answer: AnswerForm
     extra: str | None = None
+    cluster: str | None = None
 
     def group(self, item: Item) -> str | None:
         """Return the name of the metric of the item's group; `None` if there are no groups."""

@@ -19,6 +19,7 @@ class Score:
         n: how many items it was computed on.
         interval: the 95 % confidence interval, if the metric has one.
         per_item: the contribution of each item; empty for metrics that are not a mean over items (MCC, macro F1).
+        clusters: how many clusters these items form; `None` if the items are independent.
     """
 
     name: str
@@ -26,3 +27,4 @@ class Score:
     n: int
     interval: Interval | None = None
     per_item: Mapping[ItemId, float] = field(default_factory=dict)
+    clusters: int | None = None

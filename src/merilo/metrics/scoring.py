@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, cast
 
 from merilo.errors import DataError, argument
 from merilo.items import Item, ItemId
 from merilo.metrics import classification, exam, pass_at_k, squad
 from merilo.metrics.answers import AnswerForm, Generations, Given
+from merilo.metrics.cluster_fields import clusters_for, shared_clusters
 from merilo.metrics.detox import Rater, j_scores
 from merilo.metrics.detox import judge as judge_detox
 from merilo.metrics.judgement import Judgement
@@ -42,6 +43,10 @@ class Declared(Protocol):
     @property
     def extra(self) -> str | None:
         """The name of the metric by group, fields in braces: `acc.{domain}`."""
+
+    @property
+    def cluster(self) -> str | None:
+        """The field of `inputs` or `meta` that items of one cluster share; `None` if items are independent."""
 
     @property
     def answer(self) -> AnswerForm:
@@ -78,6 +83,7 @@ def score(
     items: Sequence[Item],
     answers: Mapping[ItemId, Given],
     *,
+    clusters: Mapping[ItemId, Hashable] | None = None,
     rater: Rater | None = None,
     seed: int = 0,
 ) -> Scores:
@@ -91,6 +97,7 @@ def score(
         dataset: the declaration.
         items: the items with their gold answers, in the order of the file.
         answers: item id -> answer (`merilo.metrics.answers.read_answer`).
+        clusters: item id -> its cluster; by default, by the dataset's field `cluster`. `grade_norm` takes variants instead.
         rater: rates rewritten sentences; without a rater, J and its parts are missing.
         seed: random seed for the intervals' bootstrap.
 
@@ -103,7 +110,7 @@ def score(
         >>> score(dataset("BPS"), items, {1: "1", 2: "1"}).main["acc"].value
         0.5
     """
-    sheet = _Sheet.of(dataset, items, answers)
+    sheet = _Sheet.of(dataset, items, answers, clusters)
     if dataset.answer.kind == "criteria":
         return Scores({}, _criteria_scores(dataset, sheet, seed))
     main: dict[str, Score] = {}
@@ -171,11 +178,21 @@ class _Sheet:
     clusters: Sequence[Hashable] | None
 
     @classmethod
-    def of(cls, dataset: Declared, items: Sequence[Item], answers: Mapping[ItemId, Given]) -> _Sheet:
+    def of(
+        cls,
+        dataset: Declared,
+        items: Sequence[Item],
+        answers: Mapping[ItemId, Given],
+        clusters: Mapping[ItemId, Hashable] | None = None,
+    ) -> _Sheet:
         answered = [item for item in items if item.id in answers]
         if not set(dataset.metrics) <= set(RATED):
             _require_gold(dataset, answered)
-        return cls(answered, [answers[item.id] for item in answered], _clusters(answered))
+        return cls(
+            answered,
+            [answers[item.id] for item in answered],
+            clusters_for(answered, dataset.cluster, clusters),
+        )
 
     @property
     def ids(self) -> list[ItemId]:
@@ -222,15 +239,6 @@ def _require_gold(dataset: Declared, items: Sequence[Item]) -> None:
             )
 
 
-def _clusters(items: Sequence[Item]) -> Sequence[Hashable] | None:
-    """Return the cluster of each item (its dialogue or its text); `None` if the items are independent."""
-    if items and all("dialog_id" in item.meta for item in items):
-        return [str(item.meta["dialog_id"]) for item in items]
-    if items and all(isinstance(item.inputs, Mapping) and "text" in item.inputs for item in items):
-        return [str(cast("Mapping[str, object]", item.inputs)["text"]) for item in items]
-    return None
-
-
 def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str | None = None) -> Score:
     """Compute one metric on a sheet, with the group's name if one is given."""
     if metric.startswith("pass@"):
@@ -238,7 +246,7 @@ def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str |
             _passed(given, dataset.results(item))
             for item, given in zip(sheet.items, cast("list[Generations]", sheet.answers), strict=True)
         ]
-        found = pass_at_k.pass_score(counts, int(metric[5:]), sheet.ids, seed=seed)
+        found = pass_at_k.pass_score(counts, int(metric[5:]), sheet.ids, sheet.clusters, seed=seed)
     elif metric in {"f1", "em"} and dataset.answer.kind == "text":
         rule = squad.f1 if metric == "f1" else squad.em
         separator = dataset.answer.alternatives
@@ -255,7 +263,7 @@ def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str |
         found = classification.mcc(sheet.texts, sheet.gold_texts, sheet.clusters, seed=seed)
     else:
         raise DataError(f"the metric '{metric}' does not score answers of kind '{dataset.answer.kind}'")
-    return found if name is None else Score(name, found.value, found.n, found.interval, found.per_item)
+    return replace(found, name=name or found.name, clusters=shared_clusters(sheet.clusters))
 
 
 def _lacking(dataset: Declared, items: Sequence[Item]) -> str:
@@ -277,7 +285,8 @@ def _rated(dataset: Declared, sheet: _Sheet, rater: Rater | None, seed: int) -> 
     if rater is None or not set(dataset.metrics) & set(RATED):
         return {}
     ratings = rater.rate([str(item.inputs) for item in sheet.items], sheet.texts)
-    return j_scores(ratings, sheet.ids, seed=seed)
+    found = j_scores(ratings, sheet.ids, sheet.clusters, seed=seed)
+    return {name: replace(one, clusters=shared_clusters(sheet.clusters)) for name, one in found.items()}
 
 
 def _shortage(sheet: _Sheet, k: int) -> str | None:
@@ -300,7 +309,8 @@ def _criteria_scores(dataset: Declared, sheet: _Sheet, seed: int) -> dict[str, S
             name = group.replace("{criterion}", criterion)
             given = [cast("Mapping[str, str]", answer)[criterion] for answer in part.answers]
             gold = [gold_label(item, criterion) for item in part.items]
-            scores[name] = classification.mcc(given, gold, part.clusters, name=name, seed=seed)
+            found = classification.mcc(given, gold, part.clusters, name=name, seed=seed)
+            scores[name] = replace(found, clusters=shared_clusters(part.clusters))
     return scores
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from merilo.errors import DataError
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray, IntArray
+from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval
 
@@ -150,7 +151,7 @@ def disagreement(votes: Votes, samples: Sequence[Sequence[int]], *, seed: int = 
 
     Intervals hold over items and people: the jackknife variances over items and over people are added, and the quantile is
     Student's with one degree of freedom less than there are people. More than 60 items or people are left out in 60 groups.
-    A model's samples are taken as given.
+    Clusters of items (`Votes.cluster`) are left out as a whole. A model's samples are taken as given.
 
     With p people and m samples of an item, and c and d their counts of a label, the probability that two people differ is
     estimated by 1 - Σ c (c - 1) / (p (p - 1)), that a person and a sample do by 1 - Σ c d / (p m). Both are unbiased for any
@@ -162,7 +163,8 @@ def disagreement(votes: Votes, samples: Sequence[Sequence[int]], *, seed: int = 
         seed: random seed of the splits of people and of the model's samples, for the ceilings.
 
     Raises:
-        DataError: fewer than three items have at least two people and two samples, or there are fewer than three people.
+        DataError: fewer than three items have at least two people and two samples, there are fewer than three people, or
+            all items belong to one cluster.
 
     References:
         J. Arvesen (1969), Jackknifing U-statistics. Annals of Mathematical Statistics 40, 2076-2100.
@@ -182,6 +184,8 @@ def disagreement(votes: Votes, samples: Sequence[Sequence[int]], *, seed: int = 
         )
     if people < LEAST + 1:
         raise DataError(f"disagreement needs at least {LEAST + 1} people; there are {people}")
+    if votes.cluster is not None and cluster_count(votes.cluster[usable]) == 1:
+        raise DataError(ONE_CLUSTER)
     position = np.cumsum(usable) - 1
     kept = votes.where(usable[votes.item])
     study = _Study(
@@ -191,6 +195,7 @@ def disagreement(votes: Votes, samples: Sequence[Sequence[int]], *, seed: int = 
         kept.annotator.astype(np.int64),
         kept.label.astype(np.int64),
         people,
+        None if votes.cluster is None else np.unique(votes.cluster[usable], return_inverse=True)[1],
     )
     halves = _Halves.of(study, np.random.default_rng(seed))
     like = study.measure(lambda people, own: float(jensen_shannon(_shares(people), _shares(own)).mean()))
@@ -223,6 +228,7 @@ class _Study:
     annotator: IntArray
     label: IntArray
     people: int
+    cluster: IntArray | None = None
 
     def measure(self, statistic: Statistic, ceiling: float | None = None) -> Measure:
         value = statistic(self.crowd, self.model)
@@ -231,11 +237,14 @@ class _Study:
         known = ceiling if ceiling is not None and isfinite(ceiling) else None
         variance = _jackknife(self._without_items(statistic)) + _jackknife(self._without_people(statistic))
         reach = student_quantile(0.975, self.people - 1) * sqrt(variance)
-        method = "jackknife over items and over people (Student)"
+        over = "items" if self.cluster is None else f"{int(self.cluster.max()) + 1} clusters of items"
+        method = f"jackknife over {over} and over people (Student)"
         return Measure(value, Interval(value - reach, value + reach, 0.95, method), known)
 
     def _without_items(self, statistic: Statistic) -> list[float]:
-        group = np.arange(len(self.crowd)) * min(_GROUPS, len(self.crowd)) // len(self.crowd)
+        unit = np.arange(len(self.crowd)) if self.cluster is None else self.cluster
+        units = int(unit.max()) + 1
+        group = unit * min(_GROUPS, units) // units
         return [
             statistic(self.crowd[group != one], self.model[group != one])
             for one in range(int(group.max()) + 1)

@@ -42,6 +42,7 @@ class Votes:
         items: the number of items; an item may have no votes.
         annotators: the number of annotators.
         labels: the number of labels.
+        cluster: shape (items,), the cluster of each item (a text, a dialogue); `None` if items are independent.
     """
 
     item: IntArray
@@ -50,6 +51,7 @@ class Votes:
     items: int
     annotators: int
     labels: int
+    cluster: IntArray | None = None
 
     def __len__(self) -> int:
         return int(self.item.shape[0])
@@ -81,7 +83,29 @@ class Votes:
             self.items,
             self.annotators,
             self.labels,
+            self.cluster,
         )
+
+    @property
+    def unit(self) -> IntArray:
+        """The cluster of each answer's item; the item itself if items are independent, shape (n,)."""
+        return self.item if self.cluster is None else self.cluster[self.item]
+
+    def cell_sums(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sum values of answers over the answers of one annotator to one cluster, and count these answers.
+
+        Args:
+            values: shape (n,).
+
+        Returns:
+            The sums and the counts, shape (cells,); if items are independent, the values themselves and ones.
+        """
+        if self.cluster is None:
+            return values, np.ones(len(self))
+        _, cell = np.unique(
+            self.unit.astype(np.int64) * self.annotators + self.annotator, return_inverse=True
+        )
+        return np.bincount(cell, weights=values).astype(np.float64), np.bincount(cell).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,11 @@ from math import isfinite, sqrt
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from merilo.errors import DataError
 from merilo.statistics.arrays import FloatArray
+from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count, cluster_design_effect
 from merilo.statistics.distributions import student_above, student_quantile
 from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import SAME, detectable_difference, tango, tango_statistic
@@ -59,6 +62,9 @@ class CrossedDifference:
         annotator_variance: the additional variance because items share annotators.
         freedom: the degrees of freedom of Student's distribution.
         annotators: the number of annotators.
+        clusters: the number of clusters of items; `None` if items are independent.
+        cluster_effect: the factor by which the items' variance grows because items of one cluster depend on each other; it is
+            part of `item_variance`.
         skewness: the skewness of the estimate: its third cumulant divided by the third power of the standard error. It is
             positive if a few annotators are much worse than the others. Tango's statistic accounts for the items' skewness
             itself, so that for scores of 0 and 1 only the annotators' part counts.
@@ -73,11 +79,23 @@ class CrossedDifference:
     freedom: float
     annotators: int
     skewness: float = 0.0
+    clusters: int | None = None
+    cluster_effect: float = 1.0
 
     @property
     def design_effect(self) -> float:
         """The ratio of the variance over items and annotators to the variance over items alone, at least 1."""
         return 1 + self.annotator_variance / self.item_variance
+
+    @property
+    def total_effect(self) -> float:
+        """The ratio of the variance over items and annotators to the variance over independent items, at least 1."""
+        return self.design_effect * self.cluster_effect
+
+    @property
+    def units(self) -> str:
+        """What the difference is estimated over: "items", or "120 clusters of items"."""
+        return "items" if self.clusters is None else f"{self.clusters} clusters of items"
 
     @property
     def standard_error(self) -> float:
@@ -88,7 +106,7 @@ class CrossedDifference:
     def method(self) -> str:
         """The name of the test and of the interval."""
         form = "Student's test" if self.discordant is None else "Tango's score test"
-        return f"{form} over items and annotators"
+        return f"{form} over {self.units} and annotators"
 
     def interval(self, level: float = 0.95) -> Interval:
         """Compute the interval of the difference over items and annotators.
@@ -110,13 +128,13 @@ class CrossedDifference:
         t = student_quantile((1 + level) / 2, self.freedom)
         below, above = _skewed(t, -self.skewness), _skewed(t, self.skewness)
         if self.discordant is not None:
-            effect = self.design_effect
+            effect = self.total_effect
             better, worse = self.discordant
             counts = better / effect, worse / effect, self.n / effect
             low = tango(*counts, level, quantile=below).low
             high = tango(*counts, level, quantile=above).high
-            return Interval(low, high, level, "Tango's score interval over items and annotators")
-        error, method = self.standard_error, "Student's interval over items and annotators"
+            return Interval(low, high, level, f"Tango's score interval over {self.units} and annotators")
+        error, method = self.standard_error, f"Student's interval over {self.units} and annotators"
         low, high = self.value - below * error, self.value + above * error
         return Interval(max(-1.0, low), min(1.0, high), level, method)
 
@@ -128,7 +146,7 @@ class CrossedDifference:
         if self.discordant is None:
             found = (self.value - at) / self.standard_error
         else:
-            found = tango_statistic(*self.discordant, self.n, at) / sqrt(self.design_effect)
+            found = tango_statistic(*self.discordant, self.n, at) / sqrt(self.total_effect)
         return _without_skewness(found, self.skewness)
 
     @property
@@ -160,7 +178,7 @@ class CrossedDifference:
         """Compute the smallest true difference that this study detects with the given power, for other annotators too."""
         return detectable_difference(
             self.mean_square,
-            self.n,
+            self.n / self.cluster_effect,
             level=level,
             power=power,
             annotator_variance=self.annotator_variance,
@@ -175,6 +193,7 @@ def crossed_difference(
     shared: SharedPart,
     *,
     item_variance: float = 0.0,
+    clusters: NDArray[np.integer] | None = None,
 ) -> CrossedDifference:
     """Compute the difference between two sides with its uncertainty over items and annotators.
 
@@ -185,9 +204,12 @@ def crossed_difference(
         second: shape (n,), the model's score of each item.
         shared: the part of the difference's uncertainty because items share annotators.
         item_variance: a variance from items that is used if it is larger than that of the item differences.
+        clusters: shape (n,), codes of the clusters of items; by default, items are independent. The variance of the item
+            differences is then multiplied by `cluster_design_effect`, and clusters count in the degrees of freedom.
 
     Raises:
         ValueError: the arrays are empty or differ in length.
+        DataError: all items belong to one cluster.
 
     References:
         F. Satterthwaite (1946), An approximate distribution of estimates of variance components. Biometrics 2, 110-114.
@@ -202,10 +224,15 @@ def crossed_difference(
     n = first.shape[0]
     apart = np.where(np.abs(second - first) < SAME, 0.0, second - first)
     binary = bool(np.isin(first, (0.0, 1.0)).all() and np.isin(second, (0.0, 1.0)).all())
+    units, effect = n, 1.0
+    if clusters is not None:
+        units, effect = cluster_count(clusters), cluster_design_effect(apart - apart.mean(), clusters)
+        if units == 1 and n > 1:
+            raise DataError(ONE_CLUSTER)
     own = float(apart.var(ddof=1)) / n if n > 1 else 1.0
-    from_items = max(own, item_variance, (FLOOR / n) ** 2)
+    from_items = max(own * effect, item_variance, (FLOOR / n) ** 2 * effect)
     third = shared.third_cumulant + (0.0 if binary else float(((apart - apart.mean()) ** 3).mean()) / n**2)
-    doubt = from_items**2 / max(n - 1, 1) + shared.doubt * heavy_tails(shared.annotators)
+    doubt = from_items**2 / max(units - 1, 1) + shared.doubt * heavy_tails(shared.annotators)
     freedom = (from_items + shared.variance) ** 2 / doubt
     return CrossedDifference(
         float(apart.mean()),
@@ -214,9 +241,11 @@ def crossed_difference(
         float((apart**2).mean()),
         from_items,
         shared.variance,
-        min(max(freedom, 1.0), float(max(n - 1, 1))),
+        min(max(freedom, 1.0), float(max(units - 1, 1))),
         shared.annotators,
         third / (from_items + shared.variance) ** 1.5,
+        units if units < n else None,
+        effect,
     )
 
 

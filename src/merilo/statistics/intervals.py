@@ -13,6 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from merilo.statistics.arrays import FloatArray
+from merilo.statistics.cluster_variance import cluster_design_effect
 from merilo.statistics.distributions import student_quantile
 
 #: The number of bootstrap resamples.
@@ -76,13 +77,13 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     return Interval(low, high, level, "Wilson score")
 
 
-def exact_interval(successes: int, n: int, level: float = 0.95) -> Interval:
+def exact_interval(successes: float, n: float, level: float = 0.95) -> Interval:
     """Compute Clopper and Pearson's interval of a proportion.
 
     Its coverage is at least the nominal level for any number of trials.
 
     Args:
-        successes: the number of successes, 0 .. n.
+        successes: the number of successes, 0 .. n; divided by a design effect, it need not be whole.
         n: the number of trials.
         level: the nominal coverage, in (0, 1).
 
@@ -133,12 +134,12 @@ def mean_interval(
 
     - Independent items, all scored 0 or 1: `wilson`.
     - Independent items with other scores: bootstrap over items (`bootstrap_interval`).
-    - Items that share a text or a dialogue: bootstrap over clusters. The estimate of a resample is the sum of the drawn
-      clusters' scores divided by the sum of their sizes.
+    - Items that share a text or a dialogue: `wilson_form` with the number of items divided by `cluster_design_effect`, and
+      Student's quantile with one degree of freedom less than there are clusters.
     - A single cluster (one dialogue): circular block bootstrap over its items in their order, with blocks of
       ceil(n^(1/3)) items, because neighbouring items depend on each other and there is no second cluster to draw.
     - All items scored 0, or all scored 1: `wilson`, because all resamples would be equal and the bootstrap interval
-      would have zero width. For the same reason, if all clusters have the same mean, items are drawn instead.
+      would have zero width. Several clusters then count as one item each.
 
     Args:
         values: shape (n,), one score an item, in the order of the dataset.
@@ -167,16 +168,15 @@ def mean_interval(
     codes = None if clusters is None else cluster_codes(clusters)
     independent = codes is None or int(codes.max()) + 1 == n
     binary = bool(np.isin(scores, (0.0, 1.0)).all())
-    if binary and (independent or scores.min() == scores.max()):
+    several = codes is not None and 0 < int(codes.max()) < n - 1
+    if binary and ((scores.min() == scores.max() and not several) or independent):
         return wilson(int(scores.sum()), n, level)
-    if independent or codes is None:
+    if several and codes is not None:
+        return _of_clusters(scores, codes, level)
+    if independent:
         sums, sizes, draws, drawn = scores, np.ones(n), n, over
-    elif int(codes.max()) == 0:
-        sums, sizes, draws, drawn = _blocks(scores)
     else:
-        sums = np.bincount(codes, weights=scores).astype(np.float64)
-        sizes = np.bincount(codes).astype(np.float64)
-        draws, drawn = len(sums), "clusters"
+        sums, sizes, draws, drawn = _blocks(scores)
     means = _resampled_ratios(sums, sizes, draws, np.random.default_rng(seed), resamples)
     if np.ptp(means) < ALIKE:
         if independent:
@@ -230,6 +230,21 @@ def cluster_codes(clusters: Sequence[Hashable]) -> NDArray[np.int64]:
     """Encode clusters as integers 0 .. m-1 in order of first appearance, shape (n,)."""
     codes: dict[Hashable, int] = {}
     return np.fromiter((codes.setdefault(name, len(codes)) for name in clusters), np.int64, len(clusters))
+
+
+def _of_clusters(scores: FloatArray, codes: NDArray[np.int64], level: float) -> Interval | None:
+    """Compute the interval of a mean over clustered items; `None` if all have the same score strictly between 0 and 1."""
+    mean, clusters = float(scores.mean()), int(codes.max()) + 1
+    deviations = scores - mean
+    square = float(deviations @ deviations)
+    if np.ptp(scores) < ALIKE and 0 < mean < 1:
+        return None
+    effect = cluster_design_effect(deviations, codes)
+    n = len(scores) ** 2 * mean * (1 - mean) / square if 0 < mean < 1 else float(len(scores))
+    low, high = wilson_form(mean, n / effect, student_quantile((1 + level) / 2, clusters - 1))
+    return Interval(
+        low, high, level, f"Wilson's form over {clusters} clusters of items (design effect {effect:.2f})"
+    )
 
 
 def _blocks(scores: FloatArray) -> tuple[FloatArray, FloatArray, int, str]:

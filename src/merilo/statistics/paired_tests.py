@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import comb, copysign, inf, sqrt
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from merilo.errors import DataError
 from merilo.statistics.arrays import FloatArray
+from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count, cluster_design_effect
 from merilo.statistics.distributions import at_most, quantile_of, student_quantile
 from merilo.statistics.intervals import Interval
 from merilo.statistics.resampling import random_signs
@@ -66,21 +69,35 @@ class Difference:
 
 
 def compare_scores(
-    first: FloatArray, second: FloatArray, *, level: float = 0.95, seed: int = 0
+    first: FloatArray,
+    second: FloatArray,
+    *,
+    clusters: NDArray[np.integer] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Difference:
     """Compare two respondents by their scores on the same items.
 
     Scores of 0 and 1 are compared by McNemar's exact test, with Tango's score interval of the difference. Other scores
     are compared by the sign-flip permutation test, with Student's interval of the mean difference.
 
+    If items form clusters, the sign-flip test flips all differences of a cluster together, for scores of 0 and 1 too. Tango's
+    interval takes the counts divided by `cluster_design_effect`, and both intervals have Student's quantile with one degree
+    of freedom less than there are clusters.
+
     Args:
         first: shape (n,), n at least 1.
         second: shape (n,).
+        clusters: shape (n,), codes of the clusters of items; by default, items are independent.
         level: the nominal coverage, in (0, 1).
         seed: random seed for the permutations, if they are drawn.
 
     Raises:
         ValueError: the arrays are empty or differ in length.
+        DataError: all items belong to one cluster.
+
+    References:
+        J. Rao, A. Scott (1992), A simple method for the analysis of clustered binary data. Biometrics 48, 577-585.
 
     Example:
         >>> people, model = np.array([1.0] * 90 + [0.0] * 10), np.array([1.0] * 80 + [0.0] * 20)
@@ -96,7 +113,11 @@ def compare_scores(
     better, worse = int((apart > 0).sum()), int((apart < 0).sum())
     binary = bool(np.isin(first, (0.0, 1.0)).all() and np.isin(second, (0.0, 1.0)).all())
     value = float(apart.mean())
-    if binary:
+    n_effective = float(n)
+    if clusters is not None and (units := cluster_count(clusters)) < n:
+        test, interval, effect = _clustered(apart, clusters, units, level=level, seed=seed, binary=binary)
+        n_effective = n / effect
+    elif binary:
         test = PairedTest(mcnemar(better, worse), "McNemar's exact test")
         interval = tango(better, worse, n, level)
     else:
@@ -110,7 +131,7 @@ def compare_scores(
         test,
         better,
         worse,
-        detectable_difference(float((apart**2).mean()), n, level=level),
+        detectable_difference(float((apart**2).mean()), n_effective, level=level),
     )
 
 
@@ -241,7 +262,7 @@ def tango_statistic(better: float, worse: float, n: float, difference: float) ->
 
 def detectable_difference(
     mean_square: float,
-    n: int,
+    n: float,
     *,
     level: float = 0.95,
     power: float = 0.8,
@@ -257,7 +278,7 @@ def detectable_difference(
 
     Args:
         mean_square: the mean square of the item differences.
-        n: the number of items.
+        n: the number of items, divided by the design effect if they form clusters.
         level: one minus the significance level of the two-sided test.
         power: the probability of detecting the difference.
         annotator_variance: the variance of the difference because items share annotators; 0 for fixed annotators.
@@ -310,6 +331,28 @@ def holm(p_values: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = least
     return corrected
+
+
+def _clustered(
+    apart: FloatArray, clusters: NDArray[np.integer], units: int, *, level: float, seed: int, binary: bool
+) -> tuple[PairedTest, Interval, float]:
+    """Return the test and the interval of a difference over clusters of items, and their design effect."""
+    if units == 1:
+        raise DataError(ONE_CLUSTER)
+    n, mean = apart.shape[0], float(apart.mean())
+    effect = cluster_design_effect(apart - mean, clusters)
+    test = sign_flip(np.bincount(clusters, weights=apart).astype(np.float64), seed=seed)
+    quantile = student_quantile((1 + level) / 2, units - 1)
+    method = f"{{}} over {units} clusters of items (design effect {effect:.2f})"
+    if binary:
+        counts = float((apart > 0).sum()) / effect, float((apart < 0).sum()) / effect, n / effect
+        found = tango(*counts, level, quantile=quantile)
+        interval = replace(found, method=method.format(found.method))
+    else:
+        reach = quantile * sqrt(float(apart.var(ddof=1)) / n * effect)
+        low, high = max(-1.0, mean - reach), min(1.0, mean + reach)
+        interval = Interval(low, high, level, method.format("Student, paired"))
+    return PairedTest(test.p, f"{test.method} by cluster"), interval, effect
 
 
 def _student(apart: FloatArray, level: float) -> Interval:

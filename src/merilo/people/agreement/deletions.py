@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.people.agreement.alpha import Level, krippendorff_alpha
 from merilo.people.votes import Votes
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics.arrays import FloatArray, IntArray
 
 #: Alpha of ranks is computed again for every deletion. If that would visit more answers than this, groups are deleted.
 VISITED: Final = 10_000_000
@@ -32,9 +32,9 @@ class Deletions:
     """A coefficient of the studies that remain after deletions; NaN if nothing comparable remains.
 
     Attributes:
-        items: shape (units,), one item (or group of items) deleted.
+        items: shape (units,), one item deleted (or a group of items, or a cluster).
         annotators: shape (units,), one annotator (or group of annotators) deleted.
-        answers: shape (n,), one answer deleted.
+        answers: shape (n,), one answer deleted; if items form clusters, one annotator's answers to one cluster, shape (cells,).
     """
 
     items: FloatArray
@@ -182,42 +182,75 @@ class LeaveOneOut:
         """
         votes = self.votes
         weight = self.cell_votes * scale[self.cell_item]
-        totals = np.bincount(self.cell_label, weights=weight, minlength=votes.labels)
+        totals = np.bincount(self.cell_label, weights=weight, minlength=votes.labels).astype(np.float64)
         length = float(totals @ totals)
         product = np.bincount(
             self.cell_item, weights=self.cell_votes * totals[self.cell_label], minlength=votes.items
         )
         whole, single = lost[0][votes.item], lost[1][votes.item]
         along = whole * product[votes.item] + single * totals[votes.label]
-        own = whole**2 * self.squares[votes.item] + 2 * whole * single * self.own + single**2
-        lost_sums = [
-            np.bincount(votes.annotator, weights=row, minlength=votes.annotators) for row in by_answer
-        ]
-        sums = np.array(lost_sums, dtype=np.float64)
-        of_person = np.bincount(votes.annotator, along, votes.annotators)
-        without_item = length - 2 * scale * product + scale**2 * self.squares
-        without_answer = length - 2 * along + own
-        without_person = length - 2 * of_person + self._lengths(whole, single)
-        answered = self.m > 0
-        present = np.bincount(votes.annotator, minlength=votes.annotators) > 0
+
+        def without(codes: IntArray) -> tuple[FloatArray, FloatArray]:
+            """Compute the lost sums and the remaining squared length without the answers of each code."""
+            sums = np.array([np.bincount(codes, weights=row) for row in by_answer], dtype=np.float64)
+            removed = np.bincount(codes, along)
+            return sums, np.asarray(length - 2 * removed + self._lengths(codes, whole, single))
+
+        people = np.unique(votes.annotator, return_inverse=True)[1].astype(np.int64)
+        by_person = without(people)
+        if votes.cluster is None:
+            answered = self.m > 0
+            remaining = length - 2 * scale * product + scale**2 * self.squares
+            units = by_item[:, answered], remaining[answered]
+            own = whole**2 * self.squares[votes.item] + 2 * whole * single * self.own + single**2
+            each = by_answer, length - 2 * along + own
+        else:
+            units = self._without_clusters(by_item, scale, length, totals)
+            cells = votes.unit * (people.max(initial=0) + 1) + people
+            each = without(np.unique(cells, return_inverse=True)[1].astype(np.int64))
         return [
-            Deletions(
-                coefficient(by_item, without_item)[answered],
-                coefficient(sums, without_person)[present],
-                coefficient(by_answer, without_answer),
-            )
+            Deletions(coefficient(*units), coefficient(*by_person), coefficient(*each))
             for coefficient in coefficients
         ]
 
-    def _lengths(self, whole: FloatArray, single: FloatArray) -> FloatArray:
-        """Compute the squared length of the vector of label totals that each annotator's answers remove."""
+    def _without_clusters(
+        self, by_item: FloatArray, scale: FloatArray, length: float, totals: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute the lost sums and the remaining squared length of label totals without each cluster of items."""
         votes = self.votes
+        if votes.cluster is None:
+            raise ValueError("the items form no clusters")
+        answered = np.flatnonzero(self.m > 0)
+        clusters, code = np.unique(votes.cluster[answered], return_inverse=True)
+        of_item = np.zeros(votes.items, dtype=np.int64)
+        of_item[answered] = code
+        lost = np.array(
+            [np.bincount(code, row[answered], clusters.size) for row in by_item], dtype=np.float64
+        )
+        weight = self.cell_votes * scale[self.cell_item]
+        key = of_item[self.cell_item] * max(votes.labels, 1) + self.cell_label
+        given, place = np.unique(key, return_inverse=True)
+        removed = np.bincount(place, weight, given.size)
+        owner, label = np.divmod(given, max(votes.labels, 1))
+        change = np.bincount(owner, removed**2 - 2 * removed * totals[label], clusters.size)
+        return lost, np.asarray(length + change, dtype=np.float64)
+
+    def _lengths(self, codes: IntArray, whole: FloatArray, single: FloatArray) -> FloatArray:
+        """Compute the squared length of the vector of label totals that the answers of each code remove.
+
+        Args:
+            codes: shape (n,), 0 .. groups-1; the answers of one code are to different items.
+            whole: shape (n,), as in `_deletions`.
+            single: shape (n,).
+        """
+        votes = self.votes
+        groups = int(codes.max(initial=-1)) + 1
         cells = np.bincount(self.cell_item, minlength=votes.items)
         first = np.cumsum(cells) - cells
-        order = np.argsort(votes.annotator, kind="stable")
+        order = np.argsort(codes, kind="stable")
         pairs = np.cumsum(cells[votes.item[order]] + 1)
-        person = votes.annotator[order]
-        squares = np.zeros(votes.annotators)
+        person = codes[order]
+        squares = np.zeros(groups)
         ends = np.flatnonzero(np.r_[person[1:] != person[:-1], True]) + 1
         start = 0
         while start < order.size:
@@ -231,16 +264,16 @@ class LeaveOneOut:
             place = np.repeat(first[votes.item[rows]] - (np.cumsum(times) - times), times) + np.arange(
                 of.size
             )
-            who = np.r_[votes.annotator[of], votes.annotator[rows]].astype(np.int64)
+            who = np.r_[codes[of], codes[rows]]
             key = who * votes.labels + np.r_[self.cell_label[place], votes.label[rows]]
             amount = np.r_[whole[of] * self.cell_votes[place], single[rows]]
-            if votes.annotators * votes.labels <= 4 * key.size:
-                total = np.bincount(key, amount, votes.annotators * votes.labels)
-                squares += (total.reshape(votes.annotators, votes.labels) ** 2).sum(axis=1)
+            if groups * votes.labels <= 4 * key.size:
+                total = np.bincount(key, amount, groups * votes.labels)
+                squares += (total.reshape(groups, votes.labels) ** 2).sum(axis=1)
             else:
                 given, which = np.unique(key, return_inverse=True)
                 total = np.bincount(which, amount, given.size)
-                squares += np.bincount(given // votes.labels, total**2, votes.annotators)
+                squares += np.bincount(given // votes.labels, total**2, groups)
         return squares
 
 
@@ -276,7 +309,12 @@ def alpha_of_numbers(votes: Votes, level: Level, values: ArrayLike | None) -> De
         group = order[np.searchsorted(units, codes)]
         return np.array([_alpha_or_one(votes.where(group != one), level, values) for one in range(groups)])
 
-    return Deletions(without(votes.item), without(votes.annotator), _without_answers(votes, number))
+    answers = _without_answers(votes, number)
+    if votes.cluster is not None:
+        # To first order, several answers change alpha by the sum of the changes of each.
+        moved, _ = votes.cell_sums(answers - answers.mean())
+        answers = moved + answers.mean()
+    return Deletions(without(votes.unit), without(votes.annotator), answers)
 
 
 def _alpha_or_one(votes: Votes, level: Level, values: ArrayLike | None) -> float:

@@ -12,6 +12,7 @@ from merilo.people.agreement.alpha import Level, krippendorff_alpha
 from merilo.people.agreement.deletions import LeaveOneOut, alpha_of_numbers
 from merilo.people.agreement.kappa import fleiss_kappa, gwet_ac1
 from merilo.people.votes import Votes
+from merilo.statistics.cluster_variance import cluster_count
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval
 
@@ -37,6 +38,9 @@ def intervals(
     share e of annotators who answer at random changes A to (1 - e)^2 A, so the influence of this annotator is -2 A; it moves
     the centre of the interval to A - A / (P + 1/2). The interval always holds A, and this annotator alone lowers the lower
     bound to 0 at most. For this reason, a unanimous study has a lower bound below 1.
+
+    If items form clusters (`Votes.cluster`), a cluster takes the place of an item: it is left out as a whole, N is the number of
+    clusters, and v(answers) is over one annotator's answers to one cluster. With a single cluster there are no intervals.
 
     If one of the two annotators of a study is deleted, no agreement remains. The interval is then over items alone, and
     its method says so.
@@ -64,7 +68,8 @@ def intervals(
         >>> round(intervals(votes)["krippendorff_alpha"].low, 2)
         0.0
     """
-    pairable = int((np.bincount(votes.item, minlength=votes.items) >= 2).sum())
+    several = np.bincount(votes.item, minlength=votes.items) >= 2
+    pairable = int(several.sum()) if votes.cluster is None else cluster_count(votes.cluster[several])
     if pairable < 2:
         return {}
     people = int(np.unique(votes.annotator).size)
@@ -77,23 +82,32 @@ def intervals(
         "gwet_ac1": (gwet_ac1(votes), ac1),
     }
     return {
-        name: interval_from_variances(value, deletions.variance, pairable, people, confidence)
+        name: interval_from_variances(
+            value, deletions.variance, pairable, people, confidence, clustered=votes.cluster is not None
+        )
         for name, (value, deletions) in seen.items()
         if np.isfinite(value)
     }
 
 
 def interval_from_variances(
-    value: float, variances: tuple[float, float, float], items: int, people: int, confidence: float = 0.95
+    value: float,
+    variances: tuple[float, float, float],
+    items: int,
+    people: int,
+    confidence: float = 0.95,
+    *,
+    clustered: bool = False,
 ) -> Interval:
     """Compute the interval of a coefficient from its jackknife variances, as `intervals` describes.
 
     Args:
         value: the coefficient.
         variances: over items, annotators and answers; over annotators NaN if it is not defined.
-        items: the number of items that have two answers or more, at least 2.
+        items: the number of items that have two answers or more, at least 2; or of their clusters.
         people: the number of annotators.
         confidence: the nominal coverage.
+        clustered: whether `items` counts clusters of items.
     """
     of_items, of_people, of_answers = variances
     of_items = max(of_items, (2 / items) ** 2)
@@ -112,7 +126,8 @@ def interval_from_variances(
         reach = t * sqrt(_total(of_items, squares / (more * (more - 1)), of_answers))
         low = min(low, max(value + shift - reach, 0.0))
         high = max(value, value + shift + reach)
-    units = "items alone" if alone else "items and annotators"
+    over = f"{items} clusters of items" if clustered else "items"
+    units = f"{over} alone" if alone else f"{over} and annotators"
     method = f"jackknife over {units}, t with {freedom} {'degree' if freedom == 1 else 'degrees'} of freedom"
     return Interval(max(low, -1.0), min(high, 1.0), confidence, method)
 

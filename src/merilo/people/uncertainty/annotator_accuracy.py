@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from merilo.errors import DataError
+from merilo.people.uncertainty.variance_components import Components, components, person_effects
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.distributions import chi_squared_quantile, student_quantile
@@ -35,6 +36,8 @@ class Person:
         among: the number of annotators from whom this one may have been selected as best or worst.
         level: the nominal coverage of the intervals.
         bounds: the smallest and the largest possible value of the metric.
+        design_effect: the factor by which the variance of the value grows because items of one cluster depend on each
+            other; 1 if items are independent.
     """
 
     annotator: int
@@ -45,10 +48,18 @@ class Person:
     among: int
     level: float = 0.95
     bounds: tuple[float, float] = (0.0, 1.0)
+    design_effect: float = 1.0
 
     @property
     def interval(self) -> Interval:
-        """The interval of this annotator alone: Clopper-Pearson for scores of 0 and 1, Student's for other scores."""
+        """The interval of this annotator alone: Clopper-Pearson for scores of 0 and 1, Student's for other scores.
+
+        If items form clusters, the number of items is divided by the design effect.
+
+        References:
+            E. Korn, B. Graubard (1998), Confidence intervals for proportions with small expected number of positive
+            counts estimated from survey data. Survey Methodology 24, 193-201.
+        """
         return self._interval(self.level)
 
     @property
@@ -58,8 +69,10 @@ class Person:
 
     def _interval(self, level: float) -> Interval:
         if self.deviation is None:
-            return exact_interval(round(self.value * self.n), self.n, level)
-        return _student(self.value, self.deviation, self.n, level, self.bounds)
+            effect = self.design_effect
+            return exact_interval(round(self.value * self.n) / effect, self.n / effect, level)
+        deviation = self.deviation * sqrt(self.design_effect)
+        return _student(self.value, deviation, self.n, level, self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +112,6 @@ class Individuals:
         return min(self.people, key=lambda person: (person.value, -person.n)) if self.people else None
 
 
-@dataclass(frozen=True, slots=True)
-class Components:
-    """The variance components of answers' scores.
-
-    Attributes:
-        person: the variance between annotators.
-        item: the variance between items.
-        rest: the residual variance.
-    """
-
-    person: float
-    item: float
-    rest: float
-
-
 def individuals(
     votes: Votes,
     score: FloatArray,
@@ -127,7 +125,7 @@ def individuals(
 
     The mean is the expected metric if one answer is drawn at random for every item: all items have equal weight, divided
     equally among their answers. It is the estimate to compare with a model that answers every item once. Its variance is
-    the sum of the contributions of annotators, items and residuals (`components`). Its interval is Wilson's with the
+    the sum of the contributions of annotators, items (and their clusters) and residuals (`components`). Its interval is Wilson's with the
     effective number of items that this variance implies, and with Student's quantile.
 
     Args:
@@ -218,36 +216,16 @@ def mean_variance(votes: Votes, each: FloatArray, parts: Components) -> tuple[fl
     variance = by_person + by_item + by_rest
     present = answered > 0
     noise = parts.rest * float((of_person[present] ** 2 / answered[present]).sum())
+    if votes.cluster is not None:
+        of_cluster = np.bincount(votes.unit, weights=each)
+        of_cell, _ = votes.cell_sums(each)
+        items = int((of_cluster > 0).sum())
+        by_item += parts.cluster * float(of_cluster @ of_cluster)
+        by_cell = parts.cell * float(of_cell @ of_cell)
+        variance = by_person + by_item + by_rest + by_cell
+        noise += by_cell
     doubt = (by_person + noise) ** 2 / max(people - 1, 1) + by_item**2 / max(items - 1, 1)
     return variance, variance**2 / doubt if doubt > 0 else float(len(votes))
-
-
-def components(votes: Votes, score: FloatArray) -> Components:
-    """Estimate the variance components of annotators and items from products of pairs of answers.
-
-    There are three kinds of pairs of answers: by one annotator to different items, by different annotators to one item,
-    and by different annotators to different items. The mean product of the first or the second kind, minus that of the
-    third, estimates the variance between annotators or items. Each pair counts once, so the estimates allow unequal
-    numbers of answers.
-
-    Args:
-        votes: the answers.
-        score: shape (n,), the score of each answer.
-    """
-    n = len(votes)
-    centred = score - score.mean()
-    answered = np.bincount(votes.annotator, minlength=votes.annotators).astype(np.float64)
-    overlap = np.bincount(votes.item, minlength=votes.items).astype(np.float64)
-    of_person = np.bincount(votes.annotator, weights=centred, minlength=votes.annotators)
-    of_item = np.bincount(votes.item, weights=centred, minlength=votes.items)
-    squares = float(centred @ centred)
-    by_person, by_item = float(of_person @ of_person), float(of_item @ of_item)
-    persons_pairs, items_pairs = float(answered @ answered) - n, float(overlap @ overlap) - n
-    others = float(n * n) - persons_pairs - items_pairs - n
-    apart = (squares - by_person - by_item) / others if others > 0 else 0.0
-    person = max((by_person - squares) / persons_pairs - apart, 0.0) if persons_pairs > 0 else 0.0
-    item = max((by_item - squares) / items_pairs - apart, 0.0) if items_pairs > 0 else 0.0
-    return Components(person, item, max(squares / n - apart - person - item, 0.0))
 
 
 def _mean_interval(
@@ -286,7 +264,7 @@ def _people(
     squares = np.bincount(votes.annotator, weights=score**2, minlength=votes.annotators)
     chosen = np.flatnonzero(answered >= max(min_answers, 1))
     binary = bool(np.isin(score, (0.0, 1.0)).all())
-    chance = parts.item + parts.rest
+    effects = person_effects(votes, parts)
     people = []
     for code in chosen.tolist():
         n = int(answered[code])
@@ -294,9 +272,11 @@ def _people(
         deviation = (
             None if binary else sqrt(max(float(squares[code]) / n - value**2, 0.0) * n / max(n - 1, 1))
         )
+        effect = float(effects[code])
+        chance = (parts.item + parts.rest + parts.cluster + parts.cell) * effect
         pull = parts.person / (parts.person + chance / n) if parts.person > 0 else 0.0
         shrunk = mean + pull * (value - mean)
-        people.append(Person(code, n, value, shrunk, deviation, chosen.shape[0], level, bounds))
+        people.append(Person(code, n, value, shrunk, deviation, chosen.shape[0], level, bounds, effect))
     return tuple(sorted(people, key=lambda person: (person.value, person.n, -person.annotator)))
 
 
@@ -308,8 +288,9 @@ def _spread(votes: Votes, score: FloatArray, parts: Components, level: float) ->
     answered = np.bincount(votes.annotator, minlength=votes.annotators).astype(np.float64)
     sums = np.bincount(votes.annotator, weights=score, minlength=votes.annotators)[answered > 0]
     n = answered[answered > 0]
-    chance = parts.item + parts.rest
-    by_chance = chance * float(n.sum()) / float(n @ n)
+    effects = person_effects(votes, parts)[answered > 0]
+    chance = (parts.item + parts.rest + parts.cluster + parts.cell) * effects
+    by_chance = float(n @ chance) / float(n @ n)
     variances = n * n * parts.person + n * chance
     total = float(variances.sum())
     people = total**2 / float(variances @ variances) if total > 0 else float(n.shape[0])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from merilo.people.uncertainty.annotator_accuracy import components, drawn_answer
+from merilo.people.uncertainty.annotator_accuracy import drawn_answer
+from merilo.people.uncertainty.variance_components import clustered_variance, components
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.crossed_difference import CrossedDifference, SharedPart, crossed_difference
@@ -41,6 +42,9 @@ def answer_difference(votes: Votes, people: FloatArray, model: FloatArray) -> Cr
     shared = parts.person * concentration
     # Chance in the annotators' means, from which the variance between annotators is estimated.
     noise = parts.rest * float((of_person**2 / answered[answered > 0]).sum())
+    if votes.cluster is not None:
+        of_cell, _ = votes.cell_sums(each)
+        noise += parts.cell * float(of_cell @ of_cell)
     apart = model[votes.item] - people
     sums = np.bincount(votes.annotator, weights=each * (apart - float(each @ apart)))
     of_item = np.bincount(votes.item, weights=people, minlength=votes.items)[asked] / overlap[asked]
@@ -51,4 +55,6 @@ def answer_difference(votes: Votes, people: FloatArray, model: FloatArray) -> Cr
         of_person.shape[0],
     )
     from_items = parts.item / of_item.shape[0] + parts.rest * float(each @ each)
-    return crossed_difference(of_item, model[asked], part, item_variance=from_items)
+    from_items += clustered_variance(votes, each, parts)
+    clusters = None if votes.cluster is None else votes.cluster[asked]
+    return crossed_difference(of_item, model[asked], part, item_variance=from_items, clusters=clusters)

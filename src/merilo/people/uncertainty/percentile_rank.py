@@ -16,9 +16,11 @@ import numpy as np
 import scipy
 
 from merilo.errors import DataError
-from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, components, drawn_answer
+from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, drawn_answer
+from merilo.people.uncertainty.variance_components import clustered_variance, components, person_effects
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
+from merilo.statistics.cluster_variance import cluster_count
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval
 
@@ -51,7 +53,8 @@ def percentile_rank(
     On the logit scale, true scores are normal, but for a share of careless annotators who are spread evenly below the
     centre. Centre, spread and share are those of the largest penalised likelihood of the observed scores. Each of these is binomial
     around the true score (for scores between 0 and 1 with the number of 0-or-1 answers that have the same variance). Scores
-    are first adjusted for how hard the annotator's items are, as far as others' answers tell. The rank is the fitted share
+    are first adjusted for how hard the annotator's items are, as far as others' answers tell. If items form clusters, the number
+    of an annotator's answers is divided by their design effect (`person_effects`). The rank is the fitted share
     below the model's score. Its variance is that of the fit (delta method, observed information) plus that of the model's
     advantage over the items. The interval is Student's with people - 1 degrees of freedom, on the probit scale.
 
@@ -93,14 +96,17 @@ def percentile_rank(
     observed = _adjusted(votes, score)[chosen]
     worth = _answers_worth(votes, score)
     # A model without any error, or any right answer, may err on the next item.
-    items = float(asked.sum())
+    items = float(asked.sum() if votes.cluster is None else cluster_count(votes.cluster[asked]))
     place = (own * items + 0.5) / (items + 1)
     error = _advantage_error(votes, model[votes.item] - score)
     if people < 2:
         difference = own - float(observed[0])
         share = 0.5 if abs(difference) < _EQUAL else float(difference > 0)
         return share, Interval(0.0, 1.0, level, "one annotator says nothing about others"), 1
-    fitted = _Abilities.fit(observed, np.array(answered[chosen] * worth, dtype=np.float64))
+    answers = (
+        answered / person_effects(votes, components(votes, score)) if votes.cluster is not None else answered
+    )
+    fitted = _Abilities.fit(observed, np.array(answers[chosen] * worth, dtype=np.float64))
     share = fitted.below(fitted.at, place)
     z = _probit(share)
     slopes = _gradient(lambda at: _probit(fitted.below(at, place)), fitted.at)
@@ -209,7 +215,9 @@ def _adjusted(votes: Votes, score: FloatArray) -> FloatArray:
     sums = np.bincount(votes.item, weights=score - score.mean(), minlength=votes.items)[votes.item]
     others = sums - (score - score.mean())
     noise = parts.rest + parts.person
-    pull = parts.item / np.maximum(parts.item * (m - 1) + noise, 1e-12)
+    between = parts.item + parts.cluster
+    noise += parts.cell
+    pull = between / np.maximum(between * (m - 1) + noise, 1e-12)
     answered = np.maximum(np.bincount(votes.annotator, minlength=votes.annotators), 1)
     adjusted = (
         np.bincount(votes.annotator, weights=score - pull * others, minlength=votes.annotators) / answered
@@ -229,4 +237,5 @@ def _advantage_error(votes: Votes, apart: FloatArray) -> float:
     each = drawn_answer(votes)
     of_item = np.bincount(votes.item, weights=each, minlength=votes.items)
     parts = components(votes, apart)
-    return float(np.sqrt(parts.item * float(of_item @ of_item) + parts.rest * float(each @ each)))
+    variance = parts.item * float(of_item @ of_item) + parts.rest * float(each @ each)
+    return float(np.sqrt(variance + clustered_variance(votes, each, parts)))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
+from merilo.people.uncertainty.variance_components import cluster_effect_of
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.crossed_difference import SharedPart
@@ -68,6 +69,8 @@ class TwoWay:
         freedom: the degrees of freedom of the interval's Student quantile.
         resamples: the number of bootstrap resamples.
         seed: the random seed of the bootstrap resamples.
+        clusters: the number of clusters that the scored items form; `None` if items are independent.
+        cluster_effect: the factor by which the items' variance grows because items of one cluster depend on each other.
     """
 
     value: float
@@ -80,6 +83,8 @@ class TwoWay:
     freedom: float
     resamples: int
     seed: int
+    clusters: int | None = None
+    cluster_effect: float = 1.0
 
 
 def two_way(
@@ -105,6 +110,10 @@ def two_way(
     number of items divided by the design effect and with Student's quantile. It stays inside `bounds` and does not shrink
     to a point if every item is right.
 
+    If items form clusters (`Votes.cluster`), clusters take the place of items: the variance over items is multiplied by
+    `cluster_design_effect`, and two answers of one annotator tell how annotators differ only if they are to items of
+    different clusters.
+
     Args:
         votes: the answers that the consensus was computed from.
         worth: shape (n,), the score of the item if this answer were its consensus: 1 or 0 for accuracy.
@@ -125,7 +134,7 @@ def two_way(
         The estimate with its interval.
 
     Raises:
-        DataError: no item has a consensus.
+        DataError: no item has a consensus, or all items belong to one cluster.
         ValueError: both `min_votes` and `weight` are given.
 
     References:
@@ -153,18 +162,22 @@ def two_way(
     floor = (width / n) ** 2
     item_draws = resampled_means(influence.item, rng, resamples)
     person_draws = resampled_means(spread, rng, resamples) * spread.shape[0]
-    item_variance = max(float(item_draws.var()), floor)
+    clusters, cluster_effect = cluster_effect_of(votes, influence.item / width)
+    item_draws = item_draws * sqrt(cluster_effect)
+    item_variance = max(float(item_draws.var()), floor * cluster_effect)
     effect = max(1.0, float((item_draws + person_draws).var()) / item_variance) if shared > 0 else 1.0
     total = item_variance + shared
-    freedom = total**2 / (item_variance**2 / max(n - 1, 1) + freedom_cost)
+    freedom = total**2 / (item_variance**2 / max((clusters or n) - 1, 1) + freedom_cost)
     p = min(max((estimate - low) / width, 0.0), 1.0)
     bounded = worth.size == 0 or (float(worth.min()) >= low - _EQUAL and float(worth.max()) <= high + _EQUAL)
-    effective = _items_worth(influence, p, width, n if alike is None else alike, bounded=bounded) / effect
+    effective = _items_worth(influence, p, width, n if alike is None else alike, bounded=bounded)
+    effective /= effect * cluster_effect
     t = student_quantile((1 + level) / 2, max(freedom, 1.0))
     bottom, top = wilson_form(p, effective, t)
     people = int(np.unique(votes.annotator).shape[0])
+    over = "items" if clusters is None else f"{clusters} clusters of items"
     method = (
-        f"two-way bootstrap over items and annotators (Wilson's form, {resamples} resamples, seed {seed})"
+        f"two-way bootstrap over {over} and annotators (Wilson's form, {resamples} resamples, seed {seed})"
     )
     return TwoWay(
         estimate,
@@ -177,6 +190,8 @@ def two_way(
         freedom,
         resamples,
         seed,
+        clusters,
+        cluster_effect,
     )
 
 
@@ -330,17 +345,20 @@ def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, 
     """Estimate the variance from shared annotators, the share of each annotator and the term of Satterthwaite's formula.
 
     The variance of the annotators' influence is estimated by the mean product of two influences of one annotator on
-    different items, minus that of two different annotators on different items. The effect of the items cancels out.
+    different items, minus that of two different annotators on different items. The effect of the items cancels out. If
+    items form clusters, the products are of influences on items of different clusters.
     """
     n, items = len(votes), influence.item.shape[0]
-    answer, place = influence.answer, influence.place
+    answer = influence.answer
+    place = influence.place if votes.cluster is None else votes.unit
     answered = np.bincount(votes.annotator, minlength=votes.annotators).astype(np.float64)
-    overlap = np.bincount(place, minlength=items).astype(np.float64)
+    overlap = np.bincount(place).astype(np.float64)
     of_person = np.bincount(votes.annotator, weights=answer, minlength=votes.annotators)
-    of_item = np.bincount(place, weights=answer, minlength=items)
-    squares, people = float(answer @ answer), int((answered > 0).sum())
-    same = float(answered @ answered) - n
-    different = n * n - float(answered @ answered) - float(overlap @ overlap) + n
+    of_item = np.bincount(place, weights=answer)
+    of_cell, size = votes.cell_sums(answer)
+    squares, own, people = float(of_cell @ of_cell), float(size @ size), int((answered > 0).sum())
+    same = float(answered @ answered) - own
+    different = n * n - float(answered @ answered) - float(overlap @ overlap) + own
     present = of_person[answered > 0]
     if same <= 0 or different <= 0 or people < 2:
         return 0.0, np.zeros(max(people, 1)), 0.0
