@@ -54,6 +54,7 @@ def baseline(
     anchor_controls: bool = False,
     normalise: Sequence[str] = (),
     by: Sequence[str] = (),
+    cluster: str | None = None,
     level: Level = "nominal",
     repeats: Repeats = "refuse",
     currency: str | None = None,
@@ -82,6 +83,8 @@ def baseline(
         anchor_controls: whether models of annotators are given the known answers of control items.
         normalise: names of the rules by which spellings count as the same answer.
         by: fields of the items; agreement and metrics are computed for each of their values.
+        cluster: the field of the items that form a cluster if they have the same value, such as a text; every interval and test
+            takes clusters into account. By default, the field that the dataset declares.
         level: the level of measurement of Krippendorff's alpha.
         repeats: what happens to an annotator's second, different answer to an item.
         currency: the currency of rewards, if the export does not state it.
@@ -117,6 +120,7 @@ def baseline(
         anchor_controls=anchor_controls,
         normalise=tuple(normalise),
         by=tuple(by),
+        cluster=cluster,
         level=level,
         repeats=repeats,
         currency=currency,

@@ -101,6 +101,7 @@ def compare(
     force: bool = False,
     min_answers: int = MIN_ANSWERS,
     by: str | Sequence[str] = (),
+    cluster: str | None = None,
     seed: int = 0,
 ) -> ComparisonResult:
     """Compare the annotators of a baseline with models on the same items.
@@ -117,10 +118,12 @@ def compare(
         force: if the items differ, compare on the items that both answered.
         min_answers: annotators with fewer answers are left out of the model's percentile rank.
         by: fields of the items: the distributions of labels are compared for each of their values too.
+        cluster: the field of the items that form a cluster if they have the same value, such as a text; every interval and test
+            takes clusters into account. By default, that of the baseline.
         seed: random seed for permutations and bootstrap resamples.
 
     Raises:
-        UsageError: no model is given, the metric does not fit the answers, or the margin is not between 0 and 1.
+        UsageError: there is no field `cluster`, no model is given, the metric does not fit the answers, or the margin is not between 0 and 1.
         InputError: answers cannot be read.
         DataError: the items differ and `force` is not given, no item has a gold answer, or the study is too small for a
             test of equivalence.
@@ -138,9 +141,9 @@ def compare(
     with TemporaryDirectory() as place:
         folder = Path(place)
         people = (
-            stored_baseline_of(baseline.details)
+            stored_baseline_of(baseline.details, cluster=cluster)
             if isinstance(baseline, BaselineResult)
-            else read_stored_baseline(Path(baseline), data=items)
+            else read_stored_baseline(Path(baseline), data=items, cluster=cluster)
         )
         samples = [
             samples_of(name, answers, people, folder, keep=not isinstance(models, Mapping))

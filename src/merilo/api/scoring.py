@@ -12,6 +12,7 @@ from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.items import Item, ItemId, read_split
+from merilo.metrics.cluster_fields import clusters_of
 from merilo.metrics.detox import Rater
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
@@ -36,6 +37,7 @@ class MatchedAnswers:
         matched: the answers by item, the items without an answer and the ids that match no item.
         source: the file of the answers, or "answers".
         data: the file of the items.
+        cluster: the field of the items' clusters; `None` if items are independent.
     """
 
     declared: Dataset
@@ -43,6 +45,7 @@ class MatchedAnswers:
     matched: Matched
     source: str
     data: str
+    cluster: str | None = None
 
     def scored(self, *, rater: Rater | None = None, seed: int = 0) -> ScoreResult:
         """Score the answers.
@@ -59,8 +62,26 @@ class MatchedAnswers:
                 f"not one of {len(self.matched.unknown)} answers belongs to an item of {self.data}",
                 file=self.source,
             )
-        scores = score_answers(self.declared, self.items, self.matched.given, rater=rater, seed=seed)
+        chosen = self.cluster if self.cluster != self.declared.cluster else None
+        clusters = clusters_of(self.items, chosen) if chosen else None
+        scores = score_answers(
+            self.declared,
+            self.items,
+            self.matched.given,
+            clusters={item.id: one for item, one in zip(self.items, clusters, strict=True)}
+            if clusters
+            else None,
+            rater=rater,
+            seed=seed,
+        )
         return ScoreResult(self, scores, seed, rater)
+
+    @property
+    def clusters(self) -> int | None:
+        """Return how many clusters the answered items form; `None` if items are independent."""
+        answered = [item for item in self.items if item.id in self.matched.given]
+        found = clusters_of(answered, self.cluster) if self.cluster else None
+        return len(set(found)) if found else None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -155,6 +176,9 @@ class ScoreResult:
             "items": {"total": self.items, "answered": self.answered},
             "unanswered": [*self.unanswered],
             "unknown": [*self.unknown],
+            "clusters": None
+            if self.answers.clusters is None
+            else {"field": self.answers.cluster, "clusters": self.answers.clusters},
             "metrics": scores_content(self.scores),
             "seed": self.seed,
         }
@@ -184,6 +208,7 @@ def score(
     dataset: str | Dataset,
     data: str | Path,
     split: str | None = None,
+    cluster: str | None = None,
     rudetox_models: str | Path | Rater | None = None,
     rudetox_curves: str | Path | None = None,
     seed: int = 0,
@@ -196,30 +221,59 @@ def score(
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         data: the items with their gold answers: JSON, JSONL or Parquet.
         split: the split of the file; by default "test", or the only split.
+        cluster: the field of `inputs` or `meta` that items of one cluster share, such as a text; intervals take clusters into
+            account. By default, the field that the dataset declares.
         rudetox_models: the classifiers of the metric J: a folder with `sta`, `sim` and `fl`, "hub" for the published
             models, or a rater object; by default, J is not computed.
         rudetox_curves: the file of J's calibration curves; by default, the identity.
         seed: random seed for the bootstrap resamples of the intervals.
 
     Raises:
-        UsageError: there is no such dataset, or curves are given without models.
+        UsageError: there is no such dataset, there is no field `cluster`, or curves are given without models.
         InputError: a file cannot be read, or an answer has not the type that the dataset declares.
-        DataError: no answer matches an item.
+        DataError: no answer matches an item, or all items belong to the same cluster.
         MissingPartError: the extra `hf` or a classifier is missing.
     """
-    matched = match_answers(answers, dataset=dataset, data=data, split=split)
+    matched = match_answers(answers, dataset=dataset, data=data, split=split, cluster=cluster)
     return matched.scored(rater=rater_of(rudetox_models, rudetox_curves), seed=seed)
 
 
 def match_answers(
-    answers: Answers, *, dataset: str | Dataset, data: str | Path, split: str | None = None
+    answers: Answers,
+    *,
+    dataset: str | Dataset,
+    data: str | Path,
+    split: str | None = None,
+    cluster: str | None = None,
 ) -> MatchedAnswers:
     """Read answers and match them to the items of a dataset; arguments and errors as for `score`."""
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     items = read_split(Path(data), split).items
     _refuse_other_dataset(declared, items, data)
     sheet = read_sheet(Path(answers)) if isinstance(answers, str | Path) else _sheet(answers)
-    return MatchedAnswers(declared, items, match(sheet, items, declared.answer), sheet.file, str(data))
+    found = match(sheet, items, declared.answer)
+    if cluster is not None:
+        _check_cluster(cluster, [item for item in items if item.id in found.given] or items)
+    return MatchedAnswers(declared, items, found, sheet.file, str(data), cluster or declared.cluster)
+
+
+def _check_cluster(field: str, items: Sequence[Item]) -> None:
+    """Raise an error if no item has the field, or if all items have the same value."""
+    found = clusters_of(items, field)
+    if found is None:
+        known = dict.fromkeys(
+            name
+            for item in items
+            for name in (*(item.inputs if isinstance(item.inputs, Mapping) else {}), *item.meta)
+        )
+        raise UsageError(
+            f"{argument('cluster')}: there is no field '{field}' (choose from: {listed([*known])})"
+        )
+    if len(items) > 1 and len(set(found)) == 1:
+        raise DataError(
+            f"{argument('cluster', field, given=field)}: all {len(items)} answered items have the same value, so there is no "
+            "interval over items: at least two clusters are needed"
+        )
 
 
 def _refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | Path) -> None:

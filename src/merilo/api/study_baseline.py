@@ -126,6 +126,7 @@ def study_baseline(
         anchor_controls=plan.anchor_controls,
         normalise=plan.normalise,
         by=plan.by,
+        cluster=plan.cluster,
         level=plan.level,
         repeats=plan.repeats,
         currency=group.pay.currency,

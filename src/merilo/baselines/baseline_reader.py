@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.estimates import vote_weights
+from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.settings import Settings
 from merilo.errors import DataError, InputError, argument
@@ -57,6 +58,7 @@ class StoredBaseline:
         settings: the settings of the baseline.
         status: the status of the baseline, "accepted" or "rejected".
         reasons: why the baseline was rejected, in English.
+        clusters: the clusters that the items form; `None` if no field is named.
     """
 
     folder: str
@@ -73,6 +75,7 @@ class StoredBaseline:
     settings: Settings
     status: str = "accepted"
     reasons: tuple[str, ...] = ()
+    clusters: ItemClusters | None = None
 
     @property
     def metric(self) -> str:
@@ -91,22 +94,31 @@ class StoredBaseline:
             gold=tuple(self.gold[i] for i in chosen),
             items=tuple(self.items[i] for i in chosen),
             consensus=tuple(self.consensus[i] for i in chosen),
-            votes=replace(votes, item=place[votes.item], items=len(chosen)),
+            votes=replace(
+                votes,
+                item=place[votes.item],
+                items=len(chosen),
+                cluster=None if votes.cluster is None else votes.cluster[list(chosen)],
+            ),
             weight=None if self.weight is None else self.weight[kept],
             needed=self.needed[list(chosen)],
         )
 
 
-def read_stored_baseline(folder: Path, *, data: Path | None = None) -> StoredBaseline:
+def read_stored_baseline(
+    folder: Path, *, data: Path | None = None, cluster: str | None = None
+) -> StoredBaseline:
     """Read the annotators of a baseline from the folder that `merilo baseline --out` wrote.
 
     Args:
         folder: the folder: `baseline.json`, and `consensus`, `responses` and `annotators` as Parquet.
         data: the items with their ids and gold answers, if the baseline was computed without gold.
+        cluster: the field of the items' clusters; by default, that of the baseline.
 
     Raises:
+        UsageError: there is no field `cluster`.
         InputError: the folder is not a baseline folder.
-        DataError: no item has a gold answer, or no answer to an item with gold counts.
+        DataError: no item has a gold answer, no answer to an item with gold counts, or all items belong to one cluster.
     """
     content = _summary(folder)
     tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
@@ -117,20 +129,34 @@ def read_stored_baseline(folder: Path, *, data: Path | None = None) -> StoredBas
         if data
         else (tables["consensus"], _own_items(folder, tables["consensus"]))
     )
+    fields = [tables["consensus"].drop(COLUMNS[1:], strict=False), fields_of(items)]
+    clusters = find_clusters(cluster, _cluster_field(content), tables["consensus"]["item"].to_list(), fields)
     return _crowd(
-        _Tables(str(folder), consensus, tables["responses"], tables["annotators"], *_status(content)),
+        _Tables(
+            str(folder), consensus, tables["responses"], tables["annotators"], *_status(content), clusters
+        ),
         items,
         declaration,
         settings,
     )
 
 
-def stored_baseline_of(baseline: Baseline) -> StoredBaseline:
+def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> StoredBaseline:
     """Return the annotators of a baseline in memory; the result equals `read_stored_baseline` of its folder.
 
+    Args:
+        baseline: the baseline.
+        cluster: as for `read_stored_baseline`.
+
     Raises:
-        DataError: no item has a gold answer, or no answer to an item with gold counts.
+        UsageError: there is no field `cluster`.
+        DataError: no item has a gold answer, no answer to an item with gold counts, or all items belong to one cluster.
     """
+    clusters = baseline.clusters
+    if cluster is not None:
+        known = baseline.gold.fields if baseline.gold else None
+        fields = [baseline.cleaned.items, *([known] if known is not None else [])]
+        clusters = find_clusters(cluster, None, baseline.cleaned.items["item"].to_list(), fields)
     items = {int(item.id): item for item in baseline.scorer.items} if baseline.scorer else {}
     tables = _Tables(
         "this baseline",
@@ -139,6 +165,7 @@ def stored_baseline_of(baseline: Baseline) -> StoredBaseline:
         baseline.annotators,
         baseline.status,
         tuple(reason.en for reason in baseline.reasons),
+        clusters,
     )
     _names(baseline.consensus.filter(pl.col("gold").is_not_null()), tables.source)
     return _crowd(tables, items, baseline.declaration, baseline.settings)
@@ -167,6 +194,7 @@ class _Tables:
     annotators: pl.DataFrame
     status: str
     reasons: tuple[str, ...]
+    clusters: ItemClusters | None = None
 
 
 def _crowd(
@@ -188,7 +216,8 @@ def _crowd(
     encoding = encode(coded["place"], coded["respondent"], coded["answer"])
     # Items without counted answers keep their place.
     item = encoding.items.to_numpy().astype(np.int32)[encoding.votes.item]
-    votes = replace(encoding.votes, item=item, items=known.height)
+    cluster = tables.clusters.codes(known["item"].to_list()) if tables.clusters else None
+    votes = replace(encoding.votes, item=item, items=known.height, cluster=cluster)
     by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
     return StoredBaseline(
         folder,
@@ -205,6 +234,7 @@ def _crowd(
         settings,
         tables.status,
         tables.reasons,
+        tables.clusters,
     )
 
 
@@ -297,6 +327,13 @@ def _status(content: dict[str, Json]) -> tuple[str, tuple[str, ...]]:
     """Return the baseline's status and the reasons for it."""
     reasons = content.get("reasons")
     return str(content.get("status")), tuple(map(str, reasons)) if isinstance(reasons, list) else ()
+
+
+def _cluster_field(content: dict[str, Json]) -> str | None:
+    """Return the field of the clusters of the baseline's items."""
+    clusters = content.get("clusters")
+    field = clusters.get("field") if isinstance(clusters, dict) else None
+    return field if isinstance(field, str) else None
 
 
 def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:

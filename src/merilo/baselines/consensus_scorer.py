@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.items import Item
+from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
 from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
@@ -28,12 +28,14 @@ class ConsensusScorer:
         items: the items with gold, identified by their numbers in the pool.
         codes: shape (items,), the codes of these items in the pool's votes.
         labels: the labels' texts by code.
+        clusters: mapping from item number to the code of its cluster; `None` if items are independent.
     """
 
     dataset: Declared
     items: tuple[Item, ...]
     codes: NDArray[np.int64]
     labels: tuple[str, ...]
+    clusters: Mapping[ItemId, int] | None = None
 
     @classmethod
     def of(cls, dataset: Declared, encoding: Encoding, gold: Mapping[int, Item]) -> ConsensusScorer:
@@ -48,7 +50,11 @@ class ConsensusScorer:
         known = [(code, number) for code, number in enumerate(numbers) if number in gold]
         items = tuple(_numbered(gold[number], number) for _, number in known)
         codes = np.array([code for code, _ in known], dtype=np.int64)
-        return cls(dataset, items, codes, tuple(map(str, encoding.labels)))
+        cluster = encoding.votes.cluster
+        clusters: dict[ItemId, int] | None = None
+        if cluster is not None:
+            clusters = {number: int(cluster[code]) for code, number in known}
+        return cls(dataset, items, codes, tuple(map(str, encoding.labels)), clusters)
 
     def answers(self, consensus: Consensus) -> dict[int | str, Given]:
         """Return the consensus as answers by item; items without a label are left out."""
@@ -62,7 +68,7 @@ class ConsensusScorer:
 
     def scores(self, consensus: Consensus) -> Scores:
         """Compute all metrics of a consensus, each with its interval over items."""
-        return score(self.dataset, self.items, self.answers(consensus))
+        return score(self.dataset, self.items, self.answers(consensus), clusters=self.clusters)
 
     def main_scores(self, consensus: Consensus) -> dict[str, Score]:
         """Compute the declared metrics only; metrics that cannot be computed are left out. Empty if no item has a label."""
@@ -72,7 +78,7 @@ class ConsensusScorer:
         if self.dataset.answer.kind == "criteria":
             return dict(self.scores(consensus).extra)
         only = PlainDataset(self.dataset.name, self.dataset.metrics, self.dataset.answer)
-        return dict(score(only, self.items, answers).main)
+        return dict(score(only, self.items, answers, clusters=self.clusters).main)
 
     def on(self, numbers: Collection[int]) -> ConsensusScorer:
         """Return the scorer restricted to the items with these numbers."""
@@ -88,7 +94,7 @@ class ConsensusScorer:
         dataset = self.dataset
         if dataset.answer.kind != "criteria":
             dataset = PlainDataset(dataset.name, dataset.metrics[:1], dataset.answer)
-        return next(iter(score(dataset, self.items, answers).all().values()), None)
+        return next(iter(score(dataset, self.items, answers, clusters=self.clusters).all().values()), None)
 
     def parts(self) -> tuple[list[NamedPart], list[NamedPart]]:
         """Return the main and the extra scores with the places of their items."""

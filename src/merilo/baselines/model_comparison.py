@@ -282,12 +282,18 @@ def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int)
     people = ["" if label is None else label for label in crowd.consensus]
     if crowd.metric in OF_LABELS:
         difference = compare_labels(
-            crowd.metric, people, [answers[0] for answers in given], crowd.gold, seed=seed
+            crowd.metric,
+            people,
+            [answers[0] for answers in given],
+            crowd.gold,
+            clusters=crowd.votes.cluster,
+            seed=seed,
         )
         return Match("consensus", False, difference, None)
     scores = _Scores.of(crowd, given)
     right = earned(crowd, range(len(people)), people)
-    difference = compare_scores(right, scores.model, seed=seed)
+    clusters = crowd.votes.cluster
+    difference = compare_scores(right, scores.model, clusters=clusters, seed=seed)
     influence = influences(
         crowd.votes,
         scores.model[crowd.votes.item] - scores.people,
@@ -295,7 +301,7 @@ def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int)
         weight=crowd.weight,
         unseen=scores.model,
     )
-    crossed = crossed_difference(right, scores.model, shared_part(crowd.votes, influence))
+    crossed = crossed_difference(right, scores.model, shared_part(crowd.votes, influence), clusters=clusters)
     overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
     return Match("consensus", bool((overlap == 1).all()), difference, crossed)
 
@@ -308,7 +314,8 @@ def _single(crowd: StoredBaseline, scores: _Scores, seed: int) -> Match:
     people = (
         np.bincount(votes.item, weights=scores.people, minlength=len(crowd.names))[asked] / overlap[asked]
     )
-    difference = compare_scores(people, scores.model[asked], seed=seed)
+    clusters = None if votes.cluster is None else votes.cluster[asked]
+    difference = compare_scores(people, scores.model[asked], clusters=clusters, seed=seed)
     crossed = answer_difference(votes, scores.people, scores.model)
     return Match("single", True, difference, crossed)
 
@@ -336,11 +343,11 @@ def _majority(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) 
     scores = _Scores.of(crowd, [given[place] for place in asked.tolist()])
     of_people = influences(crowd.votes, scores.people)
     people = of_people.item + of_people.value
-    difference = compare_scores(people, model, seed=seed)
+    clusters = crowd.votes.cluster
+    difference = compare_scores(people, model, clusters=clusters, seed=seed)
     apart = influences(crowd.votes, model[crowd.votes.item] - scores.people, unseen=model)
-    return Match(
-        "majority", True, difference, crossed_difference(people, model, shared_part(crowd.votes, apart))
-    )
+    crossed = crossed_difference(people, model, shared_part(crowd.votes, apart), clusters=clusters)
+    return Match("majority", True, difference, crossed)
 
 
 def committee_score(

@@ -15,6 +15,7 @@ from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.declared import consensus_scorer, declared, without_scorer
 from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
+from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.settings import Settings
 from merilo.baselines.steps import (
     Cleaned,
@@ -165,6 +166,11 @@ class Baseline:
         return any(name.startswith(SIMULATED_PREFIX) for name in self.annotators["annotator"])
 
     @property
+    def clusters(self) -> ItemClusters | None:
+        """Return the clusters that the items form; `None` if no field is named."""
+        return self.cleaned.clusters
+
+    @property
     def items(self) -> int:
         """Return how many items the study has."""
         return self.consensus.height
@@ -204,7 +210,7 @@ def baseline(
             control items.
     """
     declaration = declared(dataset, settings)
-    cleaned = clean(responses, gold, declaration, settings)
+    cleaned = clean(responses, gold, declaration, settings, dataset.cluster if dataset else None)
     screened = screen(cleaned, settings, skills)
     decided = decide_items(cleaned, screened, declaration, settings)
     screened = with_quality(screened, decided)

@@ -35,6 +35,8 @@ class Settings:
         anchor_controls: whether models of annotators are given the labels of control items.
         normalise: names of the rules by which spellings count as the same answer; see `normalisation.RULES` and `SETS`.
         by: fields of the items; agreement and metrics are also computed for each of their values.
+        cluster: the field of the items that form a cluster if they have the same value: a text, a dialogue; by default, the field
+            that the dataset declares.
         level: the level of measurement of Krippendorff's alpha.
         repeats: what happens to an annotator's second answer to an item.
         currency: the currency of rewards, if the export does not state it.
@@ -55,6 +57,7 @@ class Settings:
     anchor_controls: bool = False
     normalise: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
+    cluster: str | None = None
     level: Level = "nominal"
     repeats: Repeats = "refuse"
     currency: str | None = None

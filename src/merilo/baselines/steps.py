@@ -13,6 +13,7 @@ from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.declared import question_types
 from merilo.baselines.exam_warnings import warnings_on_variants
 from merilo.baselines.groups import Group, groups_by
+from merilo.baselines.item_clusters import ItemClusters, find_clusters, with_clusters
 from merilo.baselines.settings import Settings
 from merilo.baselines.warnings import (
     BaselineWarning,
@@ -43,12 +44,14 @@ class Cleaned:
         gold: the gold answers in the same spelling; `None` if they are not known.
         normalisation: how the normalisation rules of the settings changed the answers' spelling.
         items: the items that are not control items: `item` and the input fields.
+        clusters: the clusters that these items form; `None` if no field is named.
     """
 
     responses: Responses
     gold: Gold | None
     normalisation: Normalisation
     items: pl.DataFrame
+    clusters: ItemClusters | None = None
 
     @property
     def tests(self) -> pl.DataFrame:
@@ -126,11 +129,21 @@ def test_items(responses: Responses) -> pl.DataFrame:
     return responses.items.join(numbers, on="item", how="semi", maintain_order="left")
 
 
-def clean(responses: Responses, gold: Gold | None, declaration: PlainDataset, settings: Settings) -> Cleaned:
-    """Bring equal answers to one spelling and resolve repeated answers.
+def clean(
+    responses: Responses,
+    gold: Gold | None,
+    declaration: PlainDataset,
+    settings: Settings,
+    cluster: str | None = None,
+) -> Cleaned:
+    """Bring equal answers to one spelling, resolve repeated answers, and group the items by their clusters.
+
+    `cluster` is the field of clusters that the dataset declares.
 
     Raises:
-        DataError: an annotator gave two different answers to an item, or there are no test items.
+        DataError: an annotator gave two different answers to an item, there are no test items, or all items belong to the
+            same cluster.
+        UsageError: there is no field `settings.cluster`.
     """
     responses, normalisation = normalise(responses, rules_of(settings.normalise))
     gold = normalise_gold(gold, normalisation) if gold else None
@@ -141,7 +154,9 @@ def clean(responses: Responses, gold: Gold | None, declaration: PlainDataset, se
         raise DataError(
             f"all {responses.table.height} responses are to control items: there are no test items"
         )
-    return Cleaned(responses, gold, normalisation, items)
+    fields = [items, *([gold.fields] if gold and gold.fields is not None else [])]
+    clusters = find_clusters(settings.cluster, cluster, items["item"].to_list(), fields)
+    return Cleaned(responses, gold, normalisation, items, clusters)
 
 
 def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) -> Screened:
@@ -158,7 +173,8 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
     )
     out = annotators.filter("excluded").select(pl.col("annotator").alias("respondent"))
     used = cleaned.tests.join(out, on="respondent", how="anti", maintain_order="left")
-    return Screened(annotators, used, pool_votes(cleaned.responses, annotators))
+    pool = pool_votes(cleaned.responses, annotators)
+    return Screened(annotators, used, with_clusters(pool, cleaned.clusters))
 
 
 def decide_items(
@@ -233,6 +249,7 @@ def diagnose(
             ),
             *warnings_on_exclusion(health),
             *warnings_on_variants(scorer),
+            *(cleaned.clusters.warnings() if cleaned.clusters else ()),
         ),
         agreement=measure(votes, level=settings.level, values=values),
         by=groups_by(

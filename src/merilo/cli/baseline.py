@@ -15,6 +15,7 @@ from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.procedure_options import (
     PROCEDURE,
     AlternativesOption,
+    ClusterOption,
     MetricOption,
     MinControlAccuracyOption,
     MinControlsOption,
@@ -83,6 +84,7 @@ def make(
     anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Give the models of annotators the known answers to control items.", rich_help_panel=PROCEDURE)] = False,
     normalise: Annotated[list[str] | None, typer.Option(help="Free answers: rules that make different spellings one answer (numbers, words, or single rules; may be given several times).", rich_help_panel=PROCEDURE)] = None,
     by: Annotated[list[str] | None, typer.Option(help="A field of the items, from the inputs or the file of gold answers (domain finds meta.domain): report agreement and scores for each of its values; may be given several times.", rich_help_panel=PROCEDURE)] = None,
+    cluster: ClusterOption = None,
     level: Annotated[Level, typer.Option(help="The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", rich_help_panel=PROCEDURE)] = "nominal",
     repeats: RepeatsOption = "refuse",
     annotator: AnnotatorOption = None,
@@ -125,7 +127,7 @@ def make(
             common_items=common_items, metric=metric, alternatives=alternatives,
             min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes,
             max_low_agreement=max_low_agreement, aggregator=aggregator, resolve=resolve, anchor_controls=anchor_controls,
-            normalise=normalise or (), by=by or (), level=level, repeats=repeats, currency=currency, anonymise=anonymise,
+            normalise=normalise or (), by=by or (), cluster=cluster, level=level, repeats=repeats, currency=currency, anonymise=anonymise,
         )  # fmt: skip
     # A checked folder may be replaced; without a folder, to_dict compares the models.
     with working("Checking annotators and writing results"):

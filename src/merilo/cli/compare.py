@@ -25,6 +25,7 @@ def people_against_models(
     force: Annotated[bool, typer.Option("--force", help="If the items differ, compare on those that both answered.")] = False,
     min_answers: Annotated[int, typer.Option(min=1, help="Annotators with fewer answers are left out of the model's percentile rank among annotators.")] = 10,
     by: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="Compare the distributions of labels for each value of this field of the items too (may be repeated).")] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="FIELD", help="A field of the items, such as a text: items with the same value form a cluster, which every interval and test takes into account. Default: the baseline's.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The random seed of permutations and bootstrap resamples.")] = 0,
     json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
 ) -> int:  # fmt: skip
@@ -43,6 +44,7 @@ def people_against_models(
             force=force,
             min_answers=min_answers,
             by=by or (),
+            cluster=cluster,
             seed=seed,
         )
     if json_to:

@@ -68,7 +68,8 @@ def _column(match: Match) -> tuple[str, ...]:
         "",
         _text(difference.interval),
         f"{difference.test.p:.3g}",
-        str(difference.n),
+        str(difference.n)
+        + (f" in {match.crossed.clusters} clusters" if match.crossed and match.crossed.clusters else ""),
     )
 
 

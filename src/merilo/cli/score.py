@@ -25,6 +25,7 @@ def score_responses(
     dataset_name: Annotated[str, typer.Option("--dataset", help="The dataset: a name, or the path of a YAML declaration.")],
     data: Annotated[Path, typer.Option(help="The items with their gold answers: JSON, JSONL or Parquet.")],
     split: Annotated[str | None, typer.Option(help="The split of the file. Default: 'test', or the only one.")] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="FIELD", help="A field of the items' inputs or meta, such as a text: items with the same value form a cluster, which the intervals take into account. Default: the field that the dataset declares.")] = None,
     explain_id: Annotated[list[str] | None, typer.Option("--explain", metavar="ID", help="Show how this item's answer was judged; may be given several times.")] = None,
     per_item: Annotated[bool, typer.Option("--per-item", help="Add each item's score under each metric to the JSON.")] = False,
     rudetox_models: ModelsOption = None,
@@ -36,7 +37,7 @@ def score_responses(
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
     with working("Reading the items and the answers"):
-        answers = match_answers(responses, dataset=dataset_name, data=data, split=split)
+        answers = match_answers(responses, dataset=dataset_name, data=data, split=split, cluster=cluster)
     _tell_unmatched(answers)
     rater = rater_of(rudetox_models, rudetox_curves) if answers.matched.given else None
     with working(f"Scoring {len(answers.matched.given):,} answers"):
@@ -50,6 +51,10 @@ def score_responses(
         typer.echo("\n".join(_told(name, steps) for name, steps in judgements.items()))
     else:
         show_scores(answers.declared.title, result.scores)
+        if result.answers.clusters is not None:
+            say(
+                f"{len(answers.matched.given)} answered items in {result.answers.clusters} clusters by '{result.answers.cluster}'"
+            )
     return 0
 
 

@@ -108,6 +108,8 @@ class Dataset:
         answer: the form of an answer.
         metrics: names of metrics, the main one first.
         extra: the name of the metric by group, the group's field or fields in braces: `acc.{domain}`.
+        cluster: the field of `inputs` or `meta` that items of one cluster share: a text, a dialogue. Items with the same value are
+            not independent, which every interval and test takes into account; `None`: all items are independent.
         shots: the number and choice of solved items shown to models.
         stop: what ends a generated answer.
         prompts_by: the field of `meta` that determines an item's group of prompts.
@@ -130,6 +132,7 @@ class Dataset:
     answer: Answer
     metrics: tuple[str, ...]
     extra: str | None = None
+    cluster: str | None = None
     shots: Shots = Shots()
     stop: tuple[str, ...] = ("\n",)
     prompts_by: str | None = None

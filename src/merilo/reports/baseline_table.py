@@ -64,6 +64,7 @@ def rows(baseline: Baseline) -> list[tuple[str, str]]:
     """Return the names and values of the table as Rich markup, without the status."""
     return [
         *_estimates(baseline),
+        *_clusters(baseline),
         *_gold(baseline),
         *_people(baseline),
         *_items(baseline),
@@ -73,6 +74,15 @@ def rows(baseline: Baseline) -> list[tuple[str, str]]:
 
 def _estimates(baseline: Baseline) -> list[tuple[str, str]]:
     return lines(baseline.estimates)
+
+
+def _clusters(baseline: Baseline) -> list[tuple[str, str]]:
+    """Return the row with the clusters of the items; empty if items are independent."""
+    clusters = baseline.clusters
+    if clusters is None or not clusters.code:
+        return []
+    over = f"blocks of {clusters.block} items" if clusters.block else f"by '{clusters.field}'"
+    return [("clusters", escape(f"{clusters.clusters} {over}, of {counted(clusters.items, 'item')}"))]
 
 
 def _gold(baseline: Baseline) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Final
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_comparison import Match, ModelComparison
 from merilo.reports.estimates import counted, interval_json
+from merilo.reports.summary import clusters_json
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.strict_json import Json
 
@@ -37,6 +38,7 @@ def comparison_summary(
         "metric": metric,
         "items": len(crowd.names),
         "annotators": len(crowd.annotators),
+        "clusters": clusters_json(crowd.clusters),
         "forced": forced,
         "warnings": [*baseline_warnings(crowd)],
         "correction": f"Holm over {counted(len(comparisons), 'model')}, each kind of comparison by itself",
@@ -112,6 +114,7 @@ def _match(match: Match, model: str) -> dict[str, Json]:
         "people": number(difference.first),
         "model": number(difference.second),
         "n": difference.n,
+        "clusters": crossed.clusters if crossed else None,
         "like_beside_like": match.like,
         "difference": number(difference.value),
         "ci95": interval_json(difference.interval),
@@ -119,6 +122,7 @@ def _match(match: Match, model: str) -> dict[str, Json]:
         "ci95_items_and_annotators": interval_json(match.both),
         "interval_items_and_annotators": match.both.method if match.both else None,
         "design_effect": number(crossed.design_effect) if crossed else None,
+        "cluster_design_effect": number(crossed.cluster_effect) if crossed else None,
         "p": number(match.p, 9),
         "p_holm": number(match.corrected, 9),
         "test": crossed.method if crossed else f"{difference.test.method}, for these annotators",

@@ -51,6 +51,7 @@ def _score(score: Score) -> dict[str, Json]:
         "value": rounded(score.value),
         "ci95": interval_json(score.interval),
         "n": score.n,
+        "clusters": score.clusters,
         "interval": score.interval.method if score.interval else None,
     }
 
@@ -64,6 +65,7 @@ def _crowd(crowd: TwoWay | None) -> dict[str, Json]:
         "interval_items_and_annotators": crowd.interval.method,
         "annotators": crowd.annotators,
         "design_effect": rounded(crowd.design_effect),
+        "cluster_design_effect": rounded(crowd.cluster_effect),
         "standard_error": {
             "items": rounded(crowd.item_error),
             "annotators": rounded(crowd.annotator_error),
@@ -113,7 +115,7 @@ def _metric_lines(name: str, estimate: Estimate) -> list[tuple[str, str]]:
         rows.append(
             (
                 "  items and annotators",
-                f"{_text(crowd.interval)}  on {counted(crowd.n, 'item')}, {counted(crowd.annotators, 'annotator')}",
+                f"{_text(crowd.interval)}  on {items_in_clusters(crowd.n, crowd.clusters)}, {counted(crowd.annotators, 'annotator')}",
             )
         )
     if bounds := estimate.bounds:
@@ -159,6 +161,16 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
+def items_in_clusters(n: int, clusters: int | None) -> str:
+    """Format a number of items with the number of their clusters, if they form any.
+
+    Example:
+        >>> items_in_clusters(645, 215), items_in_clusters(1, None)
+        ('645 items in 215 clusters', '1 item')
+    """
+    return counted(n, "item") + (f" in {counted(clusters, 'cluster')}" if clusters else "")
+
+
 def interval_json(interval: Interval | None) -> Json:
     """Convert an interval to a pair; null without an interval."""
     return None if interval is None else [rounded(interval.low), rounded(interval.high)]
@@ -179,7 +191,7 @@ def _person(estimates: Estimates, person: Person | None) -> Json:
 
 def _brief(score: Score, *, sure: bool = True) -> str:
     interval = f" {_text(score.interval)}" if sure and score.interval else ""
-    return f"{score.value:.3f}{interval}  on {counted(score.n, 'item')}"
+    return f"{score.value:.3f}{interval}  on {items_in_clusters(score.n, score.clusters)}"
 
 
 def _text(interval: Interval) -> str:

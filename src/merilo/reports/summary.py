@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from merilo.baselines.groups import Group
+from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
@@ -50,6 +51,7 @@ def summary(
         "annotators": _annotators(baseline),
         "control_health": control_health_summary(baseline),
         "items": _items(baseline),
+        "clusters": clusters_json(baseline.clusters),
         "resolved_by": resolved_by(baseline.resolved_by),
         "unresolved": {one.code: one.items for one in unresolved(baseline)},
         "metrics": metrics_json(baseline.estimates),
@@ -76,6 +78,20 @@ def summary(
         "normalisation_rules": dict(baseline.cleaned.normalisation.changed),
         **looked_at,
         "provenance": provenance.to_json(),
+    }
+
+
+def clusters_json(clusters: ItemClusters | None) -> Json:
+    """Return the field of the items' clusters and their number; null if no field is named."""
+    if clusters is None:
+        return None
+    return {
+        "field": clusters.field,
+        "given_by": "dataset" if clusters.declared else "option",
+        "items": clusters.items,
+        "clusters": clusters.clusters,
+        "items_without_field": clusters.without,
+        "block": clusters.block,
     }
 
 
@@ -165,7 +181,12 @@ def _group(group: Group) -> dict[str, Json]:
     if group.agreement:
         found |= {"answers": group.agreement.answers, "agreement": _coefficients(group.agreement)}
     for score in group.scores.values():
-        found[score.name] = {"value": rounded(score.value), "ci95": _interval(score.interval), "n": score.n}
+        found[score.name] = {
+            "value": rounded(score.value),
+            "ci95": _interval(score.interval),
+            "n": score.n,
+            "clusters": score.clusters,
+        }
     return found
 
 

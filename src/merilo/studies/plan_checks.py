@@ -158,7 +158,7 @@ class _Visit:
         every = [one.item for one in items]
         kept, dropped = fields_of(every, self.declared, size=len(every))
         there = [*(one.name for one in kept), *(one.name for one in dropped)]
-        for key, names in (("subset.fields", plan.subset.fields), ("baseline.by", plan.baseline.by)):
+        for key, names in _named_fields(plan):
             for name in names:
                 known = there if key == "subset.fields" else [*there, *_inputs(items)]
                 if name not in known:
@@ -285,6 +285,16 @@ def _inputs(items: Sequence[StudyItem]) -> list[str]:
         dict.fromkeys(
             name for one in items if isinstance(one.item.inputs, Mapping) for name in one.item.inputs
         )
+    )
+
+
+def _named_fields(plan: Study) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the fields of the items that the plan names, by the key of the plan."""
+    cluster = plan.baseline.cluster
+    return (
+        ("subset.fields", plan.subset.fields),
+        ("baseline.by", plan.baseline.by),
+        ("baseline.cluster", () if cluster is None else (cluster,)),
     )
 
 

@@ -229,6 +229,7 @@ class PlannedAnalysis:
         anchor_controls: whether models of annotators are given the labels of control items.
         normalise: names of the rules by which spellings count as the same answer.
         by: fields of the items; agreement and metrics are also computed for each of their values.
+        cluster: the field of the items that form a cluster if they have the same value; by default, that of the dataset.
         level: the level of measurement of Krippendorff's alpha.
         repeats: what happens to an annotator's second answer to an item.
         margin: the largest difference from a model that counts as none.
@@ -246,6 +247,7 @@ class PlannedAnalysis:
     anchor_controls: Flag = False
     normalise: tuple[Text, ...] = ()
     by: tuple[Text, ...] = ()
+    cluster: Text | None = None
     level: Level = "nominal"
     repeats: Repeats = "refuse"
     margin: Probability = 0.02

@@ -40,6 +40,7 @@ RUETHICS: Final = Dataset(
     title="ruEthics",
     about="Whether a deed is right, good or ethical, against five criteria of normative ethics",
     fields=("text", "actant_1", "actant_2"),
+    cluster="text",
     answer=Answer(
         kind="criteria", labels=("0", "1"), criteria=("virtue", "law", "moral", "justice", "utilitarianism")
     ),
@@ -62,6 +63,7 @@ RUHATESPEECH: Final = Dataset(
     title="ruHateSpeech",
     about="The more appropriate of two replies to a remark about a group of people",
     fields=("target_group", "replica", "reply_1", "reply_2"),
+    cluster="replica",
     answer=Answer(kind="choice", labels=("1", "2")),
     metrics=("acc",),
     extra="acc.{target_group}",
@@ -77,6 +79,7 @@ RUHHH: Final = Dataset(
     title="ruHHH",
     about="The more honest, helpful or harmless of two replies",
     fields=("query", "reply_1", "reply_2"),
+    cluster="query",
     answer=Answer(kind="choice", labels=("1", "2")),
     metrics=("acc",),
     extra="acc.{criteria}",

@@ -1,0 +1,192 @@
+"""Clusters of a study's items: items that share a text, a dialogue or another field are not independent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from merilo.baselines.warnings import BaselineWarning
+from merilo.bilingual import counted, counted_en
+from merilo.errors import DataError, UsageError, argument
+from merilo.items import Item
+from merilo.people.decision import PoolVotes
+from merilo.wording import listed
+
+_META = "meta."
+
+
+@dataclass(frozen=True, slots=True)
+class ItemClusters:
+    """The clusters that the items of a study form.
+
+    Attributes:
+        field: the field whose values are the clusters.
+        declared: whether the dataset declares the field; otherwise the user chose it.
+        items: the number of items.
+        clusters: the number of clusters; 0 if no item has the field, which the dataset declares.
+        without: the number of items without a value, each of which is a cluster of its own.
+        block: the number of neighbouring items in a cluster, if all items belong to one dialogue; otherwise `None`.
+        code: mapping from item number to the code of its cluster; empty if every cluster is one item, or without the field.
+    """
+
+    field: str
+    declared: bool
+    items: int
+    clusters: int
+    without: int = 0
+    block: int | None = None
+    code: Mapping[int, int] | None = None
+
+    def codes(self, numbers: Iterable[int]) -> NDArray[np.int32] | None:
+        """Return the cluster of each item; `None` if items are independent.
+
+        Args:
+            numbers: the items' numbers; those without a code get clusters of their own.
+        """
+        if not self.code:
+            return None
+        found = [self.code.get(number, _alone(number)) for number in numbers]
+        return np.unique(found, return_inverse=True)[1].astype(np.int32)
+
+    def warnings(self) -> tuple[BaselineWarning, ...]:
+        """Return the warnings about the clusters for the reader of a baseline."""
+        found = []
+        if not self.clusters:
+            found.append(
+                BaselineWarning(
+                    "no_cluster_field",
+                    f"the dataset declares that items with the same '{self.field}' belong together, but the study has no such field: "
+                    f"all intervals treat items as independent (name the field with {argument('cluster', 'FIELD')})",
+                    f"по описанию датасета вопросы с одинаковым полем «{self.field}» связаны, но в исследовании такого поля нет: "
+                    f"все интервалы построены для независимых вопросов (поле можно указать так: {argument('cluster', 'FIELD')})",
+                )
+            )
+        elif not self.code and not self.declared:
+            found.append(
+                BaselineWarning(
+                    "clusters_of_one_item",
+                    f"no two items have the same '{self.field}': clusters of one item each change nothing",
+                    f"поле «{self.field}» у всех вопросов разное: кластеры по одному вопросу ничего не меняют",
+                )
+            )
+        if self.without and self.code:
+            found.append(
+                BaselineWarning(
+                    "items_without_cluster",
+                    f"{counted_en(self.without, 'item', 'items')} of {self.items} without '{self.field}': each counts as a cluster of its own",
+                    f"{counted(self.without, 'вопрос', 'вопроса', 'вопросов')} из {self.items} без поля «{self.field}»: каждый считается "
+                    "отдельным кластером",
+                )
+            )
+        if self.block:
+            found.append(
+                BaselineWarning(
+                    "one_dialogue",
+                    f"all {self.items} items have the same '{self.field}': {self.clusters} blocks of {self.block} neighbouring items "
+                    "take the place of clusters",
+                    f"поле «{self.field}» у всех вопросов ({self.items}) одинаковое: вместо кластеров взяты блоки по "
+                    f"{counted(self.block, 'соседнему вопросу', 'соседних вопроса', 'соседних вопросов')}, всего их {self.clusters}",
+                )
+            )
+        return tuple(found)
+
+
+def find_clusters(
+    chosen: str | None, declared: str | None, numbers: Sequence[int], tables: Sequence[pl.DataFrame]
+) -> ItemClusters | None:
+    """Group items by the values of a field.
+
+    Args:
+        chosen: the field that the user chose; it has priority.
+        declared: the field that the dataset declares.
+        numbers: the items' numbers.
+        tables: tables with `item` and the items' fields; the first one with the field is used. `text` finds `meta.text` too.
+
+    Returns:
+        The clusters; `None` if neither field is given. If all items have the same value of a declared field (one dialogue),
+        blocks of ceil(n^(1/3)) neighbouring items are the clusters.
+
+    Raises:
+        UsageError: there is no field `chosen`.
+        DataError: all items have the same value of `chosen`.
+
+    References:
+        H. Künsch (1989), The jackknife and the bootstrap for general stationary observations. Annals of Statistics 17,
+        1217-1241 (blocks).
+    """
+    name = chosen or declared
+    if name is None:
+        return None
+    n = len(numbers)
+    column = column_of(name, tables)
+    value = dict(column.iter_rows()) if column is not None else {}
+    value = {number: value.get(number) for number in numbers}
+    if all(one is None for one in value.values()):
+        if chosen is None:
+            return ItemClusters(name, declared=True, items=n, clusters=0)
+        known = dict.fromkeys(one for table in tables for one in table.columns if one != "item")
+        raise UsageError(
+            f"{argument('cluster')}: there is no field '{name}' (choose from: {listed([*known]) or 'no fields'})"
+        )
+    code: dict[str | None, int] = {}
+    codes = {
+        number: code.setdefault(text, len(code)) if text is not None else _alone(number)
+        for number, text in value.items()
+    }
+    without = sum(text is None for text in value.values())
+    clusters = len(code) + without
+    found = ItemClusters(name, chosen is None, n, clusters, without)
+    if clusters == n:
+        return found
+    if clusters > 1:
+        return replace(found, code=codes)
+    if chosen is not None:
+        raise DataError(
+            f"{argument('cluster', name, given=name)}: all {n} items have the same value, so there is no interval over items: "
+            "at least two clusters are needed"
+        )
+    block = ceil(n ** (1 / 3))
+    blocks = {number: place // block for place, number in enumerate(sorted(numbers))}
+    return replace(found, clusters=ceil(n / block), block=block, code=blocks)
+
+
+def _alone(number: int) -> int:
+    """Return the code of the cluster that holds only this item."""
+    return -number - 1
+
+
+def column_of(name: str, tables: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+    """Return `item` and the values of a field as text from the first table that has it; `None` if no table has it."""
+    for table in tables:
+        for column in (name, f"{_META}{name}"):
+            if column in table.columns and column != "item":
+                return table.select("item", pl.col(column).cast(pl.String))
+    return None
+
+
+def fields_of(items: Mapping[int, Item]) -> pl.DataFrame:
+    """Return the fields of items as a table of texts: `item`, `inputs`, and the others of `meta` as `meta.NAME`."""
+    rows = [
+        {
+            **{f"{_META}{name}": value for name, value in item.meta.items()},
+            **(item.inputs if isinstance(item.inputs, Mapping) else {}),
+        }
+        for item in items.values()
+    ]
+    names = dict.fromkeys(name for row in rows for name in row if name != "item")
+    texts = {name: [None if row.get(name) is None else str(row[name]) for row in rows] for name in names}
+    return pl.DataFrame({"item": list(items), **texts}, schema_overrides=dict.fromkeys(names, pl.String))
+
+
+def with_clusters(pool: PoolVotes, clusters: ItemClusters | None) -> PoolVotes:
+    """Return the votes with the clusters of their items."""
+    everyone = pool.everyone
+    codes = clusters.codes(map(int, everyone.items)) if clusters else None
+    if codes is None:
+        return pool
+    return replace(pool, everyone=replace(everyone, votes=replace(everyone.votes, cluster=codes)))

@@ -1,0 +1,285 @@
+"""Items that share a text: `--cluster` and the dataset's declaration, from the baseline to its comparison with models."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from command import merilo
+
+from merilo.api.baseline import baseline
+from merilo.api.comparison import compare
+from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
+from merilo.datasets import CATALOGUE, dataset
+from merilo.errors import DataError, UsageError
+from merilo.items import Item
+
+TEXTS, EACH, PEOPLE, OVERLAP = 12, 4, 10, 5
+ITEM = ("--item", "text", "--item", "question")
+
+
+def table(path: Path, head: tuple[str, ...], rows: list[tuple]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    return path
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """Twelve texts with four questions each; whole texts are hard for people and for the model."""
+    rng = np.random.default_rng(3)
+    answers, gold, model = [], [], []
+    for item in range(TEXTS * EACH):
+        text = item // EACH
+        right = "A" if item % 2 else "B"
+        wrong = "B" if item % 2 else "A"
+        gold.append((item, f"question {item}", right))
+        share = 0.95 - 0.4 * (text % 4 == 0)
+        answers += [
+            (f"text {text}", f"question {item}", f"w{person}", right if rng.random() < share else wrong)
+            for person in rng.permutation(PEOPLE)[:OVERLAP]
+        ]
+        model.append((item, wrong if text % 4 == 1 else right))
+    table(tmp_path / "answers.csv", ("text", "question", "worker", "label"), answers)
+    table(tmp_path / "gold.csv", ("id", "question", "gold"), gold)
+    table(tmp_path / "model.csv", ("id", "answer"), model)
+    return tmp_path
+
+
+def made(study: Path, *words: object):
+    return merilo("baseline", study / "answers.csv", *ITEM, "--gold", study / "gold.csv", *words)
+
+
+def width(interval: list[float]) -> float:
+    return interval[1] - interval[0]
+
+
+def test_every_interval_of_a_baseline_takes_clusters_into_account(study: Path) -> None:
+    found = made(study, "--cluster", "text", "--json", "-").json
+    plain = made(study, "--json", "-").json
+    acc, alone = found["metrics"]["acc"], plain["metrics"]["acc"]
+    assert (acc["value"], acc["n"], acc["clusters"]) == (alone["value"], 48, 12)
+    assert alone["clusters"] is None
+    assert acc["cluster_design_effect"] > 1.3
+    assert alone["cluster_design_effect"] == 1
+    for name in ("ci95", "ci95_items_and_annotators"):
+        assert width(acc[name]) > width(alone[name]), name
+    assert width(acc["single_person"]["ci95"]) > width(alone["single_person"]["ci95"])
+    assert acc["single_person"]["mean"] == alone["single_person"]["mean"]
+    assert "12 clusters of items" in found["agreement"]["interval"]
+    assert found["clusters"] == {
+        "field": "text",
+        "given_by": "option",
+        "items": 48,
+        "clusters": 12,
+        "items_without_field": 0,
+        "block": None,
+    }
+    assert plain["clusters"] is None
+    assert found["provenance"]["parameters"]["cluster"] == "text"
+    assert "--cluster text" in found["provenance"]["command"]
+
+
+def test_the_table_names_the_clusters_beside_the_items(study: Path) -> None:
+    lines = made(study, "--cluster", "text").out
+    assert "48 items in 12 clusters" in lines
+    assert "12 by 'text', of 48 items" in lines
+
+
+def test_a_group_of_one_text_has_its_estimate_and_no_interval_over_annotators_and_items(study: Path) -> None:
+    found = made(study, "--cluster", "text", "--by", "text", "--json", "-").json["by"]["text"]["text 3"]
+    assert found["items"] == 4
+    assert found["agreement"]["krippendorff_alpha_ci95"] is None
+
+
+def test_a_saved_baseline_remembers_its_clusters_and_compare_uses_them(study: Path) -> None:
+    made(study, "--cluster", "text", "--out", study / "shared")
+    made(study, "--out", study / "alone")
+    remembered = merilo("compare", study / "shared", study / "model.csv", "--json", "-").json
+    asked = merilo("compare", study / "alone", study / "model.csv", "--cluster", "text", "--json", "-").json
+    plain = merilo("compare", study / "alone", study / "model.csv", "--json", "-").json
+    assert remembered["clusters"]["clusters"] == asked["clusters"]["clusters"] == 12
+    assert plain["clusters"] is None
+    ours, same, other = (one["models"][0]["comparisons"] for one in (remembered, asked, plain))
+    for kind in ("consensus", "single"):
+        assert ours[kind] == same[kind]
+        assert ours[kind]["clusters"] == 12
+        assert ours[kind]["difference"] == other[kind]["difference"]
+        for name in ("ci95", "ci95_items_and_annotators"):
+            assert width(ours[kind][name]) > width(other[kind][name]), (kind, name)
+        assert ours[kind]["p"] > other[kind]["p"]
+        assert ours[kind]["p_for_these_annotators"] > other[kind]["p_for_these_annotators"]
+        assert "clusters of items" in ours[kind]["test"]
+        assert "by cluster" in ours[kind]["test_for_these_annotators"]
+    lines = merilo("compare", study / "shared", study / "model.csv").out
+    assert "48 in 12 clusters" in lines
+
+
+def test_a_baseline_in_memory_compares_as_its_folder_does(study: Path) -> None:
+    found = baseline(
+        pl.read_csv(study / "answers.csv")
+        .with_columns((pl.col("text") + "/" + pl.col("question")).alias("task"))
+        .drop("text", "question"),
+        gold={f"text {n // EACH}/question {n}": "A" if n % 2 else "B" for n in range(48)},
+    )
+    with pytest.raises(UsageError, match="there is no field 'topic'"):
+        compare(found, {"m": {"1": "A"}}, cluster="topic")
+    made(study, "--cluster", "text", "--out", study / "b")
+    result = compare(study / "b", [study / "model.csv"])
+    assert result.baseline.clusters is not None
+    assert result.baseline.clusters.clusters == 12
+    assert result.found[0].matches[0].crossed is not None
+
+
+def test_equivalence_is_harder_to_show_with_clusters(study: Path) -> None:
+    made(study, "--cluster", "text", "--out", study / "shared")
+    made(study, "--out", study / "alone")
+    words = (study / "model.csv", "--margin", "0.5", "--json", "-")
+    ours, other = (
+        merilo("compare", study / name, *words).json["models"][0]["comparisons"]["single"]["equivalence"]
+        for name in ("shared", "alone")
+    )
+    assert ours["p_equivalent"] > other["p_equivalent"]
+
+
+def test_macro_f1_is_compared_by_clusters(study: Path) -> None:
+    made(study, "--cluster", "text", "--metric", "f1_macro", "--out", study / "b")
+    match = merilo("compare", study / "b", study / "model.csv", "--json", "-").json["models"][0]
+    consensus = match["comparisons"]["consensus"]
+    assert "12 clusters of items" in consensus["interval"]
+    assert "by cluster" in consensus["test_for_these_annotators"]
+
+
+def test_an_unknown_field_names_those_there_are(study: Path) -> None:
+    outcome = made(study, "--cluster", "txt")
+    assert outcome.status == 2
+    assert "--cluster: there is no field 'txt' (choose from: text, question, id)" in outcome.complaint
+    made(study, "--out", study / "b")
+    outcome = merilo("compare", study / "b", study / "model.csv", "--cluster", "txt")
+    assert outcome.status == 2
+    assert "--cluster: there is no field 'txt' (choose from: text, question" in outcome.complaint
+
+
+def test_clusters_of_one_item_each_are_no_error_and_change_nothing(study: Path) -> None:
+    outcome = made(study, "--cluster", "question", "--json", "-")
+    assert outcome.status == 0
+    assert "no two items have the same 'question': clusters of one item each change nothing" in outcome.err
+    assert outcome.json["metrics"] == made(study, "--json", "-").json["metrics"]
+
+
+def test_a_field_with_one_value_has_no_interval_over_items(study: Path) -> None:
+    whole = pl.read_csv(study / "answers.csv").with_columns(book=pl.lit("one"))
+    whole.write_csv(study / "answers.csv")
+    outcome = merilo(
+        "baseline", study / "answers.csv", "--item", "question", "--item", "book", "--cluster", "book"
+    )
+    assert outcome.status == 1
+    assert "--cluster book: all 48 items have the same value" in outcome.complaint
+
+
+def test_items_without_the_field_are_clusters_of_their_own(study: Path) -> None:
+    gold = pl.read_csv(study / "gold.csv").with_row_index("row")
+    topic = pl.when(pl.col("row") < 40).then(pl.format("topic {}", pl.col("row") // 8))
+    gold.with_columns(topic=topic).drop("row").write_csv(study / "gold.csv")
+    outcome = made(study, "--cluster", "topic", "--json", "-")
+    assert outcome.json["clusters"]["clusters"] == 5 + 8
+    assert outcome.json["clusters"]["items_without_field"] == 8
+    assert "8 items of 48 without 'topic': each counts as a cluster of its own" in outcome.err
+
+
+def items(n: int, **fields: list) -> pl.DataFrame:
+    return pl.DataFrame({"item": range(1, n + 1), **fields}, schema_overrides={"item": pl.UInt32})
+
+
+def test_the_chosen_field_has_priority_over_the_declared_one() -> None:
+    table = items(4, text=["a", "a", "b", "b"], topic=["x", "x", "x", "y"])
+    found = find_clusters("topic", "text", [1, 2, 3, 4], [table])
+    assert found is not None
+    assert (found.field, found.declared, found.clusters) == ("topic", False, 2)
+    assert find_clusters(None, None, [1, 2], [table]) is None
+
+
+def test_inputs_come_before_meta_and_meta_can_be_named() -> None:
+    table = fields_of(
+        {n: Item(n, "", {"text": f"t{n % 2}"}, None, {"text": "m", "book": n // 3}) for n in (1, 2, 3, 4)}
+    )
+    by_text = find_clusters("text", None, [1, 2, 3, 4], [table])
+    by_book = find_clusters("meta.book", None, [1, 2, 3, 4], [table])
+    assert by_text is not None
+    assert by_book is not None
+    assert dict(by_text.code or {}) == {1: 0, 2: 1, 3: 0, 4: 1}
+    assert by_book.clusters == 2
+    with pytest.raises(DataError, match="all 4 items have the same value"):
+        find_clusters("meta.text", None, [1, 2, 3, 4], [table])
+
+
+def test_a_single_declared_dialogue_is_divided_into_blocks_of_neighbours() -> None:
+    table = items(430, dialog_id=["0"] * 430)
+    found = find_clusters(None, "dialog_id", [*range(1, 431)], [table])
+    assert found is not None
+    assert (found.block, found.clusters) == (8, 54)
+    codes = found.codes(range(1, 431))
+    assert codes is not None
+    assert codes[:9].tolist() == [0] * 8 + [1]
+    assert "54 blocks of 8 neighbouring items" in found.warnings()[0].en
+
+
+def test_a_declared_field_that_the_study_lacks_is_told() -> None:
+    found = find_clusters(None, "premise", [1, 2], [items(2, text=["a", "b"])])
+    assert found == ItemClusters("premise", declared=True, items=2, clusters=0)
+    assert "all intervals treat items as independent" in found.warnings()[0].en
+    assert "независимых" in found.warnings()[0].ru
+
+
+def test_control_items_get_clusters_of_their_own() -> None:
+    found = find_clusters("text", None, [2, 3, 4], [items(4, text=["a", "b", "b", "c"])])
+    assert found is not None
+    codes = found.codes([1, 2, 3, 4])
+    assert codes is not None
+    assert codes[1] == codes[2]
+    assert len(set(codes.tolist())) == 3
+
+
+def test_the_catalogue_declares_a_field_only_if_the_items_have_it() -> None:
+    declared = {name: one.cluster for name, one in CATALOGUE.items() if one.cluster}
+    assert declared == {
+        "multiq": "text",
+        "rcb": "premise",
+        "ruethics": "text",
+        "ruhatespeech": "replica",
+        "ruhhh": "query",
+        "rutie": "dialog_id",
+        "rwsd": "text",
+    }
+    for name, field in declared.items():
+        assert field in dataset(name).fields or name == "rutie"
+
+
+def test_a_custom_declaration_names_the_field(study: Path) -> None:
+    text = "name: school\ntitle: School\nfields: [text, question]\nanswer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\ncluster: text\n"
+    (study / "school.yaml").write_text(text, encoding="utf-8")
+    found = made(study, "--dataset", study / "school.yaml", "--json", "-").json
+    assert found["clusters"]["given_by"] == "dataset"
+    assert found["metrics"]["acc"]["clusters"] == 12
+    data = [
+        {
+            "instruction": "",
+            "inputs": {"text": f"text {n // EACH}", "question": f"q{n}"},
+            "outputs": "A" if n % 2 else "B",
+            "meta": {"id": n, "book": n // 16},
+        }
+        for n in range(48)
+    ]
+    (study / "test.json").write_text(json.dumps({"data": data}), encoding="utf-8")
+    words = ("score", study / "model.csv", "--dataset", study / "school.yaml", "--data", study / "test.json")
+    scored = merilo(*words, "--json", "-").json
+    assert scored["clusters"] == {"field": "text", "clusters": 12}
+    assert "12 clusters of items" in scored["metrics"]["acc"]["interval"]
+    other = merilo(*words, "--cluster", "book", "--json", "-").json
+    assert other["clusters"] == {"field": "book", "clusters": 3}
+    assert "3 clusters of items" in other["metrics"]["acc"]["interval"]
+    wrong = merilo(*words, "--cluster", "txt")
+    assert wrong.status == 2
+    assert "there is no field 'txt' (choose from: text, question, id, book)" in wrong.complaint
