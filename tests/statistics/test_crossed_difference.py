@@ -12,7 +12,8 @@ from merilo.statistics.crossed_difference import SharedPart, crossed_difference,
 from merilo.statistics.paired_tests import compare_scores, detectable_difference, tango, tango_statistic
 from merilo.statistics.study_sizes import size_for_difference, size_for_margin
 
-NOBODY = SharedPart(0.0, 0.0, 0.0, 5)
+#: Every item has annotators of its own.
+NOBODY = SharedPart(0.0, 0.0, 0.0, 1000)
 
 
 def sides(better: int, worse: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -89,6 +90,17 @@ def test_without_shared_annotators_the_tests_are_scipys() -> None:
         below = stats.ttest_1samp(second - first, bound, alternative="less").pvalue
         assert (found.p_above(bound), found.p_below(bound)) == pytest.approx((above, below))
     assert found.p_within(0.1) == pytest.approx(max(found.p_above(-0.1), found.p_below(0.1)))
+
+
+def test_few_annotators_limit_the_degrees_of_freedom() -> None:
+    rng = np.random.default_rng(4)
+    first, second = rng.random((2, 200))
+    second = second - (second - first).mean() + 0.03
+    three = crossed_difference(first, second, SharedPart(0.0, 0.0, 0.0, 3))
+    error = stats.sem(second - first)
+    assert three.freedom == 2
+    assert three.p == pytest.approx(2 * stats.t.sf(0.03 / error, 2), rel=0.02)
+    assert three.interval().high >= 0.03 + 0.999 * stats.t.ppf(0.975, 2) * error
 
 
 def test_the_design_effect_divides_the_counts() -> None:

@@ -24,7 +24,6 @@ from sqlalchemy import (
     func,
     insert,
     literal,
-    literal_column,
     select,
     update,
 )

@@ -9,7 +9,7 @@ from typing import Final
 
 from merilo.errors import DataError, UsageError, argument
 from merilo.statistics.crossed_difference import heavy_tails
-from merilo.statistics.distributions import noncentral_above, quantile_of
+from merilo.statistics.distributions import limited_freedom, noncentral_above, quantile_of
 from merilo.statistics.paired_tests import tango_statistic
 from merilo.statistics.power import MOST_ITEMS, MOST_PEOPLE, StudyPlan, fewest, variances
 
@@ -58,6 +58,7 @@ class _Question:
         total = from_items + shared
         doubt *= heavy_tails(plan.people) if plan.people else 1.0
         freedom = total**2 / (from_items**2 / max(items - 1, 1) + doubt) if total > 0 else inf
+        freedom = limited_freedom(freedom, plan.people or 1)
         effect = 1 + shared / from_items if from_items > 0 else 1.0
         # The score test takes the variance that the hypothesis allows, times the design effect.
         null = (
@@ -65,13 +66,13 @@ class _Question:
             / items
             * effect
         )
-        quantile = quantile_of(self.level if self.equivalence else (1 + self.level) / 2, max(freedom, 1.0))
+        quantile = quantile_of(self.level if self.equivalence else (1 + self.level) / 2, freedom)
         if total <= 0:
             return 1.0 if self.distance > quantile * sqrt(null) else 0.0
         shift = self.distance / sqrt(total)
         if plan.people is not None and not self.equivalence:
             shift -= ESTIMATED
-        found = noncentral_above(quantile * sqrt(null / total), max(freedom, 1.0), shift)
+        found = noncentral_above(quantile * sqrt(null / total), freedom, shift)
         return max(2 * found - 1, 0.0) if self.equivalence else found
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from merilo.errors import DataError
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count, cluster_design_effect
-from merilo.statistics.distributions import student_above, student_quantile
+from merilo.statistics.distributions import limited_freedom, student_above, student_quantile
 from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import SAME, detectable_difference, tango, tango_statistic
 
@@ -197,7 +197,8 @@ def crossed_difference(
 ) -> CrossedDifference:
     """Compute the difference between two sides with its uncertainty over items and annotators.
 
-    The degrees of freedom are Satterthwaite's for the sum of the two variances, with `heavy_tails` of the annotators.
+    The degrees of freedom are Satterthwaite's for the sum of the two variances, with `heavy_tails` of the annotators, and at
+    most the number of annotators minus 1.
 
     Args:
         first: shape (n,), the people's score of each item, n at least 1.
@@ -215,7 +216,7 @@ def crossed_difference(
         F. Satterthwaite (1946), An approximate distribution of estimates of variance components. Biometrics 2, 110-114.
 
     Example:
-        >>> same = crossed_difference(np.ones(100), np.ones(100), SharedPart(0, 0, 0, 5))
+        >>> same = crossed_difference(np.ones(100), np.ones(100), SharedPart(0, 0, 0, 500))
         >>> round(same.interval().low, 3), round(same.interval().high, 3), same.p
         (-0.038, 0.038, 1.0)
     """
@@ -241,7 +242,7 @@ def crossed_difference(
         float((apart**2).mean()),
         from_items,
         shared.variance,
-        min(max(freedom, 1.0), float(max(units - 1, 1))),
+        limited_freedom(min(freedom, float(max(units - 1, 1))), shared.annotators),
         shared.annotators,
         third / (from_items + shared.variance) ** 1.5,
         units if units < n else None,

@@ -107,3 +107,25 @@ def chi_squared_quantile(probability: float, freedom: float) -> float:
         3.841
     """
     return 2 * float(scipy.special.gammaincinv(freedom / 2, probability))
+
+
+def limited_freedom(freedom: float, annotators: int) -> float:
+    """Limit degrees of freedom to the number of annotators minus 1, and to at least 1.
+
+    Satterthwaite's degrees of freedom can be as large as the number of items if the estimated variance between annotators is
+    0 by chance. Surveys use the number of sampled clusters minus 1; here the clusters are the annotators. With one annotator
+    the variance is over items alone, and its degrees of freedom stay.
+
+    Args:
+        freedom: the degrees of freedom by Satterthwaite's formula.
+        annotators: the number of annotators.
+
+    References:
+        E. Korn, B. Graubard (1998), Confidence intervals for proportions with small expected number of positive
+        counts estimated from survey data. Survey Methodology 24, 193-201.
+
+    Example:
+        >>> limited_freedom(80.0, 3), limited_freedom(17.5, 24), limited_freedom(80.0, 1)
+        (2.0, 17.5, 80.0)
+    """
+    return max(min(freedom, float(annotators - 1)) if annotators > 1 else freedom, 1.0)

@@ -8,7 +8,7 @@ from math import ceil, exp, lgamma, log, sqrt
 from typing import Final
 
 from merilo.errors import DataError, UsageError, argument
-from merilo.statistics.distributions import at_least, at_most, student_quantile
+from merilo.statistics.distributions import at_least, at_most, limited_freedom, student_quantile
 
 #: Upper limits of the searches for a number of items, annotators and control items.
 MOST_ITEMS: Final = 10_000_000
@@ -140,7 +140,7 @@ def precision(plan: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
     The variance is the sum of  θ(1 - θ) / I  for the items and  h² s² A m (m - 1) / I²  for the A annotators, each of whom
     answers m = k I / A items. Here s is the spread of their accuracy and h the value of `pivotal`. The interval is
     Wilson's with the number of items divided by the design effect, and with Student's quantile at Satterthwaite's degrees
-    of freedom, as in `uncertainty.two_way`.
+    of freedom, at most A - 1, as in `uncertainty.two_way`.
 
     Args:
         plan: the expected properties of the annotators.
@@ -151,7 +151,7 @@ def precision(plan: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
     from_items, shared, doubt = variances(plan, items)
     freedom = (from_items + shared) ** 2 / (from_items**2 / max(items - 1, 1) + doubt)
     effect = 1 + shared / from_items
-    t = student_quantile((1 + level) / 2, max(freedom, 1.0))
+    t = student_quantile((1 + level) / 2, limited_freedom(freedom, plan.people or 1))
     n = items / effect
     half = t * sqrt(p * (1 - p) / n + t * t / (4 * n * n)) / (1 + t * t / n)
     return Precision(items, half, effect)

@@ -18,20 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
+from merilo.people.uncertainty.ballots import Ballots
+from merilo.people.uncertainty.few_annotators import guessing_variance, widened
 from merilo.people.uncertainty.variance_components import cluster_effect_of
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.crossed_difference import SharedPart
-from merilo.statistics.distributions import student_quantile
+from merilo.statistics.distributions import limited_freedom, student_quantile
 from merilo.statistics.intervals import RESAMPLES, Interval, wilson_form
 from merilo.statistics.resampling import resampled_means
 
-#: Totals closer than this are a tie, because the rounding error of a sum depends on the order of its terms.
+#: Scores closer than this to a bound of the metric are inside it, because sums have rounding errors.
 _EQUAL: Final = 1e-9
-#: How many of an item's leading labels an answer is replaced by when its influence is computed.
-_ALTERNATIVES: Final = 8
-#: Upper limit of the cells processed at once, which bounds the memory of re-aggregation.
-_CELLS_AT_ONCE: Final = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +43,8 @@ class Influence:
         answer: shape (n,), the difference between the score of the answer's item and its score with a typical answer in
             the same place, found by aggregating the item again; the differences sum to 0.
         place: shape (n,), the position in `item` of each answer's item.
+        guess: shape (n,), the difference between the score of the answer's item with a random label in the answer's place
+            and its score.
     """
 
     value: float
@@ -52,6 +52,7 @@ class Influence:
     item: FloatArray
     answer: FloatArray
     place: NDArray[np.intp]
+    guess: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ def two_way(
     cause is first removed from the annotators' influence; otherwise the bootstrap would count it twice. The design effect
     is the bootstrap variance over both, divided by the bootstrap variance over items. The interval is Wilson's with the
     number of items divided by the design effect and with Student's quantile. It stays inside `bounds` and does not shrink
-    to a point if every item is right.
+    to a point if every item is right. Few annotators often include nobody who guesses: the degrees of freedom are at most
+    the number of annotators minus 1, and each bound allows for half an annotator more, who guesses (`few_annotators`).
 
     If items form clusters (`Votes.cluster`), clusters take the place of items: the variance over items is multiplied by
     `cluster_design_effect`, and two answers of one annotator tell how annotators differ only if they are to items of
@@ -172,9 +174,16 @@ def two_way(
     bounded = worth.size == 0 or (float(worth.min()) >= low - _EQUAL and float(worth.max()) <= high + _EQUAL)
     effective = _items_worth(influence, p, width, n if alike is None else alike, bounded=bounded)
     effective /= effect * cluster_effect
-    t = student_quantile((1 + level) / 2, max(freedom, 1.0))
-    bottom, top = wilson_form(p, effective, t)
     people = int(np.unique(votes.annotator).shape[0])
+    limited = limited_freedom(freedom, people)
+    bottom, top = widened(
+        wilson_form(p, effective, student_quantile((1 + level) / 2, limited)),
+        guessing_variance(votes.annotator, influence.guess / influence.item.shape[0], votes.annotators),
+        p,
+        effective * effect,
+        variances=(item_variance, shared, total**2 / freedom),
+        level=level,
+    )
     over = "items" if clusters is None else f"{clusters} clusters of items"
     method = (
         f"two-way bootstrap over {over} and annotators (Wilson's form, {resamples} resamples, seed {seed})"
@@ -187,7 +196,7 @@ def two_way(
         sqrt(item_variance),
         sqrt(shared),
         effect,
-        freedom,
+        limited,
         resamples,
         seed,
         clusters,
@@ -240,7 +249,7 @@ def influences(
     if np.any(min_votes) and weight is not None:
         raise ValueError("min_votes and weight cannot be combined, because min_votes counts unweighted votes")
     of_unseen = np.full(votes.items, float(worth.min(initial=0.0))) if unseen is None else unseen
-    ballots = _Ballots.of(votes, worth, np.ones(len(votes)) if weight is None else weight, of_unseen)
+    ballots = Ballots.of(votes, worth, np.ones(len(votes)) if weight is None else weight, of_unseen)
     needed = ballots.needed(min_votes)
     scores, counted = ballots.outcome(ballots.totals, ballots.worth, needed)
     scored = int(counted.sum())
@@ -249,96 +258,17 @@ def influences(
     value = float(scores[counted].mean())
     share = scored / counted.shape[0]
     item = np.where(counted, scores - value, 0.0) / share
-    middle, reach = np.zeros(len(votes)), np.zeros(len(votes))
+    middle, reach, guess = np.zeros(len(votes)), np.zeros(len(votes)), np.zeros(len(votes))
     for rows in ballots.pieces():
         other, other_counted = ballots.exchanged(rows, needed)
         pulls = np.where(other_counted, other - value, 0.0) / share
+        guess[rows] = (pulls * ballots.chances(rows, votes.labels)).sum(axis=1) - item[ballots.place[rows]]
         most, least = pulls.max(axis=1), pulls.min(axis=1)
         middle[rows], reach[rows] = (most + least) / 2, most - least
     answer = item[ballots.place] - middle
     if reach.any():
         answer -= reach * (answer.sum() / reach.sum())
-    return Influence(value, scored, item, answer, ballots.place)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ballots:
-    """Votes as a matrix with one row an item and one column (slot) for each of the item's labels.
-
-    The last slot is a label that nobody gave: it has no votes, and its worth is `unseen`.
-    """
-
-    place: NDArray[np.intp]
-    slot: NDArray[np.intp]
-    weight: FloatArray
-    totals: FloatArray
-    worth: FloatArray
-    answered: NDArray[np.int64]
-    items: int
-
-    @staticmethod
-    def of(votes: Votes, worth: FloatArray, weight: FloatArray, unseen: FloatArray) -> _Ballots:
-        cell = votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label
-        cells, cell_of = np.unique(cell, return_inverse=True)
-        _, first, place_of_cell = np.unique(
-            cells // max(votes.labels, 1), return_index=True, return_inverse=True
-        )
-        slot_of_cell = np.arange(cells.shape[0]) - first[place_of_cell]
-        shape = (first.shape[0], int(slot_of_cell.max(initial=-1)) + 2)
-        place, slot = place_of_cell[cell_of], slot_of_cell[cell_of]
-        totals = np.zeros(shape)
-        np.add.at(totals, (place, slot), weight)
-        answered = cells[first] // max(votes.labels, 1)
-        values = np.repeat(unseen[answered][:, None], shape[1], axis=1)
-        values[place, slot] = worth
-        return _Ballots(place, slot, weight, totals, values, answered, votes.items)
-
-    def needed(self, min_votes: int | NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return the number of votes that a consensus needs, shape (items with votes,); `None` for plurality."""
-        if not np.any(min_votes):
-            return None
-        return np.broadcast_to(min_votes, self.items)[self.answered]
-
-    @staticmethod
-    def outcome(
-        totals: FloatArray, worth: FloatArray, needed: NDArray[np.int64] | None
-    ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Compute the items' scores and which items count; labels are along the last axis."""
-        top = totals.max(axis=-1, keepdims=True)
-        leading = totals >= top - _EQUAL * np.abs(top)
-        leaders = leading.sum(axis=-1)
-        scores = (leading * worth).sum(axis=-1) / leaders
-        if needed is not None:
-            return scores, (leaders == 1) & (top[..., 0] >= needed - _EQUAL)
-        return scores, np.ones(scores.shape, dtype=np.bool_)
-
-    def pieces(self) -> list[slice]:
-        """Split the answers into slices whose re-aggregation fits in memory."""
-        slots = self.totals.shape[1]
-        step = max(1, _CELLS_AT_ONCE // (slots * min(slots, _ALTERNATIVES + 2)))
-        return [slice(start, start + step) for start in range(0, self.place.shape[0], step)]
-
-    def exchanged(
-        self, rows: slice, needed: NDArray[np.int64] | None
-    ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Compute the outcomes with each answer replaced by every label tried, including its own and an unseen one."""
-        place, slot, weight = self.place[rows], self.slot[rows], self.weight[rows]
-        answers, slots = place.shape[0], self.totals.shape[1]
-        if slots > _ALTERNATIVES + 2:
-            leading = np.argsort(-self.totals[place], axis=1, kind="stable")[:, :_ALTERNATIVES]
-            tried = np.column_stack([leading, slot, np.full(answers, slots - 1)])
-        else:
-            tried = np.broadcast_to(np.arange(slots), (answers, slots))
-        row = np.arange(answers)
-        without = self.totals[place]
-        without[row, slot] -= weight
-        without[np.abs(without) < _EQUAL] = 0.0
-        exchanged = np.repeat(without[:, None, :], tried.shape[1], axis=1)
-        exchanged[row[:, None], np.arange(tried.shape[1]), tried] += weight[:, None]
-        own = None if needed is None else needed[place][:, None]
-        scores, counted = self.outcome(exchanged, self.worth[place][:, None, :], own)
-        # Unused slots of an item act as the label that nobody gave, so they only repeat its outcome.
-        return scores, counted
+    return Influence(value, scored, item, answer, ballots.place, guess)
 
 
 def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, float]:
