@@ -56,7 +56,7 @@ def test_the_objective_and_the_posterior_are_those_of_the_paper(votes: Votes, da
         row = fit.posterior[item]
         if label != NO_LABEL:
             assert row[label] == pytest.approx(row.max())
-            assert consensus.confidence[item] == pytest.approx(row[label])
+            assert consensus.confidence[item] == pytest.approx(fit.calibrated_posterior[item, label])
         else:
             assert item not in votes.item or (row > row.max() - 1e-6).sum() > 1
 

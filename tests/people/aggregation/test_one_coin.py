@@ -38,7 +38,7 @@ def test_the_posterior_of_closed_answers_is_that_of_the_formula(votes: Votes, da
     for item, label in enumerate(consensus.label):
         if label != NO_LABEL:
             assert table[item, label] == pytest.approx(table[item].max())
-            assert consensus.confidence[item] == pytest.approx(table[item, label])
+            assert consensus.confidence[item] == pytest.approx(fit.calibrated_posterior[item, label])
         elif item in votes.item:
             assert (table[item] > table[item].max() - 1e-6).sum() > 1
 

@@ -135,10 +135,8 @@ class Candidates:
         total = sums(share, self.first_cell) + self.others * other
         return share / total[self.cell_group], other / total, np.log(total) + highest
 
-    def most_probable(
-        self, anchors: IntArray, probability: FloatArray, other: FloatArray
-    ) -> tuple[IntArray, FloatArray]:
-        """Find the most probable label of each item and its probability, shapes (items,); on a tie there is no label.
+    def most_probable(self, anchors: IntArray, probability: FloatArray, other: FloatArray) -> IntArray:
+        """Find the most probable label of each item, shape (items,); on a tie there is no label.
 
         Args:
             anchors: shape (items,), known labels, -1 if unknown.
@@ -146,7 +144,6 @@ class Candidates:
             other: shape (groups,), the probability of each single label that nobody gave, 0 if there is none.
         """
         label = np.full(self.items, NO_LABEL, dtype=np.int32)
-        confidence = np.full(self.items, np.nan)
         if probability.size:
             groups = self.group_item.size
             best = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
@@ -161,11 +158,39 @@ class Candidates:
             chosen[self.cell_group[among]] = self.cell_label[among]
             decided = tied == 1
             label[self.group_item[decided]] = chosen[decided]
-            confidence[self.group_item[decided]] = best[decided]
-        anchored = anchors != NO_LABEL
-        label[anchored] = anchors[anchored]
-        confidence[anchored] = 1.0
-        return label, confidence
+        return np.where(anchors == NO_LABEL, label, anchors).astype(np.int32)
+
+    def calibrated_confidence(
+        self,
+        label: IntArray,
+        anchors: IntArray,
+        probability: FloatArray,
+        other: FloatArray,
+        power: FloatArray,
+    ) -> FloatArray:
+        """Compute the calibrated probability of the most probable label: probabilities are raised to a power and normalised.
+
+        Args:
+            label: shape (items,), the most probable labels, -1 if there is none.
+            anchors: shape (items,), known labels, -1 if unknown.
+            probability: shape (cells,), the probability of each cell's label.
+            other: shape (groups,), the probability of each single label that nobody gave.
+            power: shape (items,), above 0.
+
+        Returns:
+            Shape (items,), 1 for known labels, NaN for items without a label.
+        """
+        found = np.full(self.items, np.nan)
+        if probability.size:
+            other = np.where(self.others > 0, other, 0.0)
+            best = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
+            exponent = power[self.group_item]
+            share = (probability / best[self.cell_group]) ** exponent[self.cell_group]
+            total = sums(share, self.first_cell) + self.others * (other / best) ** exponent
+            found[self.group_item] = 1 / total
+        found[label == NO_LABEL] = np.nan
+        found[anchors != NO_LABEL] = 1.0
+        return found
 
     def table(self, anchors: IntArray, probability: FloatArray, other: FloatArray) -> FloatArray | None:
         """Build the table of the probabilities of every label of every item, shape (items, labels).

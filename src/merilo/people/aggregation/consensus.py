@@ -17,6 +17,9 @@ NO_LABEL = -1
 #: Probabilities that differ by less than this are a tie.
 TIE = 1e-9
 
+#: Divisors are at least this.
+SMALLEST_SUM = float(np.finfo(np.float64).tiny)
+
 
 class Resolution(IntEnum):
     """How an item was resolved."""
@@ -51,8 +54,9 @@ class Fit:
 
     Attributes:
         model: "dawid-skene", "one-coin" or "glad".
-        posterior: shape (items, labels), the probability of each label; for an item without votes it is the prior. None for
-            open answers, and if the table would exceed 1.6 GB.
+        posterior: shape (items, labels), the probability of each label under the model; for an item without votes it is the
+            prior. On real crowds these probabilities are too high; see `calibrated_posterior`. None for open answers, and if the
+            table would exceed 1.6 GB.
         quality: shape (annotators,). Dawid-Skene: the expected share of correct answers, NaN for annotators without answers.
             One-coin: the probability of a correct answer, the crowd's mean for annotators without answers. GLAD: the ability
             alpha; 0 means guessing, and below 0 the annotator tends to avoid the true label.
@@ -68,6 +72,9 @@ class Fit:
             would exceed 1.6 GB.
         wrong_answers: one-coin and GLAD: the number m of equally likely wrong answers to an item. It is labels - 1; for open
             answers it is estimated from the probability 1 / m that two wrong answers to an item coincide.
+        error_correlation: the correlation of annotators' errors on an item (see `shared_errors.error_correlation`).
+        power: shape (items,), the power to which an item's probabilities are raised to calibrate them:
+            1 / (1 + (answers - 1) * error_correlation).
     """
 
     model: str
@@ -81,6 +88,21 @@ class Fit:
     difficulty: FloatArray | None = None
     confusion: FloatArray | None = None
     wrong_answers: float | None = None
+    error_correlation: float | None = None
+    power: FloatArray | None = None
+
+    @property
+    def calibrated_posterior(self) -> FloatArray | None:
+        """The posterior calibrated for correlated errors, shape (items, labels); the order of an item's labels is the same.
+
+        Its largest value is the confidence in the label. None if there is no posterior.
+        """
+        if self.posterior is None or self.power is None:
+            return self.posterior
+        # Without any answer, Dawid-Skene has no probabilities: such rows stay 0.
+        highest = np.maximum(self.posterior.max(axis=1, initial=0.0, keepdims=True), SMALLEST_SUM)
+        raised = (self.posterior / highest) ** self.power[:, None]
+        return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), SMALLEST_SUM))
 
     @property
     def iterations(self) -> int:
@@ -95,8 +117,8 @@ class Consensus:
     Attributes:
         label: shape (items,), the label's code, or -1 if there is none.
         how: shape (items,), codes of `Resolution`.
-        confidence: shape (items,): the model's probability of the label, or, without a model, the label's share of the item's
-            votes; NaN if there is no label.
+        confidence: shape (items,): the model's probability of the label, calibrated for correlated errors (see
+            `shared_errors`), or, without a model, the label's share of the item's votes; NaN if there is no label.
         fit: the model that was fitted, if any.
     """
 

@@ -12,6 +12,7 @@ from merilo.errors import UsageError
 from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, Resolution
 from merilo.people.aggregation.known_labels import anchor_labels
 from merilo.people.aggregation.open_answers import is_open
+from merilo.people.aggregation.shared_errors import error_correlation, evidence_power
 from merilo.people.votes import IntArray, Votes, sorting_order
 from merilo.statistics.arrays import FloatArray
 
@@ -65,6 +66,7 @@ def dawid_skene(
 
     Returns:
         The consensus, with the fit: prior, confusions, and as `quality` the expected share of an annotator's correct answers.
+        Confidences are calibrated for correlated errors (`shared_errors`); `posterior` is that of the model.
         `log_likelihood[k]` belongs to the parameters of iteration k and includes the log density of the prior up to a
         constant; the posterior is that of the last iteration. Items without votes, or whose best labels are equally
         probable, are unresolved. A label that neither an annotator nor an anchor gave has probability 0.
@@ -99,7 +101,12 @@ def dawid_skene(
         share, log_likelihood = model.expect(parameters)
         history.append(log_likelihood)
         converged = tolerance > 0 and history[-1] - history[-2] < tolerance * len(votes)
-    label, confidence = model.most_probable(share, known)
+    label, quality = model.most_probable(share, known), model.quality(share)
+    correlation = error_correlation(
+        votes, quality, anchors=known, wrong_answers=max(votes.labels - 1.0, 1.0), open_answers=False
+    )
+    power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
+    confidence = model.calibrated_confidence(label, known, share, power)
     how = np.select(
         [label == NO_LABEL, known != NO_LABEL],
         [Resolution.UNRESOLVED, Resolution.ANCHOR],
@@ -108,13 +115,15 @@ def dawid_skene(
     fit = Fit(
         model="dawid-skene",
         posterior=model.posterior(share, parameters, known),
-        quality=model.quality(share),
+        quality=quality,
         log_likelihood=tuple(history),
         converged=converged,
         tolerance=tolerance,
         anchored=int((known != NO_LABEL).sum()),
         prior=model.full_prior(parameters),
         confusion=model.full_confusion(parameters),
+        error_correlation=correlation,
+        power=power,
     )
     return Consensus(label, how, confidence, fit)
 
@@ -308,19 +317,26 @@ class _Model:
         share[self.anchor[known], known] = 1.0
         return share
 
-    def most_probable(self, share: FloatArray, anchors: IntArray) -> tuple[IntArray, FloatArray]:
-        """Find the most probable label of each item and its probability; on a tie there is no label."""
+    def most_probable(self, share: FloatArray, anchors: IntArray) -> IntArray:
+        """Find the most probable label of each item; on a tie there is no label."""
         label = np.full(self.items, NO_LABEL, dtype=np.int32)
-        confidence = np.full(self.items, np.nan)
         if self.answered.size:
             best = share.max(axis=0)
             decided = (share >= best - TIE).sum(axis=0) == 1
             label[self.answered[decided]] = self.candidates[share.argmax(axis=0)[decided]]
-            confidence[self.answered[decided]] = best[decided]
-        anchored = anchors != NO_LABEL
-        label[anchored] = anchors[anchored]
-        confidence[anchored] = 1.0
-        return label, confidence
+        return np.where(anchors == NO_LABEL, label, anchors).astype(np.int32)
+
+    def calibrated_confidence(
+        self, label: IntArray, anchors: IntArray, share: FloatArray, power: FloatArray
+    ) -> FloatArray:
+        """Compute the calibrated probability of each item's most probable label, shape (items,); NaN without a label."""
+        confidence = np.full(self.items, np.nan)
+        if self.answered.size:
+            raised = (share / share.max(axis=0)) ** power[self.answered]
+            confidence[self.answered] = 1 / raised.sum(axis=0)
+        confidence[label == NO_LABEL] = np.nan
+        confidence[anchors != NO_LABEL] = 1.0
+        return confidence
 
     def posterior(self, share: FloatArray, parameters: _Parameters, anchors: IntArray) -> FloatArray | None:
         """Build the table of label probabilities, shape (items, labels); None if it would be too large."""

@@ -16,6 +16,7 @@ from merilo.people.aggregation.known_labels import anchor_labels
 from merilo.people.aggregation.one_coin import wrong_answers
 from merilo.people.aggregation.open_answers import is_open
 from merilo.people.aggregation.quasi_newton import Minimum, minimise
+from merilo.people.aggregation.shared_errors import error_correlation, evidence_power
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
@@ -61,7 +62,8 @@ def glad(
         fit: the model already fitted to these votes and anchors, if available; it is not fitted again.
 
     Returns:
-        The consensus, with the fit: ability alpha as `quality`, 1 / beta as `difficulty`. Items without votes, or whose best
+        The consensus, with the fit: ability alpha as `quality`, 1 / beta as `difficulty`. Confidences are calibrated for
+        correlated errors (`shared_errors`). Items without votes, or whose best
         labels are equally probable, are unresolved.
 
     Raises:
@@ -258,7 +260,16 @@ def _consensus(
     probability, other = likelihood.probabilities(point)
     difficulty = np.full(votes.items, np.exp(-PRIOR_MEAN))
     difficulty[candidates.group_item] = np.exp(-point[votes.annotators :])
-    label, confidence = candidates.most_probable(anchors, probability, other)
+    label = candidates.most_probable(anchors, probability, other)
+    correlation = error_correlation(
+        votes,
+        _accuracy(candidates, probability),
+        anchors=anchors,
+        wrong_answers=candidates.wrong_answers,
+        open_answers=candidates.open_answers,
+    )
+    power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
+    confidence = candidates.calibrated_confidence(label, anchors, probability, other, power)
     how = np.select(
         [label == NO_LABEL, anchors != NO_LABEL],
         [Resolution.UNRESOLVED, Resolution.ANCHOR],
@@ -275,5 +286,14 @@ def _consensus(
         prior=np.full(votes.labels, 1 / max(votes.labels, 1)),
         difficulty=difficulty,
         wrong_answers=candidates.wrong_answers,
+        error_correlation=correlation,
+        power=power,
     )
     return Consensus(label, how, confidence, fit), fit
+
+
+def _accuracy(candidates: Candidates, probability: FloatArray) -> FloatArray:
+    """Compute the expected share of right answers of each annotator, shape (annotators,); NaN without answers."""
+    answers = np.bincount(candidates.annotator, minlength=candidates.annotators)
+    right = np.bincount(candidates.annotator, probability[candidates.cell], candidates.annotators)
+    return np.where(answers > 0, right / np.maximum(answers, 1), np.nan)

@@ -14,6 +14,7 @@ from merilo.people.aggregation.candidates import Candidates, sums
 from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution
 from merilo.people.aggregation.known_labels import anchor_labels
 from merilo.people.aggregation.open_answers import is_open
+from merilo.people.aggregation.shared_errors import error_correlation, evidence_power
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
@@ -77,7 +78,7 @@ def one_coin(
 
     Returns:
         The consensus, with the fit: fitted accuracies as `quality` (the crowd's mean for annotators without answers) and `m`
-        as `wrong_answers`. `log_likelihood` is that of the last round and includes the log density of the prior. Items
+        as `wrong_answers`. Confidences are calibrated for correlated errors (`shared_errors`). `log_likelihood` is that of the last round and includes the log density of the prior. Items
         without votes, or whose best labels are equally probable, are unresolved.
 
     Raises:
@@ -99,7 +100,12 @@ def one_coin(
     opened = is_open(votes, open_answers)
     model, found, crowd = _fitted(votes, known, opened, tolerance, iterations)
     probability, other = found.probability, np.where(model.candidates.others > 0, found.other, 0.0)
-    label, confidence = model.candidates.most_probable(known, probability, other)
+    label = model.candidates.most_probable(known, probability, other)
+    correlation = error_correlation(
+        votes, found.accuracy, anchors=known, wrong_answers=crowd.wrong_answers, open_answers=opened
+    )
+    power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
+    confidence = model.candidates.calibrated_confidence(label, known, probability, other, power)
     how = np.select(
         [label == NO_LABEL, known != NO_LABEL],
         [Resolution.UNRESOLVED, Resolution.ANCHOR],
@@ -115,6 +121,8 @@ def one_coin(
         anchored=int((known != NO_LABEL).sum()),
         prior=np.full(votes.labels, 1 / max(votes.labels, 1)),
         wrong_answers=crowd.wrong_answers,
+        error_correlation=correlation,
+        power=power,
     )
     return Consensus(label, how, confidence, fit)
 
