@@ -7,9 +7,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from merilo.api.population_input import (
+    PopulationSource,
+    find_population,
+    population_files,
+    population_name,
+)
 from merilo.api.reading import Source
 from merilo.api.result import BaselineResult
-from merilo.api.study_input import GoldSource, SkillSource, recoding_inputs, study_input
+from merilo.api.study_input import IN_MEMORY, GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
 from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
@@ -43,6 +49,8 @@ def baseline(
     skills: SkillSource = None,
     models: Sequence[str | Path] = (),
     common_items: bool = False,
+    population: PopulationSource = None,
+    strata: Sequence[str] = (),
     metric: str | None = None,
     alternatives: str | None = None,
     min_control_accuracy: float = 0.5,
@@ -72,6 +80,9 @@ def baseline(
             annotator to skill.
         models: files of models' answers to compare with the annotators in the report; see also `compare`.
         common_items: if the items differ, compare models on the items that both sides answered.
+        population: the whole dataset, if the items are a sample of it: the file or table of its items, or of its strata with
+            their numbers of items (column `count`), or a mapping from the value of one field to the number of items.
+        strata: the fields of the items whose values define the strata of the population.
         metric: the main metric; by default, the dataset's main metric, or `acc` without a dataset.
         alternatives: the separator of several gold answers in one text, if no dataset declares it.
         min_control_accuracy: annotators with a lower accuracy on control items are excluded.
@@ -138,7 +149,10 @@ def baseline(
         raise UsageError(
             f"{argument('model')} is compared on gold answers, and none are known: give {argument('gold')}"
         )
-    made = pipeline.baseline(read, settings, dataset=declared, gold=found, skills=skilled)
+    whole = find_population(
+        population, strata, responses=read, gold=found, encoding=origin.encoding if origin else None
+    )
+    made = pipeline.baseline(read, settings, dataset=declared, gold=found, skills=skilled, population=whole)
     options: dict[str, Json] = {
         **study.reading("platform"),
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,
@@ -149,13 +163,16 @@ def baseline(
         "skills": study.skills_name,
         "model": [shown(Path(one)) for one in models],
         "common_items": common_items,
+        "population": population_name(population),
+        "strata": [*strata],
         **study.reading("encoding"),
         "currency": currency,
         **settings.parameters(),
         **study.reading("item", "annotator", "control", "page", "started", "submitted", "seconds", "reward"),
     }
-    inputs = [*study.files, *map(Path, models), *recoding_inputs(origin)]
-    record = study.provenance("baseline", options, DEFAULTS, inputs=inputs)
+    inputs = [*study.files, *map(Path, models), *population_files(population), *recoding_inputs(origin)]
+    in_memory = population_name(population) == IN_MEMORY
+    record = study.provenance("baseline", options, DEFAULTS, inputs=inputs, in_memory=in_memory)
 
     def raw() -> RawStudy:
         from merilo.reports.hb.raw_study import RawStudy, without_folders  # noqa: PLC0415 - needed only to write files
@@ -170,6 +187,7 @@ def baseline(
             tuple(map(Path, models)),
             common_items,
             platform=origin.recognised if origin else None,
+            population=whole,
         )
         return kept if anonymise else kept.pseudonymised(origin.key if origin else None)
 

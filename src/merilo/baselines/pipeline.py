@@ -12,10 +12,12 @@ from typing import Literal
 import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.dataset_estimates import DatasetEstimates, estimate_dataset
 from merilo.baselines.declared import consensus_scorer, declared, without_scorer
 from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
+from merilo.baselines.population import Population
 from merilo.baselines.settings import Settings
 from merilo.baselines.steps import (
     Cleaned,
@@ -60,6 +62,7 @@ class Baseline:
         consensus: the consensus as a table, one row per item; see `consensus_table.COLUMNS`.
         scorer: scores a consensus of this study; `None` without gold.
         estimates: every metric of the consensus and of single annotators, with its uncertainty; empty without gold.
+        whole: the metrics on the whole dataset, if the items are a sample of it; `None` otherwise, or without gold.
         control_check: the check of the control items' known answers against the annotators' answers.
         diagnosis: status, warnings, agreement, groups and cost.
     """
@@ -72,6 +75,7 @@ class Baseline:
     consensus: pl.DataFrame
     scorer: ConsensusScorer | None
     estimates: Estimates
+    whole: DatasetEstimates | None
     control_check: ControlCheck
     diagnosis: Diagnosis
 
@@ -88,7 +92,7 @@ class Baseline:
     @property
     def warnings(self) -> tuple[BaselineWarning, ...]:
         """Return the warnings for the reader of the baseline."""
-        return self.diagnosis.warnings
+        return (*self.diagnosis.warnings, *(self.whole.warnings if self.whole else ()))
 
     @property
     def agreement(self) -> Agreement:
@@ -193,6 +197,7 @@ def baseline(
     dataset: Dataset | None = None,
     gold: Gold | None = None,
     skills: pl.DataFrame | None = None,
+    population: Population | None = None,
 ) -> Baseline:
     """Compute a human baseline.
 
@@ -203,11 +208,13 @@ def baseline(
             compared as texts.
         gold: the gold answers, if they are known.
         skills: the platform's skills of annotators, see `controls.read_skills`.
+        population: the whole dataset in strata, if the items are a sample of it; the metrics are then also estimated for
+            the whole dataset.
 
     Raises:
         UsageError: the metric does not fit the dataset's answers, or answers are programs, which must be run.
         DataError: there are no test items, an annotator gave two different answers to an item, or no annotator passes the
-            control items.
+            control items, or no item for an estimate on the whole dataset is left.
     """
     declaration = declared(dataset, settings)
     cleaned = clean(responses, gold, declaration, settings, dataset.cluster if dataset else None)
@@ -227,6 +234,9 @@ def baseline(
         estimates=estimate_metrics(scorer, screened, decided, settings)
         if scorer
         else Estimates(missing=without_scorer(declaration, cleaned.gold)),
+        whole=estimate_dataset(scorer, screened, decided, settings, population)
+        if scorer and population
+        else None,
         control_check=check,
         diagnosis=diagnose(
             cleaned, screened, decided, settings, scorer=scorer, skills=skills, health=check.health

@@ -40,12 +40,15 @@ from merilo.cli.study_options import (
     JsonOption,
     PageOption,
     PlatformOption,
+    PopulationOption,
     RecodeOption,
     RewardOption,
     SecondsOption,
     SkillsOption,
     StartedOption,
+    StrataOption,
     SubmittedOption,
+    fields_of_strata,
 )
 from merilo.datasets import dataset
 from merilo.errors import for_command_line
@@ -71,6 +74,8 @@ def make(
     skills: SkillsOption = None,
     model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; may be given several times.", rich_help_panel=INPUT)] = None,
     common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.", rich_help_panel=INPUT)] = False,
+    population: PopulationOption = None,
+    strata: StrataOption = None,
     encoding: EncodingOption = None,
     currency: Annotated[str | None, typer.Option(help="The currency of rewards, if the platform does not state it.", rich_help_panel=INPUT)] = None,
     metric: MetricOption = None,
@@ -105,7 +110,7 @@ def make(
     """
     inputs = [
         *files,
-        *(path for path in (gold, skills) if path),
+        *(path for path in (gold, skills, population) if path),
         *(model or []),
         *recoding_files(recode or ()),
     ]
@@ -124,7 +129,7 @@ def make(
     with working(f"Making a baseline of {responses.table.height:,} answers"):
         made = baseline(
             responses, dataset=dataset_name, gold=gold, gold_column=gold_column, skills=skills, models=model or (),
-            common_items=common_items, metric=metric, alternatives=alternatives,
+            common_items=common_items, population=population, strata=fields_of_strata(strata), metric=metric, alternatives=alternatives,
             min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes,
             max_low_agreement=max_low_agreement, aggregator=aggregator, resolve=resolve, anchor_controls=anchor_controls,
             normalise=normalise or (), by=by or (), cluster=cluster, level=level, repeats=repeats, currency=currency, anonymise=anonymise,

@@ -24,6 +24,8 @@ ItemOption: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="COLUMN
 RecodeOption: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="FROM=TO|FILE", help="Replace an answer by another (FROM= drops it), or replace all answers listed in a table with the columns from and to; may be given several times.", rich_help_panel=INPUT)]
 AnonymiseOption: TypeAlias = Annotated[bool, typer.Option("--anonymise", help="Replace annotators' ids by pseudonyms that are stable within the study, and record file names without folders.", rich_help_panel=OUTPUT)]
 SkillsOption: TypeAlias = Annotated[Path | None, typer.Option(help="The platform's skills: a table of annotators and their skill values.", rich_help_panel=INPUT)]
+PopulationOption: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="The whole dataset, if the items are a sample of it: all its items, or a table of its strata with the column count. The metrics are then also estimated for the dataset.", rich_help_panel=INPUT)]
+StrataOption: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="FIELD[,FIELD]", help="The fields of the items that define the strata of --population; may be given several times.", rich_help_panel=INPUT)]
 EncodingOption: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="The files' encoding, if it is not UTF-8 and has no byte-order mark.", rich_help_panel=INPUT)]
 AnnotatorOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of annotators' ids.", rich_help_panel=COLUMNS)]
 ControlOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of known answers to control items.", rich_help_panel=COLUMNS)]
@@ -35,3 +37,13 @@ RewardOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", h
 ForceOption: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=OUTPUT)]
 JsonOption: TypeAlias = Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=OUTPUT)]
 # fmt: on
+
+
+def fields_of_strata(given: list[str] | None) -> list[str]:
+    """Split the values of `--strata` at commas.
+
+    Example:
+        >>> fields_of_strata(["domain,difficulty", "author"])
+        ['domain', 'difficulty', 'author']
+    """
+    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]

@@ -17,6 +17,7 @@ from merilo.people.agreement import Agreement
 from merilo.reports.controls import suspects_line
 from merilo.reports.estimates import counted, lines
 from merilo.reports.unresolved import unresolved
+from merilo.reports.whole_dataset import whole_dataset_lines
 from merilo.wording import shortened
 
 _WAYS = {
@@ -65,6 +66,7 @@ def rows(baseline: Baseline) -> list[tuple[str, str]]:
     return [
         *_estimates(baseline),
         *_clusters(baseline),
+        *whole_dataset_lines(baseline.whole),
         *_gold(baseline),
         *_people(baseline),
         *_items(baseline),

@@ -10,6 +10,7 @@ import polars as pl
 from markupsafe import Markup
 
 from merilo.baselines.consensus_table import shown_fields
+from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.estimates import Estimate
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline
@@ -145,6 +146,8 @@ def page(
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
         comparisons=comparisons,
         verdict_sentence=verdict_sentence,
+        whole=baseline.whole,
+        heaviest=_heaviest(baseline),
         standing_chart=_standing_chart(baseline, comparisons),
     )
     return for_command_line(rendered)
@@ -165,6 +168,12 @@ def page_charts(baseline: Baseline, comparisons: Sequence[ModelComparison] = ())
 def resolution_legend(baseline: Baseline) -> list[Segment]:
     """Return the parts of the chart of how items were resolved."""
     return _ways(baseline)
+
+
+def _heaviest(baseline: Baseline) -> list[SampledStratum]:
+    """Return the strata of the dataset with the largest weights; those without responses first."""
+    strata = baseline.whole.strata if baseline.whole else ()
+    return sorted(strata, key=lambda one: -(one.weight or float("inf")))[:MOST_ROWS]
 
 
 def _methods(content: Mapping[str, Json], plan: Mapping[str, Json] | None, language: Language) -> list[str]:

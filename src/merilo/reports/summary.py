@@ -18,6 +18,7 @@ from merilo.reports.estimates import metrics_json, single_person_json
 from merilo.reports.json_numbers import rounded
 from merilo.reports.quality import quality_summary, sensitivity_summary
 from merilo.reports.unresolved import unresolved
+from merilo.reports.whole_dataset import population_json, with_dataset
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
 
@@ -54,7 +55,8 @@ def summary(
         "clusters": clusters_json(baseline.clusters),
         "resolved_by": resolved_by(baseline.resolved_by),
         "unresolved": {one.code: one.items for one in unresolved(baseline)},
-        "metrics": metrics_json(baseline.estimates),
+        "metrics": with_dataset(metrics_json(baseline.estimates), baseline.whole),
+        "population": population_json(baseline.whole),
         "single_person": single_person_json(baseline.estimates),
         "model": _model(baseline),
         "agreement": {

@@ -20,7 +20,7 @@ TOLERANCE: Final = 1.5e-6
 
 #: The keys of the baseline's JSON in the order in which their figures are listed.
 _FIRST: Final = (
-    "status", "metrics", "single_person", "agreement", "by", "items", "responses", "annotators", "resolved_by",
+    "status", "metrics", "population", "single_person", "agreement", "by", "items", "responses", "annotators", "resolved_by",
     "unresolved", "cost", "control_health",
 )  # fmt: skip
 
@@ -28,7 +28,7 @@ _FIRST: Final = (
 NO_FIGURES: Final = ("declaration", "provenance")
 
 #: What identifies an object in a list, so that a figure keeps its name if the order changes.
-_NAMES: Final = ("annotator", "item", "model", "metric")
+_NAMES: Final = ("annotator", "item", "model", "metric", "stratum")
 
 #: The value of a figure that is not there.
 ABSENT: Final = "(absent)"

@@ -163,6 +163,7 @@ def _call(settings: Mapping[str, Json], raw: RawStudy) -> str:
             "    gold=raw.gold,",
             "    skills=raw.skills,",
             *models,
+            *(["    population=raw.population,"] if raw.population else []),
             *lines,
             ")",
             "made",

@@ -11,6 +11,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from merilo.atomic_write import unguarded
+from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.settings import OF_DATASET, Settings
 from merilo.bilingual import BilingualText
@@ -73,6 +74,7 @@ def read_raw(folder: str | Path) -> RawStudy:
         common_items=reading.value("common_items") is True,
         # Earlier versions did not record the platform.
         platform=reading.text("platform") if "platform" in reading.content else None,
+        population=_population(place, reading),
     )
 
 
@@ -210,6 +212,23 @@ def _dataset(folder: Path, reading: _Reading) -> Dataset | None:
     if name in CATALOGUE:
         return CATALOGUE[name]
     return read_declaration(folder / "dataset.yaml")
+
+
+def _population(place: Path, reading: _Reading) -> Population | None:
+    """Read the dataset in strata; earlier versions did not record it."""
+    if reading.content.get("population") is None:
+        return None
+    sizes = _typed(place / "population.csv", {"stratum": pl.String(), "items": pl.Int64()})
+    of = _typed(place / "strata.csv", {"item": pl.Int64(), "stratum": pl.String()})
+    return reading.made(
+        "population",
+        lambda said: Population(
+            str(said["source"]),
+            tuple(map(str, said["fields"])),
+            {str(name): int(n) for name, n in sizes.iter_rows()},
+            {int(item): str(name) for item, name in of.iter_rows()},
+        ),
+    )
 
 
 def _gold(path: Path, reading: _Reading) -> Gold:

@@ -8,6 +8,8 @@ files.
     gold.jsonl       the gold answers, one item a line; missing if gold is closed
     skills.csv       the platform's skills of annotators; missing if none were given
     dataset.yaml     the declaration of a dataset of one's own; missing for datasets of the catalogue
+    population.csv   the strata of the dataset with their numbers of items; missing if the items are not a sample
+    strata.csv       the stratum of every item; missing with population.csv
     models/          the answers of models, one numbered folder each
     reading.json     what else reading found (dropped rows, lost pages), and the settings of the baseline
 """
@@ -24,6 +26,7 @@ import polars as pl
 import yaml
 
 from merilo.atomic_write import guarded
+from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.settings import Settings
 from merilo.datasets import CATALOGUE, Dataset
@@ -54,6 +57,7 @@ class RawStudy:
         models: the files of models' answers.
         common_items: whether models are compared on the items that both sides answered.
         platform: the code of the platform that wrote the files; `None` if it is not known.
+        population: the whole dataset in strata; `None` if the items are not a sample of it.
     """
 
     responses: Responses
@@ -65,6 +69,7 @@ class RawStudy:
     models: tuple[Path, ...] = ()
     common_items: bool = False
     platform: str | None = None
+    population: Population | None = None
 
     @property
     def keywords(self) -> dict[str, Json]:
@@ -100,6 +105,8 @@ class RawStudy:
             files["skills.csv"] = _csv(self.skills)
         if self.dataset and not _is_bundled(self.dataset):
             files["dataset.yaml"] = _declaration(self.dataset)
+        if self.population:
+            files |= _population_files(self.population)
         for number, path in enumerate(self.models, start=1):
             files[f"models/{number}/{path.name}"] = path.read_bytes()
         return files
@@ -134,6 +141,9 @@ class RawStudy:
             },
             "dataset": None if dataset is None else dataset.name if _is_bundled(dataset) else "dataset.yaml",
             "common_items": self.common_items,
+            "population": None
+            if self.population is None
+            else {"source": PurePath(self.population.source).name, "fields": [*self.population.fields]},
             "settings": {**self.keywords},
             "provenance": self.provenance.to_json() if self.provenance else None,
         }
@@ -167,6 +177,16 @@ def without_folders(provenance: Provenance) -> Provenance:
 
 def _is_bundled(dataset: Dataset) -> bool:
     return CATALOGUE.get(dataset.name) == dataset
+
+
+def _population_files(population: Population) -> dict[str, bytes]:
+    sizes = pl.DataFrame(
+        list(population.sizes.items()), schema={"stratum": pl.String, "items": pl.Int64}, orient="row"
+    )
+    of = pl.DataFrame(
+        list(population.of.items()), schema={"item": pl.Int64, "stratum": pl.String}, orient="row"
+    )
+    return {"population.csv": _csv(sizes), "strata.csv": _csv(of)}
 
 
 def _csv(table: pl.DataFrame) -> bytes:

@@ -35,6 +35,14 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
         "en": "the declaration of the dataset: kind of answers and metrics",
         "ru": "описание датасета: вид ответов и метрики",
     },
+    "raw/population.csv": {
+        "en": "the strata of the whole dataset with their numbers of items",
+        "ru": "страты всего датасета с числом вопросов в каждой",
+    },
+    "raw/strata.csv": {
+        "en": "the stratum of every item that people answered",
+        "ru": "страта каждого вопроса, на который отвечали люди",
+    },
     "raw/models/": {
         "en": "the answers of the models that are compared with people",
         "ru": "ответы моделей, с которыми сравниваются люди",

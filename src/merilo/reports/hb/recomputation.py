@@ -75,7 +75,14 @@ def recompute(raw: RawStudy) -> Recomputed:
     Raises:
         DataError: no baseline can be computed from these answers.
     """
-    made = baseline(raw.responses, raw.settings, dataset=raw.dataset, gold=raw.gold, skills=raw.skills)
+    made = baseline(
+        raw.responses,
+        raw.settings,
+        dataset=raw.dataset,
+        gold=raw.gold,
+        skills=raw.skills,
+        population=raw.population,
+    )
     quality = study_quality(made)
     record = raw.provenance or provenance("merilo baseline", [], raw.keywords)
     content, comparisons, answered = with_models(
