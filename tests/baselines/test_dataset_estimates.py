@@ -215,19 +215,21 @@ def test_a_population_needs_gold(tmp_path: Path) -> None:
 
 
 def test_the_exam_is_not_divided_into_strata(tmp_path: Path) -> None:
-    answers = pl.DataFrame({"task": ["1", "1", "2", "2"], "worker": [*"abab"], "label": [*"xxyy"]})
+    points = {"16": 2, "26": 4}
     rows = [
-        {"instruction": "", "inputs": {"task": str(n)}, "outputs": label, "meta": {"id": n, "id_task": str(n), "variant": 1, "score": 1, "type": "text", "half": n % 2}}
-        for n, label in ((1, "x"), (2, "y"))
+        {"instruction": "", "inputs": {"task": task}, "outputs": "x", "meta": {"id": task, "id_task": task, "variant": 1, "score": points.get(task, 1), "type": "text", "half": "1"}}
+        for task in [*map(str, range(1, 27)), *(f"8_{part}" for part in range(1, 5))]
     ]  # fmt: skip
     (tmp_path / "gold.json").write_text(json.dumps({"data": {"test": rows}}))
+    tasks = [str(row["inputs"]["task"]) for row in rows]  # type: ignore[index]
+    answers = pl.DataFrame({"task": tasks * 2, "worker": ["a"] * 30 + ["b"] * 30, "label": ["x"] * 60})
     found = merilo.baseline(
-        answers, gold=tmp_path / "gold.json", dataset="use", population={"0": 5, "1": 5}, strata=["half"]
+        answers, gold=tmp_path / "gold.json", dataset="use", population={"1": 60}, strata=["half"]
     )
     whole = found.details.whole
     assert whole is not None
     assert not whole.metrics
-    assert "complete variants of the exam" in whole.missing["grade_norm.task1"]
+    assert "complete variants of the exam" in whole.missing["grade_norm"]
 
 
 def test_the_command_shows_both_figures_and_the_report_says_which_is_which(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def baseline(
         models: files of models' answers to compare with the annotators in the report; see also `compare`.
         common_items: if the items differ, compare models on the items that both sides answered.
         population: the whole dataset, if the items are a sample of it: the file or table of its items, or of its strata with
-            their numbers of items (column `count`), or a mapping from the value of one field to the number of items.
+            their numbers of items (column `count`), a study's `weights.csv`, or a mapping from the value of one field to the number of items.
         strata: the fields of the items whose values define the strata of the population.
         metric: the main metric; by default, the dataset's main metric, or `acc` without a dataset.
         alternatives: the separator of several gold answers in one text, if no dataset declares it.

@@ -10,7 +10,13 @@ import polars as pl
 
 from merilo.api.frames import Frame, is_frame, polars_of
 from merilo.api.study_input import IN_MEMORY
-from merilo.baselines.population import COUNTS, Population, population_of_table
+from merilo.baselines.population import (
+    COUNTS,
+    Population,
+    is_weights,
+    population_of_table,
+    population_of_weights,
+)
 from merilo.errors import UsageError, argument
 from merilo.people.gold import Gold, records
 from merilo.responses import Responses
@@ -30,8 +36,8 @@ def find_population(
     """Return the whole dataset in strata; `None` if it is not given.
 
     Args:
-        given: the file of the dataset's items, or of its strata with their numbers of items; a table of either; a mapping
-            from the value of one field to the number of items; or what `read_raw` gives.
+        given: the file of the dataset's items, of its strata with their numbers of items, or of a study's weights
+            (`weights.csv`, which needs no `strata`); a table of any of these; a mapping from the value of one field to the number of items; or what `read_raw` gives.
         strata: the fields whose values define the strata.
         responses: the responses of the study.
         gold: the gold answers, with the other fields of their file.
@@ -69,7 +75,16 @@ def find_population(
         table, source = polars_of(given).select(pl.all().cast(pl.String)), "population"
     else:
         raise UsageError("takes a file, a table or a mapping", field=argument("population"))
+    if is_weights(table) and not strata:
+        return population_of_weights(table, source=source, items=_ids(items, gold))
     return population_of_table(table, strata, source=source, items=items, gold=gold)
+
+
+def _ids(items: pl.DataFrame, gold: Gold) -> dict[int, str]:
+    """Return the ids of the study's items: those that annotators were shown, else those of the gold answers."""
+    table = items if "id" in items.columns else gold.answers.join(items, on="item", how="semi")
+    found = {int(item): name for item, name in table.select("item", "id").iter_rows()}
+    return {item: str(found[item]) for item in items["item"] if found.get(item) is not None}
 
 
 def population_name(given: PopulationSource) -> str | None:

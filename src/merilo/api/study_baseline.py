@@ -12,7 +12,7 @@ from merilo.api.result import BaselineResult
 from merilo.errors import DataError
 from merilo.studies.collected import collected_table
 from merilo.studies.freezing import PlanChange, changes_since_freeze, read_frozen
-from merilo.studies.plan_types import ITEMS_FILE, Study
+from merilo.studies.plan_types import ITEMS_FILE, WEIGHTS_FILE, Study
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.wording import shown
@@ -84,6 +84,15 @@ def gold_file(folder: StudyFolder) -> Path | None:
     return folder.path / ITEMS_FILE if any(one.item.outputs is not None for one in folder.items()) else None
 
 
+def weights_file(folder: StudyFolder, plan: Study) -> Path | None:
+    """Return the file of the items' weights if the study's items were drawn from a larger dataset; else `None`.
+
+    Items that are scored as a whole, such as turns of a dialogue, are never drawn.
+    """
+    path = folder.path / WEIGHTS_FILE
+    return path if plan.subset.size < plan.subset.of and path.is_file() else None
+
+
 def study_baseline(
     study: str | Path | StudyFolder,
     *,
@@ -110,12 +119,14 @@ def study_baseline(
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
     name, group = arm_of(folder, arm)
-    plan = frozen_plan(folder).baseline
+    frozen = frozen_plan(folder)
+    plan, gold = frozen.baseline, gold_file(folder)
     own = folder.path / folder.plan.dataset
     return baseline(
         responses or study_responses(folder, arm=name),
         dataset=shown(own) if own.exists() else folder.plan.dataset,
-        gold=gold_file(folder),
+        gold=gold,
+        population=weights_file(folder, frozen) if gold else None,
         metric=plan.metric,
         min_control_accuracy=plan.min_control_accuracy,
         min_controls=plan.min_controls,

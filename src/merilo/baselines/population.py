@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from merilo.atomic_write import unguarded
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.people.gold import Gold
 from merilo.responses import INPUT_MARK
@@ -18,6 +20,10 @@ from merilo.wording import listed
 COUNTS: Final = ("count", "items", "n")
 #: The name of the stratum's column in a table of strata, if there is one field.
 STRATUM: Final = "stratum"
+#: The columns of the file of weights that `merilo study create` writes.
+WEIGHTS: Final = ("id", "stratum", "weight")
+#: A field in the name of a stratum.
+_FIELD: Final = re.compile(r"(?:^|, )([^=,]+)=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,27 +116,35 @@ def population_of_table(
     return Population(source, tuple(fields), sizes, _strata_of(fields, items, gold))
 
 
-def population_of_weights(
-    weights: Mapping[str, tuple[str, float]],
-    *,
-    source: str,
-    fields: Sequence[str],
-    items: Mapping[int, str],
-) -> Population:
+def is_weights(table: pl.DataFrame) -> bool:
+    """Check whether a table is the file `weights.csv` of a study."""
+    return set(WEIGHTS) <= set(table.columns)
+
+
+def population_of_weights(table: pl.DataFrame, *, source: str, items: Mapping[int, str]) -> Population:
     """Build the population from the weights of a study's items, which add up to the dataset's items in every stratum.
 
     Args:
-        weights: mapping from the item's id to its stratum and its weight.
+        table: the columns `id`, `stratum` ("domain=law, answer=A") and `weight` as texts.
         source: the name of the file.
-        fields: the fields that define the strata.
         items: mapping from item number to the item's id.
 
     Raises:
+        InputError: a weight is not a number above 0.
         DataError: an item has no weight.
     """
     sums: dict[str, float] = {}
-    for stratum, weight in weights.values():
-        sums[stratum] = sums.get(stratum, 0.0) + weight
+    weights: dict[str, tuple[str, float]] = {}
+    for row, (name, stratum, weight) in enumerate(unguarded(table).select(WEIGHTS).iter_rows(), start=2):
+        try:
+            value = float(weight)
+        except (TypeError, ValueError):
+            value = 0.0
+        if stratum is None or name is None or not 0 < value < float("inf"):
+            raise InputError("must have an id, a stratum and a weight above 0", file=source, row=row)
+        weights[str(name)] = str(stratum), value
+        sums[str(stratum)] = sums.get(str(stratum), 0.0) + value
+    fields = _FIELD.findall(next(iter(sums), ""))
     if without := sorted(name for name in items.values() if name not in weights):
         raise DataError(f"has no weight of {_items(len(without))} ({listed(without, 5)})", file=source)
     sizes = {name: round(total) for name, total in sorted(sums.items())}

@@ -341,7 +341,10 @@ def _conditions(plan: Mapping[str, Json] | None, role: Role, language: str) -> C
         return ConditionFacts()
     size, of = count_at(plan, "subset", "size"), count_at(plan, "subset", "of")
     drawn = size is not None and of is not None and size < of
-    fields = tuple(one_line(str(field)) for field in list_at(plan, "subset", "fields"))
+    # An even draw keeps the distribution of no field.
+    even = text_at(plan, "subset", "method") == "even"
+    kept = () if even else list_at(plan, "subset", "fields")
+    fields = tuple(one_line(str(field)) for field in kept)
     return ConditionFacts(
         planned=True,
         trained=number_at(plan, "training", "threshold"),

@@ -14,6 +14,7 @@ from merilo.reports import baseline_prose_en as en
 from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
 from merilo.reports.estimates import counted
 from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
+from merilo.reports.whole_dataset_prose import sample_facts, weighting
 from merilo.strict_json import Json
 
 _AI: Final = re.compile(
@@ -95,7 +96,7 @@ class StudyAnswers:
             media = f"text and media ({', '.join(declared.media)})" if declared.media else "text"
             self._add("0.6", media, "by the dataset's declaration", "plan")
             self._add("0.7", "Russian", "by the dataset's declaration", "plan")
-        size = count_at(self._plan, "subset", "of")
+        size = count_at(self._plan, "subset", "of") or count_at(self._content, "population", "items")
         if size is None and declared is not None and declared.sizes:
             size = [*declared.sizes.values()][-1]
         self._add("0.8", size)
@@ -111,7 +112,8 @@ class StudyAnswers:
         facts, planned = self._facts, self._facts.conditions
         self._add("1.1", facts.people)
         self._add("1.2", facts.items)
-        method = text_at(self._plan, "subset", "method")
+        method, sample = text_at(self._plan, "subset", "method"), sample_facts(self._content)
+        weighted = weighting(sample) if sample else ""
         if planned.subset is None and self._plan is not None and method is not None:
             self._add_planned("1.2.1", "all items")
         elif planned.subset is not None:
@@ -121,8 +123,10 @@ class StudyAnswers:
             self._add_planned(
                 "1.2.1",
                 f"random sample ({method or 'random'})",
-                "; ".join(filter(None, [kept, f"seed {seed}" if seed is not None else ""])),
+                "; ".join(filter(None, [kept, f"seed {seed}" if seed is not None else "", weighted])),
             )
+        elif sample:
+            self._add("1.2.1", "sample", weighted)
         overlap = facts.overlap_before or facts.overlap
         if overlap:
             self._add(

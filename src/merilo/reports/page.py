@@ -35,6 +35,7 @@ from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 from merilo.reports.readme_section import paragraphs
 from merilo.reports.unresolved import unresolved
 from merilo.reports.verdict_prose import verdict_sentence
+from merilo.reports.whole_dataset_prose import sample_paragraph
 from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
 
@@ -177,7 +178,8 @@ def _heaviest(baseline: Baseline) -> list[SampledStratum]:
 
 
 def _methods(content: Mapping[str, Json], plan: Mapping[str, Json] | None, language: Language) -> list[str]:
-    return paragraphs(baseline_facts(content, plan, language=language), language)
+    told = paragraphs(baseline_facts(content, plan, language=language), language)
+    return [*told, *filter(None, [sample_paragraph(content, language)])]
 
 
 def _own_aggregator(settings: Settings) -> str:

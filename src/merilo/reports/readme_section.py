@@ -13,6 +13,7 @@ from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
 from merilo.reports.expert_prose import comparison_paragraph, experts_paragraph
 from merilo.reports.json_editing import decoded_object, encoded_like, with_members
 from merilo.reports.json_record import mapping_at, text_at
+from merilo.reports.whole_dataset_prose import sample_paragraph
 from merilo.strict_json import Json
 
 SECTION: Final = "Human baseline"
@@ -52,7 +53,7 @@ def human_baseline_section(
         Paragraphs, divided by a blank line.
     """  # noqa: D205 - the first sentence lists what the guide asks for
     facts = baseline_facts(content, plan, language=language, platform=platform)
-    people = paragraphs(facts, language)
+    people = [*paragraphs(facts, language), *filter(None, [sample_paragraph(content, language)])]
     if experts is None:
         return "\n\n".join(people)
     heads = _HEADS[language]

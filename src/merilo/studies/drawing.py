@@ -209,7 +209,7 @@ class DrawnStratum:
 
 
 def post_stratify(
-    fields: Sequence[KeptField], places: Sequence[int]
+    fields: Sequence[KeptField], places: Sequence[int], *, drawn_by: Sequence[KeptField] = ()
 ) -> tuple[list[DrawnStratum], dict[int, int]]:
     """Divide the dataset into strata with drawn items in each, as fine as the sample allows.
 
@@ -219,16 +219,19 @@ def post_stratify(
     Args:
         fields: the fields, the most important ones first.
         places: the places of the drawn items.
+        drawn_by: fields by which items were drawn in other proportions than those of the dataset; they always divide.
 
     Returns:
         The strata; and for each drawn place, the position of its stratum. The weight of an item is `items / drawn`; the
         weights add up to the number of items.
     """
-    n = len(fields[0].codes)
+    n = len([*drawn_by, *fields][0].codes)
     drawn = np.zeros(n, dtype=bool)
     drawn[list(places)] = True
-    used: list[KeptField] = []
+    used: list[KeptField] = [*drawn_by]
     for field in fields:
+        if any(field.name == one.name for one in used):
+            continue
         codes = _crossed([*used, field], n)
         sampled = np.bincount(codes, weights=drawn)
         empty = float(np.isin(codes, np.flatnonzero(sampled == 0)).mean())

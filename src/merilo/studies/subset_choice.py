@@ -126,6 +126,7 @@ def choose_subset(
     if fields and (lost := [one for one in dropped if one.name in fields]):
         raise UsageError(f"the field '{lost[0].name}' cannot be kept: it {lost[0].reason}")
     short: dict[str, int] = {}
+    design: list[KeptField] = []
     if per_domain is not None:
         names = [*fields] or [
             name for name in grouping_fields(declared) if any(value_of(item, name) for item in split)
@@ -138,6 +139,7 @@ def choose_subset(
         ids = {item.id for item in sample.items}
         places = [place for place, item in enumerate(split.items) if item.id in ids]
         short = dict(sample.short)
+        design = [_as_field(name, [str(value_of(item, name)) for item in split]) for name in names]
     elif draws and kept:
         places = draw_balanced(kept, wanted, seed=seed)
     elif draws:
@@ -159,7 +161,7 @@ def choose_subset(
         fields=tuple(kept),
         dropped=tuple(dropped),
         shares=tuple(_shares(kept, places)),
-        weights=_weights(kept, places, n),
+        weights=_weights(kept, places, n, design),
         short=short,
     )
 
@@ -175,10 +177,17 @@ def _shares(fields: Sequence[KeptField], places: Sequence[int]) -> list[Category
     return found
 
 
-def _weights(fields: Sequence[KeptField], places: Sequence[int], n: int) -> tuple[ItemWeight, ...]:
-    if len(places) == n or not fields:
+def _as_field(name: str, texts: Sequence[str]) -> KeptField:
+    codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+    return KeptField(name, tuple(codes), tuple(codes[text] for text in texts))
+
+
+def _weights(
+    fields: Sequence[KeptField], places: Sequence[int], n: int, drawn_by: Sequence[KeptField]
+) -> tuple[ItemWeight, ...]:
+    if len(places) == n or not (fields or drawn_by):
         return (ItemWeight("all", n / len(places)),) * len(places)
-    strata, of = post_stratify(fields, places)
+    strata, of = post_stratify(fields, places, drawn_by=drawn_by)
     return tuple(
         ItemWeight(strata[of[place]].name, strata[of[place]].items / strata[of[place]].drawn)
         for place in places

@@ -1,0 +1,109 @@
+"""A study whose items were drawn from a larger dataset has two figures: the sample's and the dataset's."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import merilo
+from study_people import NAMES, answered, visits
+
+from merilo.datasets import dataset
+from merilo.items import Item, Split
+from merilo.studies.study_folder import open_study
+from merilo.studies.subset_choice import choose_subset
+
+SIZES = {"law": 300, "art": 60, "bio": 40}
+DECLARATION = (
+    "name: sums\ntitle: Sums\nfields: [question]\nanswer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\n"
+    "prompts: ['{question} A or B?']\nskills: [Common everyday knowledge]\n"
+)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of 10 items of each of three domains of very unequal size, with answers; people know law less."""
+    room = tmp_path_factory.mktemp("sampled")
+    rng = np.random.default_rng(0)
+
+    def item(name: str, domain: str) -> dict[str, object]:
+        return {
+            "instruction": "{question} A or B?",
+            "inputs": {"question": f"{name} of {domain}?"},
+            "outputs": str(rng.choice(["A", "B"])),
+            "meta": {"id": name, "domain": domain},
+        }
+
+    data = room / "data"
+    data.mkdir()
+    test = [item(f"{domain}{n}", domain) for domain, size in SIZES.items() for n in range(size)]
+    shots = [item(f"shot{n}", "law") for n in range(20)]
+    (data / "test.json").write_text(json.dumps({"data": test}))
+    (data / "shots.json").write_text(json.dumps({"data": shots}))
+    (data / "dataset.yaml").write_text(DECLARATION)
+    made = merilo(
+        "study", "create", data, "--dataset", data / "dataset.yaml", "--per-domain", 10, "--field", "domain",
+        "--out", room / "study", "--items-per-page", 1,
+    )  # fmt: skip
+    assert made.status == 0, made.err
+    assert merilo("study", "freeze", room / "study", "--date", "2026-01-12").status == 0
+    assert merilo("study", "export", room / "study", "--platform", "csv", "--out", room / "out").status == 0
+    people = visits(open_study(room / "study"), people=12)
+    (room / NAMES["csv"]).write_text(answered("csv", room / "out", people), "utf-8", newline="")
+    assert merilo("study", "import", room / "study", room / NAMES["csv"]).status == 0
+    return room / "study"
+
+
+def test_the_baseline_has_the_dataset_s_figure_by_the_weights_of_the_study(study: Path) -> None:
+    made = merilo("study", "baseline", study, "--out", study / "baseline", "--json", "-")
+    found = made.json
+    assert found["population"]["source"] == "weights.csv"
+    assert found["population"]["fields"] == ["domain"]
+    assert (found["population"]["items"], found["population"]["sampled"]) == (400, 30)
+    assert (found["population"]["smallest_weight"], found["population"]["largest_weight"]) == (4.0, 30.0)
+    rows = list(csv.DictReader((study / "baseline" / "consensus.csv").open()))
+    domain = {row["id"]: "".join(one for one in row["id"] if not one.isdigit()) for row in rows}
+    points: dict[str, list[bool]] = {}
+    for row in rows:
+        points.setdefault(domain[row["id"]], []).append(row["correct"] == "true")
+    by_hand = sum(SIZES[name] * float(np.mean(own)) for name, own in points.items()) / 400
+    assert found["metrics"]["acc"]["dataset"]["value"] == pytest.approx(by_hand, abs=1e-6)
+    # The recorded command makes the same figure without the study's plan.
+    assert "--population" in found["provenance"]["command"]
+    assert "weights.csv" in found["provenance"]["command"]
+
+
+def test_the_report_tells_both_figures_and_hb_verifies_them(study: Path) -> None:
+    merilo("study", "baseline", study, "--out", study / "baseline", "--force")
+    hb = study.parent / "hb"
+    assert merilo("report", study, "--out", hb, "--force").status == 0
+    verified = merilo("report", "verify", hb, "--json", "-").json
+    assert verified["verified"]
+    assert verified["follows"]["metrics.acc.dataset.value"]
+    methods = next((hb / "paper").rglob("methods*.md")).read_text()
+    assert "post-stratified" in methods or "постстратификацией" in methods
+    checklist = next((hb / "checklist").glob("*.md")).read_text()
+    assert (
+        "post-stratified to 400 items of the dataset in 3 strata by domain; weights of items 4 to 30"
+        in checklist
+    )
+    # The draw took as many of each domain, so no distribution was kept.
+    assert "distribution of domain is kept" not in checklist
+
+
+def test_strata_are_those_by_which_items_were_drawn_evenly() -> None:
+    """Ten of each domain and five of each level within it: three levels would need more than five drawn items a stratum."""
+    items = [
+        Item(n, "", {"text": str(n), "option_a": "", "option_b": "", "option_c": "", "option_d": "", "subject": "x"}, "A", {"id": n, "domain": f"d{n % 4}", "level": "rare" if n % 40 < 4 else "usual"})
+        for n in range(400)
+    ]  # fmt: skip
+    chosen = choose_subset(
+        Split("test", tuple(items)), dataset("rummlu"), seed=0, per_domain=4, fields=["domain", "level"]
+    )
+    weights = {(one.stratum, round(one.weight, 6)) for one in chosen.weights}
+    assert weights == {
+        (f"domain=d{domain}, level={level}", weight)
+        for domain in range(4)
+        for level, weight in (("rare", 5.0), ("usual", 45.0))
+    }
