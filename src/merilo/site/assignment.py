@@ -24,6 +24,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     select,
     update,
 )
@@ -50,10 +51,14 @@ _HELD: Final = (
     .limit(1)
 )
 _SEEN: Final = exists().where(_OWN, RESPONSE.c.task == TASK.c.number)
+#: Written as in the partial indexes: a bound parameter would hide them from the database.
+_HAS_OPEN: Final = TASK.c.open > literal_column("0")
+_IS_OPEN: Final = RESPONSE.c.state == literal_column(f"'{OPEN}'")
+
 _FREE: Final = (
     select(TASK.c.number, TASK.c.dialogue)
     .where(
-        TASK.c.study == bindparam("of_study"), TASK.c.open > 0, TASK.c.rank >= bindparam("low"), TASK.c.rank < bindparam("high"), ~_SEEN
+        TASK.c.study == bindparam("of_study"), _HAS_OPEN, TASK.c.rank >= bindparam("low"), TASK.c.rank < bindparam("high"), ~_SEEN
     )
     .order_by(TASK.c.rank)
     .limit(1)
