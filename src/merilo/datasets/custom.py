@@ -44,7 +44,8 @@ def read_declaration(path: Path) -> Dataset:
     """Read the declaration of a custom dataset.
 
     Args:
-        path: a YAML file with the fields of `Dataset`; `prompts` is a list, or a mapping from groups to lists.
+        path: a YAML file with the fields of `Dataset`; `prompts` is a list, or a mapping from groups to lists;
+            `bare` is a text, or a mapping from groups to texts.
 
     Raises:
         InputError: the file cannot be read, or fields are missing, unknown or wrong; one sentence names all faults.
@@ -56,6 +57,8 @@ def read_declaration(path: Path) -> Dataset:
         )
     if isinstance(content.get("prompts"), list):
         content["prompts"] = {"": content["prompts"]}
+    if isinstance(content.get("bare"), str):
+        content["bare"] = {"": content["bare"]}
     try:
         return _adapter().validate_python(content)
     except ValidationError as error:

@@ -114,6 +114,8 @@ class Dataset:
         stop: what ends a generated answer.
         prompts_by: the field of `meta` that determines an item's group of prompts.
         prompts: the dataset's own prompts, if they are not included in Merilo; a group's name may be empty.
+        bare: the questions without an instruction, by group of prompts, for requests with several solved items; a text for
+            the empty name is used for all groups.
         splits: the splits on the hub.
         sizes: version of the benchmark -> items in the test.
         in_total: whether the dataset counts in the benchmark's total score.
@@ -137,6 +139,7 @@ class Dataset:
     stop: tuple[str, ...] = ("\n",)
     prompts_by: str | None = None
     prompts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bare: Mapping[str, str] = field(default_factory=dict)
     splits: tuple[str, ...] = ("train", "test")
     sizes: Mapping[str, int] = field(default_factory=dict)
     in_total: bool = False
