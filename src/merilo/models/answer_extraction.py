@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from merilo.datasets.declaration import Dataset
 from merilo.items import Item
+from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
+from merilo.metrics.scoring import RATED
+from merilo.models.answer_rules import AnswerReader, find_answer
 from merilo.models.asking import ModelReply, Request
+from merilo.models.exam_reading import NumberListReader
+from merilo.models.label_reading import LabelReader
+from merilo.models.number_reading import IntegerReader
+from merilo.models.refusals import refusal
+from merilo.models.reply_pieces import json_object
+from merilo.models.text_reading import read_text
 from merilo.models.thoughts import split_thought
 from merilo.strict_json import Json
+from merilo.wording import shortened
 
 #: What became of a request.
 ExtractionOutcome: TypeAlias = Literal[
     "answered", "refused", "empty", "truncated", "unreadable", "too_long", "failed"
 ]
+OUTCOMES: Final[tuple[ExtractionOutcome, ...]] = (
+    "answered",
+    "refused",
+    "empty",
+    "truncated",
+    "unreadable",
+    "too_long",
+    "failed",
+)
+
+_REPORTED: Final[Mapping[str, ExtractionOutcome]] = {
+    "failed": "failed",
+    "too_long": "too_long",
+    "refusal": "refused",
+}
+#: Words that only a program has; a refusal has none of them.
+_CODE: Final = ("def ", "return", "```", "lambda", "=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +55,8 @@ class ExtractedAnswer:
             program, the whole text of the reply, from which the sandbox extracts it. `None` if there is none: with any
             outcome but "answered", except for a program that was cut off ("truncated"), whose text is kept.
         outcome: whether there is an answer, and if not, why.
-        rule: the name of the rule that found the answer, or that found that there is none.
-        found: the piece of the text that the rule read.
+        rule: the name of the rule that found the answer, or the reason why there is none.
+        found: the piece of the reply that the rule read.
     """
 
     answer: Json
@@ -40,48 +68,145 @@ class ExtractedAnswer:
 def extract(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> ExtractedAnswer:
     """Find the answer in a model's reply.
 
-    Thought is set aside first. If a text holds several different answers and no rule decides between them, it is unreadable:
-    no rule guesses.
+    Thought is set aside first. If a reply holds several different answers and no rule decides between them, it is unreadable:
+    no rule guesses. In a reply that was cut off at the limit of tokens, only an answer that the reply marks as one counts.
 
     Args:
         declared: the dataset.
         item: the item that was asked.
         request: what the model was sent.
         reply: the reply.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> item, declared = Item(1, "{inputs}", "( )", "1"), dataset("bps")
+        >>> request = Request("bps", 1, 1, (), "( )")
+        >>> extract(declared, item, request, ModelReply(text="<think>Pairs.</think>Ответ: **1**."))
+        ExtractedAnswer(answer='1', outcome='answered', rule='whole reply', found='Ответ: **1**.')
     """
-    if reply.finish in {"failed", "too_long"}:
-        outcome: ExtractionOutcome = "failed" if reply.finish == "failed" else "too_long"
-        return ExtractedAnswer(None, outcome, reply.error or "the backend's own report")
+    if (outcome := _REPORTED.get(reply.finish)) is not None:
+        return ExtractedAnswer(None, outcome, "reported by the backend", reply.error or reply.text)
     if request.mode == "loglikelihood":
         return _most_likely(declared, reply)
-    if not isinstance(reply.text, str):
-        return ExtractedAnswer(None, "unreadable", "the answer is not a text")
-    text = split_thought(reply.text).answer
-    if reply.finish == "refusal":
-        return ExtractedAnswer(None, "refused", "the backend's own report")
+    said: object = reply.text
+    if not isinstance(said, str):
+        return ExtractedAnswer(None, "unreadable", "the answer is not a text", shortened(repr(said)))
+    return _from_text(declared, item, said, cut=reply.finish == "length")
+
+
+def _from_text(declared: Dataset, item: Item, said: str, *, cut: bool) -> ExtractedAnswer:
+    text = split_thought(said).answer
     if not text:
-        return ExtractedAnswer(None, "truncated" if reply.finish == "length" else "empty", "no text")
+        reason = "the limit of tokens came before an answer" if cut else "no text"
+        return ExtractedAnswer(None, "truncated" if cut else "empty", reason)
     if declared.answer.kind == "program":
-        if reply.finish == "length":
-            return ExtractedAnswer(reply.text, "truncated", "program, cut off at the limit of tokens")
-        return ExtractedAnswer(reply.text, "answered", "program")
-    if text in declared.answer.labels:
-        return ExtractedAnswer(_for_criteria(declared, text), "answered", "label alone", text)
-    return ExtractedAnswer(None, "unreadable", "no label")
+        return _program(said, text, cut=cut)
+    if _is_free(declared, item):
+        return _free_text(declared, text, cut=cut)
+    return _closed(declared, item, text, cut=cut)
+
+
+def explain_extraction(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> tuple[str, ...]:
+    """Explain step by step how the answer of a reply was found.
+
+    Returns:
+        One sentence a step: what the model thought and answered, the rule that applied, the outcome.
+    """
+    found = extract(declared, item, request, reply)
+    steps = [f"the reply ended with '{reply.finish}'"]
+    if request.mode == "loglikelihood":
+        pairs = zip(request.choices, reply.loglikelihoods, strict=False)
+        steps.append("log-likelihoods: " + ", ".join(f"{choice!r} {value:.4f}" for choice, value in pairs))
+    elif isinstance(reply.text, str):
+        thought, answer = split_thought(reply.text)
+        if set_aside := sum(map(len, filter(None, (reply.thought, thought)))):
+            steps.append(f"{set_aside} characters of thought were set aside")
+        steps.append(f"text: {shortened(answer, 200)!r}")
+    read = f", which read {shortened(found.found, 200)!r}" if found.found else ""
+    steps.append(f"rule: {found.rule}{read}")
+    steps.append(
+        f"outcome: {found.outcome}" + ("" if found.answer is None else f", answer {_shown(found.answer)}")
+    )
+    return tuple(steps)
+
+
+def _shown(answer: Json) -> str:
+    return repr(shortened(answer, 200)) if isinstance(answer, str) else repr(answer)
+
+
+def _is_free(declared: Dataset, item: Item) -> bool:
+    """Check whether the answer is a free text; in the exam, only tasks of type "text" have one."""
+    if declared.answer.kind != "text":
+        return False
+    return "grade_norm" not in declared.metrics or item.meta.get("type") == "text"
 
 
 def _most_likely(declared: Dataset, reply: ModelReply) -> ExtractedAnswer:
-    """Return the label of the most likely continuation; equal or missing likelihoods decide nothing."""
+    """Return the label of the most likely continuation; equal or missing log-likelihoods decide nothing."""
     labels, values = declared.answer.labels, reply.loglikelihoods
+    shown = ", ".join(f"{value:.4f}" for value in values)
     if len(values) != len(labels) or any(map(isnan, values)):
-        return ExtractedAnswer(None, "unreadable", "log-likelihoods missing")
+        return ExtractedAnswer(None, "unreadable", "log-likelihoods are missing", shown)
     best = max(values)
     if values.count(best) > 1:
-        return ExtractedAnswer(None, "unreadable", "equal log-likelihoods")
+        return ExtractedAnswer(None, "unreadable", "equal log-likelihoods", shown)
     label = labels[values.index(best)]
-    return ExtractedAnswer(_for_criteria(declared, label), "answered", "greatest log-likelihood", label)
+    return ExtractedAnswer(_for_criteria(declared, label), "answered", "greatest log-likelihood", shown)
 
 
 def _for_criteria(declared: Dataset, label: str) -> Json:
-    """Return the label, or a dictionary of all criteria with this label, as submissions have it."""
+    """Return the label; for criteria, a dictionary of all criteria with this label, as submissions have it."""
     return dict.fromkeys(declared.answer.criteria, label) if declared.answer.criteria else label
+
+
+def _program(said: str, text: str, *, cut: bool) -> ExtractedAnswer:
+    if not any(word in text for word in _CODE) and (words := refusal(text, free=False)) is not None:
+        return ExtractedAnswer(None, "refused", "refusal", words)
+    if cut:
+        return ExtractedAnswer(
+            said, "truncated", "whole text, cut off; the sandbox takes the program from it"
+        )
+    return ExtractedAnswer(said, "answered", "whole text; the sandbox takes the program from it")
+
+
+def _free_text(declared: Dataset, text: str, *, cut: bool) -> ExtractedAnswer:
+    if (words := refusal(text, free=True)) is not None:
+        return ExtractedAnswer(None, "refused", "refusal", words)
+    found = read_text(text, declared.stop, sentence=bool(set(RATED) & set(declared.metrics)))
+    if found is None:
+        return ExtractedAnswer(None, "unreadable", "no letters or digits", shortened(text))
+    if cut and not found.complete:
+        return ExtractedAnswer(None, "truncated", found.rule, found.piece)
+    return ExtractedAnswer(found.text, "answered", found.rule, found.piece)
+
+
+def _closed(declared: Dataset, item: Item, text: str, *, cut: bool) -> ExtractedAnswer:
+    """Find a label, an integer, or the numbers of an exam task."""
+    if declared.answer.criteria and (held := json_object(text)) is not None:
+        try:
+            given = read_answer(declared.answer, held)
+        except (AnswerTypeError, AnswerContentError):
+            pass
+        else:
+            return ExtractedAnswer(
+                {**given} if isinstance(given, Mapping) else None, "answered", "JSON", text
+            )
+    found = find_answer(text, _reader(declared, item))
+    if found.refused:
+        return ExtractedAnswer(None, "refused", found.rule, found.piece)
+    # A digit at the end of a reply that was cut off may be the beginning of a longer number.
+    broken = declared.answer.kind not in {"choice", "criteria"} and text[-1:].isdigit()
+    if cut and (not found.explicit or broken):
+        return ExtractedAnswer(None, "truncated", found.rule, found.piece)
+    if found.value is None:
+        return ExtractedAnswer(None, "unreadable", found.rule, found.piece)
+    return ExtractedAnswer(_for_criteria(declared, found.value), "answered", found.rule, found.piece)
+
+
+def _reader(declared: Dataset, item: Item) -> AnswerReader:
+    if declared.answer.kind == "integer":
+        return IntegerReader()
+    if declared.answer.kind == "text":
+        return NumberListReader(item)
+    inputs = item.inputs if not isinstance(item.inputs, str) else {"": item.inputs}
+    return LabelReader(declared.answer.labels, (text for text in inputs.values() if isinstance(text, str)))

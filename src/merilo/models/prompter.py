@@ -132,7 +132,7 @@ class Prompter:
         system = [ChatMessage("system", (self.settings.system,))] if self.settings.system else []
         if not self.settings.shots_as_turns:
             return (*system, ChatMessage("user", _joined((*_blocks(solved), question))))
-            said: list[ChatMessage] = []
+        said: list[ChatMessage] = []
         for asked, answer in solved:
             said += [ChatMessage("user", _joined((asked,))), ChatMessage("assistant", (answer,))]
         return (*system, *said, ChatMessage("user", _joined((question,))))

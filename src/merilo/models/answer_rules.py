@@ -1,0 +1,141 @@
+"""The rules by which a label or a number is found in a model's reply, from the most explicit to the least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from merilo.models.refusals import refusal
+from merilo.models.reply_pieces import bold, boxed, json_answer, lines, plain, statements
+from merilo.strict_json import Json
+
+#: The most characters of a reply in which labels are searched; what is longer is no answer to a closed question.
+_LONGEST: Final = 200_000
+
+
+class AnswerReader(Protocol):
+    """Reads an answer of one form from a piece of text."""
+
+    def alone(self, piece: str) -> str | None:
+        """Return the answer if the piece is nothing else."""
+
+    def stated(self, piece: str) -> str | None:
+        """Return the answer in a piece that is said to be the answer."""
+
+    def leading(self, piece: str) -> str | None:
+        """Return the answer with which a reply begins, if its beginning decides."""
+
+    def called_right(self, text: str) -> list[str]:
+        """Return the distinct answers that the text calls right."""
+
+    def only(self, text: str) -> list[str]:
+        """Return the distinct possible answers in a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFinding:
+    """What the rules found in a reply.
+
+    Attributes:
+        value: the answer; `None` if there is none.
+        rule: the rule that found it, or the reason why there is none.
+        piece: the piece of the reply that the rule read.
+        refused: whether the reply refuses to answer.
+        explicit: whether the reply marks the answer as one, so that it also holds if the reply was cut off.
+    """
+
+    value: str | None
+    rule: str
+    piece: str = ""
+    refused: bool = False
+    explicit: bool = False
+
+
+def find_answer(reply: str, reader: AnswerReader) -> RuleFinding:
+    r"""Find the answer to a closed question or a number in a reply.
+
+    The rules, in this order:
+
+    1. "whole reply": nothing but the answer, signs around it, and words such as "вариант".
+    2. "JSON", "box", "answer statement", "first line": the value of a JSON object; the last `\boxed{...}`; the last
+       statement such as "Ответ: B"; a first line that is nothing but the answer. If two of them differ, nothing decides.
+    3. "beginning": "B) Марс, потому что ...".
+    4. "called right": "вариант B верен".
+    5. a refusal: there is no answer.
+    6. "last line": nothing but the answer.
+    7. "bold": the only answer in bold.
+    8. "only one": the only label or number in the reply.
+
+    Args:
+        reply: the reply without thought, not empty.
+        reader: reads answers of the dataset's form.
+    """
+    text = plain(reply[:_LONGEST])
+    if (value := reader.alone(text)) is not None:
+        return RuleFinding(value, "whole reply", text, explicit=True)
+    if (marked := _marked(reply[:_LONGEST], text, reader)) is not None:
+        return marked
+    if (value := reader.leading(text)) is not None:
+        return RuleFinding(value, "beginning", text.strip().split("\n", 1)[0], explicit=True)
+    if len(right := reader.called_right(text)) == 1:
+        return RuleFinding(right[0], "called right", right[0])
+    if (words := refusal(text, free=False)) is not None:
+        return RuleFinding(None, "refusal", words, refused=True)
+    return _implied(text, reader)
+
+
+def _marked(reply: str, text: str, reader: AnswerReader) -> RuleFinding | None:
+    """Apply the rules for answers that the reply marks as such; `None` if it marks none."""
+    found: list[RuleFinding] = []
+    missed: RuleFinding | None = None
+    if (held := json_answer(reply)) is not None:
+        value = reader.stated(_as_text(held[0]))
+        found += [RuleFinding(value, "JSON", held[1], explicit=True)] if value is not None else []
+    if (box := boxed(reply)) is not None and (value := reader.stated(box)) is not None:
+        found.append(RuleFinding(value, "box", box, explicit=True))
+    if stated := statements(text):
+        last = stated[-1]
+        value = reader.stated(last.piece)
+        if value is not None:
+            values = {reader.stated(one.piece) for one in stated} - {None}
+            if len(values) > 1 and not last.final:
+                return RuleFinding(None, "answer statements differ", " / ".join(one.piece for one in stated))
+            found.append(RuleFinding(value, "answer statement", last.piece, explicit=True))
+        elif last.piece:
+            missed = RuleFinding(None, "the stated answer has none or several", last.piece)
+    whole = lines(text)
+    if len(whole) > 1 and (value := reader.alone(whole[0])) is not None:
+        found.append(RuleFinding(value, "first line", whole[0], explicit=True))
+    if len({one.value for one in found}) > 1:
+        pieces = " / ".join(f"{one.rule}: {one.value}" for one in found)
+        return RuleFinding(None, "marked answers differ", pieces)
+    if found:
+        return found[0]
+    if missed is not None and (words := refusal(text, free=False)) is not None:
+        return RuleFinding(None, "refusal", words, refused=True)
+    return missed
+
+
+def _implied(text: str, reader: AnswerReader) -> RuleFinding:
+    """Apply the rules for answers that the reply does not mark as such."""
+    whole = lines(text)
+    if whole and (value := reader.alone(whole[-1])) is not None:
+        return RuleFinding(value, "last line", whole[-1])
+    in_bold = [(value, piece) for piece in bold(text) if (value := _in_bold(piece, reader)) is not None]
+    if len({value for value, _ in in_bold}) == 1:
+        return RuleFinding(in_bold[0][0], "bold", in_bold[0][1])
+    found = reader.only(text)
+    if len(found) == 1 and reader.alone(found[0]) is not None:
+        return RuleFinding(found[0], "only one", found[0])
+    return RuleFinding(None, "several answers" if len(found) > 1 else "no answer", ", ".join(found[:12]))
+
+
+def _in_bold(piece: str, reader: AnswerReader) -> str | None:
+    value = reader.alone(piece)
+    return reader.leading(piece) if value is None else value
+
+
+def _as_text(value: Json) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_as_text, value))
+    return "" if value is None or isinstance(value, bool) else str(value)

@@ -1,0 +1,217 @@
+"""Reading one of a few labels from a piece of a model's reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+#: Cyrillic letters and the Latin letters that look the same.
+_LOOK_ALIKES: Final = dict(zip("АВЕЅКМНОРСТХавеѕкорсх", "ABESKMHOPCTXabeskopcx", strict=True))
+_BACK: Final = {latin: cyrillic for cyrillic, latin in _LOOK_ALIKES.items()}
+
+#: Signs around an answer.
+_SIGNS: Final = " \t\n*_`\"'«»“”„‘’()[]{}<>$#.,:;!?…|\\/=~•–—-→>"
+#: Words before a label.
+_BEFORE: Final = re.compile(
+    r"(?:(?:это|под|the|правильный|верный|мой|is|correct)\s+)*"
+    r"(?:вариант(?:ом|у|а)?(?:\s+ответа)?|ответ(?:ом)?|букв(?:а|ой|у)|номер(?:ом)?|цифр(?:а|ой|у)|пункт(?:ом)?|число|№"
+    r"|option|choice|answer|letter|number|variant)\s*[:№#*_\"'«(\[]*\s*",
+    re.IGNORECASE,
+)
+#: What follows a label at the beginning of an answer.
+_AFTER: Final = re.compile(
+    r"\s*(?:[).:;,!?\]*\"»_`(/|]|[—–]|-\s|$|\n|-?(?:й|я|е|ый|ое|ая)\b)|\s+(?:потому|так\s+как|поскольку|because|since)\b"
+)
+#: A second label in a list: "A или B", "1, 2".
+_JOINED: Final = r"\s*[)\]*\"»]*\s*(?:,|;|/|&|\+|и|или|либо|and|or)\s*[(\[*\"«]*\s*"
+_DENIED_BEFORE: Final = re.compile(
+    r"(?:\bне|\bnot|\bкроме|\bexcept|n['’]t)\s+(?:вариант\w*\s+|ответ\s+|option\s+)?[\"«(*]*$", re.IGNORECASE
+)
+_DENIED_AFTER: Final = re.compile(
+    r"[)\]*\"».:]*\s*(?:[—–-]\s*)?(?:это\s+)?(?:явно\s+|точно\s+|is\s+|was\s+|тоже\s+|также\s+)?"
+    r"(?:невер|неправ|не\s+(?:подход|верн|правильн|явля|соответств|может|является)|ошибоч|ложн|исключ|incorrect|wrong|not\b|isn['’]t|false)",
+    re.IGNORECASE,
+)
+_CALLED_RIGHT: Final = (
+    r"[)\]*\"»]*\s*(?:[—–-]\s*)?(?:это\s+)?(?:(?:единственн\w+|наиболее)\s+)?"
+    r"(?:верен|верна|верно|правилен|правильный|верный|является\s+(?:верным|правильным)"
+    r"|is\s+(?:the\s+)?(?:correct|right|best)|подходит\s+лучше)"
+)
+#: What follows a letter that is a label, and not an article, a preposition or a conjunction.
+_IS_LABEL: Final = re.compile(
+    r"\s+(?:or|and|is|was|seems|because|since|и|или|либо|верен|верн|правильн|подходит|является|потому|так\s+как)\b"
+)
+_VARIANT: Final = re.compile(
+    r"(?:вариант\w*|ответ\w*|букв\w+|пункт\w*|номер\w*|option|answer|choice)\s*[:\"«(*]*\s*$", re.IGNORECASE
+)
+
+#: Numbers in words, for labels that are digits.
+_WORDS: Final = {
+    "0": r"нол[ья]|нуль|zero",
+    "1": r"один|одна|одно|перв(?:ый|ая|ое|ого|ом|ую)|one|first",
+    "2": r"два|две|втор(?:ой|ая|ое|ого|ом|ую)|two|second",
+    "3": r"три|трет(?:ий|ья|ье|ьего|ьем|ью)|three|third",
+    "4": r"четыре|четв[её]рт(?:ый|ая|ое|ого|ом|ую)|four|fourth",
+    "5": r"пять|пят(?:ый|ая|ое)|five|fifth",
+    "6": r"шесть|шест(?:ой|ая|ое)|six|sixth",
+    "7": r"семь|седьм(?:ой|ая|ое)|seven|seventh",
+    "8": r"восемь|восьм(?:ой|ая|ое)|eight|eighth",
+    "9": r"девять|девят(?:ый|ая|ое)|nine|ninth",
+}
+_NOUN: Final = r"(?:вариант|ответ|предложение|утверждение|гипотеза|реплика|причина|следствие|option|choice|answer|one|reply)"
+
+
+class LabelReader:
+    """Reads labels of a choice.
+
+    A Cyrillic letter counts as the Latin letter that looks the same, and the reverse, if the labels have only one of them.
+
+    Args:
+        labels: the labels.
+        shown: the texts of the item: an answer that repeats one of them names no label.
+
+    Example:
+        >>> reader = LabelReader("ABCD")
+        >>> reader.alone("**В)**"), reader.stated("вариант C, так как A неверен"), reader.only("A or B")
+        ('B', 'C', ['A', 'B'])
+    """
+
+    def __init__(self, labels: Iterable[str], shown: Iterable[str] = ()) -> None:
+        self.labels = tuple(labels)
+        self._spellings = _spellings(self.labels)
+        self._folded = _folded(self._spellings)
+        self._words = any(len(label) > 1 for label in self.labels)
+        self._shown = tuple(
+            sorted((text.strip() for text in shown if len(text.strip()) > 1), key=len, reverse=True)
+        )
+        tokens = "|".join(re.escape(token) for token in sorted(self._spellings, key=len, reverse=True))
+        loose = "|".join(re.escape(token) for token in sorted(self._folded, key=len, reverse=True))
+        self._token = re.compile(rf"(?<![\w\\])({tokens})(?!\w)")
+        self._leading = re.compile(rf"[\s*_`\"'«“(\[<#•]*({loose})(?!\w)", re.IGNORECASE)
+        self._list = re.compile(rf"(?<!\w)(?:{tokens}){_JOINED}(?:вариант\s+)?({tokens})(?!\w)")
+        self._next_in_list = re.compile(rf"{_JOINED}({tokens})(?!\w)")
+        self._option_line = re.compile(rf"^[\s*_`\-•(\[]*({tokens})\s*[).:\]]", re.MULTILINE)
+        self._right = re.compile(rf"(?<!\w)({tokens}){_CALLED_RIGHT}", re.IGNORECASE)
+        numbers = {label: _WORDS[label] for label in self.labels if label in _WORDS}
+        self._in_words = [
+            (label, re.compile(rf"(?:{_NOUN}\s+)?(?:the\s+)?(?:{words})(?:\s+{_NOUN})?", re.IGNORECASE))
+            for label, words in numbers.items()
+        ]
+
+    def alone(self, piece: str) -> str | None:
+        """Return the label if the piece is nothing but a label, signs around it and words such as "вариант"."""
+        bare = piece.strip().strip(_SIGNS).strip()
+        bare = _BEFORE.sub("", bare, count=1).strip(_SIGNS).strip() if _BEFORE.match(bare) else bare
+        if not bare:
+            return None
+        if (label := self._spellings.get(bare) or self._folded.get(bare.casefold())) is not None:
+            return label
+        found = {label for label, pattern in self._in_words if pattern.fullmatch(bare)}
+        return found.pop() if len(found) == 1 else None
+
+    def stated(self, piece: str) -> str | None:
+        """Return the label with which the piece begins, as in "B) Марс, потому что ..."; or the only label in it."""
+        if (label := self.alone(piece)) is not None:
+            return label
+        if _DENIED_BEFORE.match(piece + " ") or piece[:3].casefold() == "не ":
+            return None
+        if (label := self.leading(piece)) is not None:
+            return label
+        found = self.only(piece)
+        return found[0] if len(found) == 1 else None
+
+    def leading(self, piece: str) -> str | None:
+        """Return the label with which the piece begins, followed by a sign: "B) Марс", "1, так как ..."."""
+        start = before.end() if (before := _BEFORE.match(piece)) else 0
+        match = self._leading.match(piece, start)
+        if match is None:
+            return None
+        token, end = match[1], match.end()
+        if token not in self._spellings and start == 0 and not re.match(r"\s*[)\]]", piece[end:]):
+            return self._word(token, piece[end:])
+        if not _AFTER.match(piece[end:]) or re.match(r"[.,:/]\d", piece[end:]):
+            return None
+        if self._next_in_list.match(piece, end) or _DENIED_AFTER.match(piece[end:]):
+            return None
+        if self._is_shown(piece) or self._is_enumeration(piece) or _is_initial(token, piece[end:]):
+            return None
+        return self._folded[token.casefold()] if token not in self._spellings else self._spellings[token]
+
+    def _word(self, token: str, after: str) -> str | None:
+        """Return a label that is a word in other letter case: "да, ..."."""
+        if len(token) == 1 or not _AFTER.match(after) or self._next_in_list.match(after):
+            return None
+        return self._folded[token.casefold()]
+
+    def called_right(self, text: str) -> list[str]:
+        """Return the distinct labels that the text calls right: "вариант B верен", "C is correct"."""
+        found = [
+            self._spellings[match[1]]
+            for match in self._right.finditer(text)
+            if match[1] in self._spellings and not _DENIED_BEFORE.search(text[: match.start()])
+        ]
+        return list(dict.fromkeys(found))
+
+    def only(self, text: str) -> list[str]:
+        """Return the distinct labels in a text, in their order.
+
+        Texts of the item, denied labels, parts of numbers, and words that look like a label ("В", "А", "a") are left out.
+        """
+        for shown in self._shown:
+            if self._token.search(shown):
+                text = text.replace(shown, " ")
+        found = [
+            self._spellings[match[1]]
+            for match in self._token.finditer(text)
+            if not self._is_other(match, text)
+        ]
+        return list(dict.fromkeys(found))
+
+    def _is_other(self, match: re.Match[str], text: str) -> bool:
+        """Check whether a token is not meant as a label."""
+        token, before, after = match[1], text[: match.start()], text[match.end() :]
+        if _DENIED_BEFORE.search(before[-40:]) or _DENIED_AFTER.match(after):
+            return True
+        if token.isdigit():
+            return bool(re.search(r"\d[.,:/]$|[-−]$", before) or re.match(r"[.,:/]\d|\s*(?:%|°)", after))
+        if len(token) > 1 or _VARIANT.search(before[-30:]):
+            return False
+        if _IS_LABEL.match(after):
+            return False
+        if re.fullmatch("[A-Z]", token):
+            return token in {"A", "I"} and re.match(r"\s+[a-z]", after) is not None
+        return re.match(r"\s+[а-яё]|\.\s?[А-ЯЁ]|\s+[А-ЯЁ][а-яё]", after) is not None
+
+    def _is_shown(self, piece: str) -> bool:
+        return piece.strip(_SIGNS) in {text.strip(_SIGNS) for text in self._shown}
+
+    def _is_enumeration(self, piece: str) -> bool:
+        """Check whether the lines list several labels, as the question does."""
+        return len({self._spellings[found] for found in self._option_line.findall(piece)}) > 1
+
+
+def _is_initial(token: str, after: str) -> bool:
+    """Check whether a Cyrillic letter is the initial of a name: "А. С. Пушкин"."""
+    return token in _LOOK_ALIKES and re.match(r"\.\s?[А-ЯЁ]\.", after) is not None
+
+
+def _spellings(labels: tuple[str, ...]) -> Mapping[str, str]:
+    """Map each spelling to its label: the label itself, and its letter's look-alike if no other label is written so."""
+    known = {label: label for label in labels}
+    for label in labels:
+        for table in (_LOOK_ALIKES, _BACK):
+            if len(label) == 1 and label in table:
+                known.setdefault(table[label], label)
+    return known
+
+
+def _folded(spellings: Mapping[str, str]) -> Mapping[str, str]:
+    """Map spellings in lower case to labels; those that two labels share are left out."""
+    found: dict[str, str] = {}
+    shared: set[str] = set()
+    for spelling, label in spellings.items():
+        key = spelling.casefold()
+        if found.setdefault(key, label) != label:
+            shared.add(key)
+    return {key: label for key, label in found.items() if key not in shared}

@@ -1,0 +1,199 @@
+"""The pieces of a model's reply in which an answer stands: a JSON value, a box, a statement such as "Ответ: B", a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from merilo.strict_json import Json
+
+#: Characters without a shape of their own: zero-width spaces, soft hyphens, the marks that make a digit a keycap.
+_INVISIBLE: Final = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\ufe0f\u20e3"))
+_SPACES: Final = dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f"), " ")
+_FULL_WIDTH: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_TABLE: Final = {**_INVISIBLE, **_SPACES, **_FULL_WIDTH}
+
+_LATEX: Final = re.compile(
+    r"\\(?:text|textbf|textit|texttt|textrm|mathrm|mathbf|mathsf|operatorname)\s*\{([^{}]*)\}"
+)
+_LATEX_MARKS: Final = re.compile(r"\\[()\[\]]|\$|\\[,;!:]|(?<=\d)\{,\}(?=\d)|\\displaystyle")
+_BOXED: Final = re.compile(r"\\(?:boxed|fbox)\s*(?:\{((?:[^{}]|\{[^{}]*\})*)\}|\s(\w+))")
+_BOLD: Final = re.compile(r"\*\*([^*\n]+)\*\*|__([^_\n]+)__|<(?:b|strong)>([^<\n]+)</(?:b|strong)>")
+_FENCED: Final = re.compile(r"```\w*\s*\n(.*?)\n?\s*```", re.DOTALL)
+_FLAT_OBJECT: Final = re.compile(r"\{[^{}]*\}")
+
+#: The keys of a JSON object that hold an answer.
+_KEYS: Final = (
+    "answer",
+    "final_answer",
+    "correct_answer",
+    "ответ",
+    "правильный_ответ",
+    "итоговый_ответ",
+    "label",
+    "choice",
+    "option",
+    "result",
+    "output",
+    "outputs",
+    "value",
+    "letter",
+    "результат",
+    "выбор",
+    "вариант",
+    "буква",
+    "номер",
+    "число",
+)
+
+_KIND: Final = r"(?:итоговый|окончательный|финальный|правильный|верный|final|correct|right|best)"
+_HEAD: Final = (
+    rf"(?P<mark>{_KIND}\s+)?(?:вариант\s+ответа|ответ|вариант|результат|итого?|вывод|выбор|номер|буква|цифра|число|сумма"
+    r"|значение(?:\s+выражения)?|отгадка|answer|option|choice|result|sum|value)"
+)
+_DIVIDER: Final = r"[*_`\s]*(?::|=|—|–|-(?=\s)|->|→)"
+_VERB: Final = (
+    r"\s+(?:[—–-]\s+)?(?:это|будет|является|есть|равен|равна|равно|составляет|находится|под\s+(?:буквой|номером|цифрой)"
+    r"|is|would\s+be|should\s+be|equals)\b:?"
+)
+_TOPIC: Final = r"(?:\s*\([^()\n]{1,40}\))?(?:\s+(?:на|к|to|for)\s+[^:.!?\n]{1,40}?)?"
+#: Each alternative ends where the answer begins.
+_STATEMENT: Final = re.compile(
+    rf"""(?<![\w«"])(?:
+        {_HEAD}{_TOPIC}(?:{_DIVIDER}|{_VERB})
+      | (?P<mark2>(?:правильным|верным)\s+)?ответом\s+(?:является|будет|служит)\b:?
+      | (?P<mark3>правильным|верным)\s+(?:является|будет|оказывается)\b:?
+      | (?P<mark4>верен|правилен|подходит)\s+(?=(?:ответ|вариант|пункт)\b)
+      | (?:я\s+)?(?:выбираю|выберу|выбрал\s+бы|бы\s+выбрала?|выбрала\s+бы)\b:?
+      | (?:следует|нужно|надо)\s+выбрать\b:?
+      | i(?:['’]d|\s+would|\s+will|['’]ll)?\s+(?:choose|pick|select|go\s+with)\b:?
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+#: What before a statement turns it round: "неправильный ответ:", "not the answer:".
+_TURNED: Final = re.compile(
+    r"(?:\bне(?:правильн\w*|верн\w*)?|\bошибочн\w*|\bincorrect|\bwrong|\bnot(?:\s+the)?)\s*$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of the answer.
+
+    Attributes:
+        piece: what it says, to the end of its line.
+        final: whether it is marked as the final or correct answer, or stands in the last line.
+        cut: whether nothing follows its line.
+    """
+
+    piece: str
+    final: bool
+    cut: bool
+
+
+def plain(text: str) -> str:
+    r"""Return the text without invisible characters, typographic spaces and LaTeX's marks of mathematics.
+
+    Example:
+        >>> plain("$12\\,291$"), plain("\\text{B}"), plain("１\u202f000")
+        ('12291', 'B', '1 000')
+    """
+    return _LATEX_MARKS.sub(_unmarked, _LATEX.sub(r"\1", text.translate(_TABLE)))
+
+
+def _unmarked(found: re.Match[str]) -> str:
+    return "," if found[0] == "{,}" else ""
+
+
+def boxed(text: str) -> str | None:
+    r"""Return what stands in the last `\boxed{...}`.
+
+    Example:
+        >>> boxed("so \\boxed{\\text{B}}")
+        'B'
+    """
+    last = None
+    for found in _BOXED.finditer(text):
+        last = found[1] if found[1] is not None else found[2]
+    return None if last is None else plain(last).strip()
+
+
+def json_answer(text: str) -> tuple[Json, str] | None:
+    r"""Return the answer in a JSON object and the object's text: the value of a key such as "answer", or of the only key.
+
+    Example:
+        >>> json_answer('```json\n{"reason": "...", "answer": "B"}\n```')
+        ('B', '{"reason": "...", "answer": "B"}')
+    """
+    for piece in _json_pieces(text):
+        try:
+            held = json.loads(piece)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(held, dict) and held:
+            keys = {str(key).strip().lower().replace(" ", "_"): key for key in held}
+            named = next((keys[key] for key in _KEYS if key in keys), None)
+            if named is not None:
+                return held[named], piece
+            if len(held) == 1:
+                return next(iter(held.values())), piece
+    return None
+
+
+def json_object(text: str) -> dict[str, Json] | None:
+    """Return the last JSON object of the text."""
+    for piece in _json_pieces(text):
+        try:
+            held = json.loads(piece)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(held, dict):
+            return held
+    return None
+
+
+def _json_pieces(text: str) -> Iterator[str]:
+    """Find what may be JSON: the whole text, the blocks in fences, the last object without inner objects."""
+    if "{" not in text:
+        return
+    yield text.strip()
+    yield from (block.strip() for block in reversed(_FENCED.findall(text)))
+    yield from reversed(_FLAT_OBJECT.findall(text))
+
+
+def statements(text: str) -> list[Statement]:
+    r"""Find statements of the answer, in their order.
+
+    Example:
+        >>> [found.piece for found in statements("Ответ: A? Нет.\nПравильный ответ — B.")]
+        ['A? Нет.', 'B.']
+    """
+    found = []
+    for match in _STATEMENT.finditer(text):
+        if _TURNED.search(text[max(0, match.start() - 20) : match.start()]):
+            continue
+        start = match.end()
+        # Marks of emphasis after the colon belong to the words before it.
+        end = text.find("\n", start)
+        line = text[start : end if end >= 0 else len(text)]
+        if not line.strip(" *_`#>"):
+            following = [part for part in text[start:].split("\n") if part.strip(" *_`#>")]
+            line = following[0] if following else ""
+            end = text.find("\n", text.find(line, start)) if line else -1
+        marked = any(match[name] for name in ("mark", "mark2", "mark3", "mark4"))
+        last = end < 0 or not text[end:].strip()
+        found.append(Statement(line.strip().strip("*_`").strip(), marked or last, end < 0))
+    return found
+
+
+def bold(text: str) -> list[str]:
+    """Return the pieces in bold."""
+    return [next(filter(None, found)).strip() for found in _BOLD.findall(text)]
+
+
+def lines(text: str) -> list[str]:
+    """Return the lines that hold something besides marks."""
+    return [line.strip() for line in text.splitlines() if line.strip(" \t*_`#>-—|")]
