@@ -23,16 +23,15 @@ _CYRILLIC: Final = re.compile("[а-яё]", re.IGNORECASE)
 
 
 def bare_parts(item: Item, declared: Dataset) -> tuple[str | Media, ...]:
-    """Split the bare form of an item into texts and media, in the order in which they are shown.
+    r"""Split the bare form of an item into texts and media, in the order in which they are shown.
 
     Raises:
         DataError: the form names a field that the item does not have, or there is no form for the item's group.
 
     Example:
         >>> from merilo.datasets import dataset
-        >>> print(*bare_parts(Item(1, "", "7 + 5 = "), dataset("simplear")), sep="")
-        7 + 5 =
-        Ответ:
+        >>> bare_parts(Item(1, "", "( )"), dataset("bps"))
+        ('Скобки: ', '( )', '\nОтвет:')
     """
     return parts(replace(item, instruction=bare_template(item, declared)), declared)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
@@ -42,6 +43,7 @@ _REPORTED: Final[Mapping[str, ExtractionOutcome]] = {
     "too_long": "too_long",
     "refusal": "refused",
 }
+_UNFINISHED: Final = re.compile(r"(?:\d|[,;]|\sи)\s*$")
 #: Words that only a program has; a refusal has none of them.
 _CODE: Final = ("def ", "return", "```", "lambda", "=")
 
@@ -194,8 +196,8 @@ def _closed(declared: Dataset, item: Item, text: str, *, cut: bool) -> Extracted
     found = find_answer(text, _reader(declared, item))
     if found.refused:
         return ExtractedAnswer(None, "refused", found.rule, found.piece)
-    # A digit at the end of a reply that was cut off may be the beginning of a longer number.
-    broken = declared.answer.kind not in {"choice", "criteria"} and text[-1:].isdigit()
+    # A number at the end of a reply that was cut off may be unfinished, and so may a list of numbers.
+    broken = declared.answer.kind not in {"choice", "criteria"} and _UNFINISHED.search(text) is not None
     if cut and (not found.explicit or broken):
         return ExtractedAnswer(None, "truncated", found.rule, found.piece)
     if found.value is None:

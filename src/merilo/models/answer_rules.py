@@ -104,7 +104,8 @@ def _marked(reply: str, text: str, reader: AnswerReader) -> RuleFinding | None:
         elif last.piece:
             missed = RuleFinding(None, "the stated answer has none or several", last.piece)
     whole = lines(text)
-    if len(whole) > 1 and (value := reader.alone(whole[0])) is not None:
+    # An equation in the first line may be the first step of several.
+    if len(whole) > 1 and "=" not in whole[0] and (value := reader.alone(whole[0])) is not None:
         found.append(RuleFinding(value, "first line", whole[0], explicit=True))
     if len({one.value for one in found}) > 1:
         pieces = " / ".join(f"{one.rule}: {one.value}" for one in found)

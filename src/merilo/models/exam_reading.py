@@ -25,6 +25,7 @@ _BEFORE: Final = re.compile(
     r"(?:ответ\w*|номер\w*|цифр\w*|числ\w*|предложени\w*|вариант\w*|answer\w*|numbers?|и|:|№|\s)*",
     re.IGNORECASE,
 )
+_DENIED_BEFORE: Final = re.compile(r"\b(?:не|кроме|not)\s+(?:номер\w*\s+|предложени\w*\s+)?$", re.IGNORECASE)
 _AFTER: Final = re.compile(r"\s*(?:$|[.;:!?)\]*»\"`—–(]|,(?!\s*\d)|\n)|\s+(?:так\s+как|потому|поскольку)\b")
 #: The first this many characters of an option identify it.
 _OPTION_START: Final = 25
@@ -93,7 +94,12 @@ class NumberListReader:
         """Return the distinct answers in a text, in their order."""
         if (paired := self._paired(text)) is not None:
             return [paired]
-        return list(dict.fromkeys(self._joined(match[0]) for match in _LIST.finditer(text)))
+        found = [
+            self._joined(match[0])
+            for match in _LIST.finditer(text)
+            if not _DENIED_BEFORE.search(text[: match.start()][-30:])
+        ]
+        return list(dict.fromkeys(found))
 
     def _paired(self, text: str) -> str | None:
         if not self._ordered:

@@ -26,7 +26,9 @@ _AFTER: Final = re.compile(
 #: A second label in a list: "A или B", "1, 2".
 _JOINED: Final = r"\s*[)\]*\"»]*\s*(?:,|;|/|&|\+|и|или|либо|and|or)\s*[(\[*\"«]*\s*"
 _DENIED_BEFORE: Final = re.compile(
-    r"(?:\bне|\bnot|\bкроме|\bexcept|n['’]t)\s+(?:вариант\w*\s+|ответ\s+|option\s+)?[\"«(*]*$", re.IGNORECASE
+    r"(?:(?:\bне|\bнет|\bnot|\bкроме|\bexcept|n['’]t)\s+(?:вариант\w*\s+|ответ\s+|option\s+)?"
+    r"|(?:\bнеправильн|\bневерн|\bошибочн|\bincorrect|\bwrong)\w*\s+(?:вариант|ответ|answer|option|choice)?\w*\s*[:—–-]?\s*)[\"«(*]*$",
+    re.IGNORECASE,
 )
 _DENIED_AFTER: Final = re.compile(
     r"[)\]*\"».:]*\s*(?:[—–-]\s*)?(?:это\s+)?(?:явно\s+|точно\s+|is\s+|was\s+|тоже\s+|также\s+)?"
@@ -89,8 +91,11 @@ class LabelReader:
         loose = "|".join(re.escape(token) for token in sorted(self._folded, key=len, reverse=True))
         self._token = re.compile(rf"(?<![\w\\])({tokens})(?!\w)")
         self._leading = re.compile(rf"[\s*_`\"'«“(\[<#•]*({loose})(?!\w)", re.IGNORECASE)
-        self._list = re.compile(rf"(?<!\w)(?:{tokens}){_JOINED}(?:вариант\s+)?({tokens})(?!\w)")
-        self._next_in_list = re.compile(rf"{_JOINED}({tokens})(?!\w)")
+        # Words are joined in any letter case ("Да или нет"); letters are not, for "а" and "в" are words.
+        self._next_in_list = re.compile(
+            rf"{_JOINED}(?:вариант\s+)?({loose if self._words else tokens})(?!\w)",
+            re.IGNORECASE if self._words else re.NOFLAG,
+        )
         self._option_line = re.compile(rf"^[\s*_`\-•(\[]*({tokens})\s*[).:\]]", re.MULTILINE)
         self._right = re.compile(rf"(?<!\w)({tokens}){_CALLED_RIGHT}", re.IGNORECASE)
         numbers = {label: _WORDS[label] for label in self.labels if label in _WORDS}
@@ -149,7 +154,13 @@ class LabelReader:
         found = [
             self._spellings[match[1]]
             for match in self._right.finditer(text)
-            if match[1] in self._spellings and not _DENIED_BEFORE.search(text[: match.start()])
+            if match[1] in self._spellings
+            and not _DENIED_BEFORE.search(text[: match.start()][-40:])
+            # "А правильный ответ ..." begins with a conjunction.
+            and not (
+                re.match(r"[А-Я]\s+(?:правильн|верный|верно)", match[0])
+                and not _VARIANT.search(text[: match.start()])
+            )
         ]
         return list(dict.fromkeys(found))
 
@@ -161,17 +172,21 @@ class LabelReader:
         for shown in self._shown:
             if self._token.search(shown):
                 text = text.replace(shown, " ")
-        found = [
-            self._spellings[match[1]]
-            for match in self._token.finditer(text)
-            if not self._is_other(match, text)
-        ]
+        found: list[str] = []
+        for match in self._token.finditer(text):
+            if not self._is_other(match, text):
+                found.append(self._spellings[match[1]])
+                if (joined := self._next_in_list.match(text, match.end())) is not None:
+                    found.append(self._folded.get(joined[1].casefold(), joined[1]))
         return list(dict.fromkeys(found))
 
     def _is_other(self, match: re.Match[str], text: str) -> bool:
         """Check whether a token is not meant as a label."""
         token, before, after = match[1], text[: match.start()], text[match.end() :]
-        if _DENIED_BEFORE.search(before[-40:]) or _DENIED_AFTER.match(after):
+        end = match.end()
+        while (joined := self._next_in_list.match(text, end)) is not None:
+            end = joined.end()
+        if _DENIED_BEFORE.search(before[-40:]) or _DENIED_AFTER.match(text[end : end + 60]):
             return True
         if token.isdigit():
             return bool(re.search(r"\d[.,:/]$|[-−]$", before) or re.match(r"[.,:/]\d|\s*(?:%|°)", after))

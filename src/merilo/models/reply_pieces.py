@@ -80,7 +80,7 @@ _TURNED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class AnswerStatement:
     """A statement of the answer.
 
     Attributes:
@@ -164,7 +164,7 @@ def _json_pieces(text: str) -> Iterator[str]:
     yield from reversed(_FLAT_OBJECT.findall(text))
 
 
-def statements(text: str) -> list[Statement]:
+def statements(text: str) -> list[AnswerStatement]:
     r"""Find statements of the answer, in their order.
 
     Example:
@@ -185,7 +185,7 @@ def statements(text: str) -> list[Statement]:
             end = text.find("\n", text.find(line, start)) if line else -1
         marked = any(match[name] for name in ("mark", "mark2", "mark3", "mark4"))
         last = end < 0 or not text[end:].strip()
-        found.append(Statement(line.strip().strip("*_`").strip(), marked or last, end < 0))
+        found.append(AnswerStatement(line.strip().strip("*_`").strip(), marked or last, end < 0))
     return found
 
 
