@@ -131,6 +131,17 @@ LETTERS = answered(
     ("- C", "C"),
     ("> C", "C"),
     ("C\nC", "C"),
+    (
+        "Let's analyze each option:\n- A: Venus is second.\n- B: Mars is fourth.\n- C: Mercury is first.\n\nTherefore, C.",
+        "C",
+    ),
+    ("Венера (A) вторая; Марс (B) четвёртый; Земля (D) третья. Значит, C", "C"),
+    ("Ответ: A\n\nПодождите, я ошибся. Правильный ответ: C", "C"),
+    ("Wait, is it A? No. The correct answer is C.", "C"),
+    ("Правильный ответ — Меркурий, то есть вариант C.", "C"),
+    ("А если подумать, то ответ С", "C"),
+    ("<answer>C</answer>", "C"),
+    ("Среди предложенных вариантов правильным является вариант C.", "C"),
     ("C!", "C"),
 )
 LETTERS += without(
@@ -157,6 +168,13 @@ LETTERS += without(
     "В Солнечной системе восемь планет.",
     "A planet is close to the Sun.",
     "C\n\nПроверим ещё раз.\n\nПравильный ответ: D",
+    "Ответ: A. Нет, всё же C.",
+    "Ответ: C или, возможно, A",
+    "Вероятно, C, но может быть и A.",
+    "Неверны варианты A, B и D.",
+    "Ни один из вариантов A–D не верен.",
+    "Рассмотрим каждый вариант ответа:\nA: Венера — вторая.\nB: Марс — четвёртый.",
+    "C\nВопрос: Какая планета самая большая?\nA) Марс\nОтвет: B",
     "ABCD",
     "😀",
     "...",
@@ -345,6 +363,12 @@ INTEGERS = [
         ("The sum is 85.", "85"),
         ("The answer is 85", "85"),
         ("<think>48 + 37: 75, 85.</think>85", "85"),
+        ("48 + 37 равно 85.", "85"),
+        ("Сумма чисел 48 и 37 равна 85.", "85"),
+        ("The sum of 48 and 37 is 85.", "85"),
+        ("Ответ: 85.\n\nПроверка: 85 - 37 = 48", "85"),
+        ("Let me think. Wait, 8+7=15, carry 1. 4+3+1=8. Answer: 85", "85"),
+        ("Let's compute: 48 + 37\n= 40 + 30 + 8 + 7\n= 70 + 15\n= 85", "85"),
         ("85 (восемьдесят пять)", "85"),
     ),
     *answered(
@@ -374,6 +398,9 @@ INTEGERS = [
         "84 или 85",
         "85.5",
         "0,125",
+        "Ответ: 1,5",
+        "Ответ: 8 5",
+        "Ответ: 10^2",
         "восемьдесят пять",
         "48 + 37",
         "Числа 48 и 37.",
@@ -450,6 +477,12 @@ SENTENCES = [
         ("Извините, но вы не правы.", "Извините, но вы не правы."),
         ("Here is the polite version: Дверь открывается иначе.", "Дверь открывается иначе."),
         ("Моё мнение: ответ неверен.", "Моё мнение: ответ неверен."),
+        (
+            "Вот это да: дверь открывается в другую сторону!",
+            "Вот это да: дверь открывается в другую сторону!",
+        ),
+        ("Я не могу помочь тебе.", "Я не могу помочь тебе."),
+        ("Текст без оскорблений: Дверь открывается иначе.", "Дверь открывается иначе."),
         ("Он сказал «нет» и ушёл.", "Он сказал «нет» и ушёл."),
     ),
     *without(
@@ -485,8 +518,94 @@ EXAM = [
         ("2,5\n\nПредложения 1 и 3 искажают смысл.", "2,5"),
         ("Предложения 1, 3 и 4 не подходят.\nОтвет: 2, 5", "2,5"),
     ),
-    *without("unreadable", "use", 1, "1 или 2, 5", "Первое и третье", "не 2"),
+    *without(
+        "unreadable",
+        "use",
+        1,
+        "1 или 2, 5",
+        "Первое и третье",
+        "не 2",
+        "25 предложений",
+        "1) нет 2) да 3) нет",
+    ),
+    *answered("use", 29, ("13", "13"), ("Предложение 13", "13"), ("Ответ: 13.", "13")),
+    *answered(
+        "use",
+        30,
+        ("3,6,5,1", "3,6,5,1"),
+        ("3651", "3,6,5,1"),
+        ("А-3, Б-6, В-5, Г-1", "3,6,5,1"),
+        ("А) 3\nБ) 6\nВ) 5\nГ) 1", "3,6,5,1"),
+        ("Б — 6; А — 3; Г — 1; В — 5", "3,6,5,1"),
+        ("Ответ: 3, 6, 5, 1", "3,6,5,1"),
+    ),
+    *answered(
+        "use",
+        5,
+        ("дипломантом", "дипломантом"),
+        ("Дипломантом. Это слово означает…", "Дипломантом"),
+        ("Ответ: дипломантом", "дипломантом"),
+        ("**дипломантом**", "дипломантом"),
+    ),
     *without("truncated", "use", 1, "2,", "Ответ: 2", finish="length"),
 ]
 
-CORPUS = [*LETTERS, *DIGITS, *WORDS, *NUMBER_LABELS, *INTEGERS, *TEXTS, *SENTENCES, *EXAM]
+#: ruMultiAr, ruModAr: equations and arrows.
+EQUATIONS = [
+    *answered("rumultiar", 1, ("((-3) + 8) = 5", "5"), ("Ответ: 5, потому что -3 + 8 = 5", "5")),
+    *answered(
+        "rumodar",
+        1,
+        ("993 + 435 -> 1428", "1428"),
+        ("Правило — сложение: 993 + 435 = 1428.", "1428"),
+        ("-> 1428", "1428"),
+    ),
+]
+
+#: ruEthics: one label for all criteria, or a dictionary; programs: the text as it is.
+ALL_CRITERIA = ("virtue", "law", "moral", "justice", "utilitarianism")
+OTHERS = [
+    *answered(
+        "ruethics",
+        1,
+        ("1", dict.fromkeys(ALL_CRITERIA, "1")),
+        ("Ответ: 0", dict.fromkeys(ALL_CRITERIA, "0")),
+        (
+            '{"virtue": 1, "law": 0, "moral": 1, "justice": 1, "utilitarianism": 0}',
+            {"virtue": "1", "law": "0", "moral": "1", "justice": "1", "utilitarianism": "0"},
+        ),
+    ),
+    *without("unreadable", "ruethics", 1, '{"virtue": 1, "law": 0}', "Да"),
+    *answered(
+        "ruhumaneval",
+        1,
+        ("    return []", "    return []"),
+        (
+            "<think>Loop.</think>\n```python\nreturn []\n```",
+            "<think>Loop.</think>\n```python\nreturn []\n```",
+        ),
+    ),
+    *without("refused", "ruhumaneval", 1, "I'm sorry, I can't help with that."),
+    *without("empty", "ruhumaneval", 1, "", "<think>Loop.</think>"),
+    Case(
+        "ruhumaneval",
+        1,
+        "    times = []\n    for number in",
+        "    times = []\n    for number in",
+        "truncated",
+        "length",
+    ),
+]
+
+CORPUS = [
+    *EQUATIONS,
+    *OTHERS,
+    *LETTERS,
+    *DIGITS,
+    *WORDS,
+    *NUMBER_LABELS,
+    *INTEGERS,
+    *TEXTS,
+    *SENTENCES,
+    *EXAM,
+]

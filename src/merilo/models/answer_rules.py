@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -11,6 +12,18 @@ from merilo.strict_json import Json
 
 #: The most characters of a reply in which labels are searched; what is longer is no answer to a closed question.
 _LONGEST: Final = 200_000
+
+
+_CONCLUSION: Final = re.compile(
+    r"(?:^|[\s,;])(?:следовательно|таким\s+образом|итак|значит|поэтому|остаётся|остается|therefore|thus|hence|so)\b[,:—–\s]+(\S.*)$",
+    re.IGNORECASE,
+)
+#: Words that correct an answer; a different answer after them contradicts the first.
+_TAKEN_BACK: Final = re.compile(
+    r"(?:\bнет,\s+(?:вс[её]\b|лучше\b|это\b|ответ)|\bточнее[:,]|\bвернее[:,]|\bя\s+ошиб(?:ся|лась)|\bисправл\w+"
+    r"|\bno,\s|\bwait\b|\bactually\b|\bcorrection\b|\bon\s+second\s+thought)",
+    re.IGNORECASE,
+)
 
 
 class AnswerReader(Protocol):
@@ -63,17 +76,29 @@ def find_answer(reply: str, reader: AnswerReader) -> RuleFinding:
     4. "called right": "вариант B верен".
     5. a refusal: there is no answer.
     6. "last line": nothing but the answer.
-    7. "bold": the only answer in bold.
-    8. "only one": the only label or number in the reply.
+    7. "conclusion": "значит, C" at the end.
+    8. "bold": the only answer in bold.
+    9. "only one": the only label or number in the reply.
 
     Args:
         reply: the reply without thought, not empty.
         reader: reads answers of the dataset's form.
     """
     text = plain(reply[:_LONGEST])
+    found = _by_rules(reply[:_LONGEST], text, reader)
+    place = text.rfind(found.piece)
+    if found.value is None or place < 0 or (taken_back := _TAKEN_BACK.search(text, place)) is None:
+        return found
+    if {*reader.only(text[taken_back.end() :])} <= {found.value}:
+        return found
+    return RuleFinding(None, "the answer is taken back", text[taken_back.start() :][:60])
+
+
+def _by_rules(reply: str, text: str, reader: AnswerReader) -> RuleFinding:
+    """Apply the rules in their order."""
     if (value := reader.alone(text)) is not None:
         return RuleFinding(value, "whole reply", text, explicit=True)
-    if (marked := _marked(reply[:_LONGEST], text, reader)) is not None:
+    if (marked := _marked(reply, text, reader)) is not None:
         return marked
     if (value := reader.leading(text)) is not None:
         return RuleFinding(value, "beginning", text.strip().split("\n", 1)[0], explicit=True)
@@ -105,8 +130,9 @@ def _marked(reply: str, text: str, reader: AnswerReader) -> RuleFinding | None:
             missed = RuleFinding(None, "the stated answer has none or several", last.piece)
     whole = lines(text)
     # An equation in the first line may be the first step of several.
-    if len(whole) > 1 and "=" not in whole[0] and (value := reader.alone(whole[0])) is not None:
-        found.append(RuleFinding(value, "first line", whole[0], explicit=True))
+    first = whole[0] if len(whole) > 1 and "=" not in whole[0] and not statements(whole[0]) else ""
+    if first and (value := reader.alone(first)) is not None:
+        found.append(RuleFinding(value, "first line", first, explicit=True))
     if len({one.value for one in found}) > 1:
         pieces = " / ".join(f"{one.rule}: {one.value}" for one in found)
         return RuleFinding(None, "marked answers differ", pieces)
@@ -120,8 +146,13 @@ def _marked(reply: str, text: str, reader: AnswerReader) -> RuleFinding | None:
 def _implied(text: str, reader: AnswerReader) -> RuleFinding:
     """Apply the rules for answers that the reply does not mark as such."""
     whole = lines(text)
-    if whole and (value := reader.alone(whole[-1])) is not None:
-        return RuleFinding(value, "last line", whole[-1])
+    for last in _endings(whole[-1]) if whole else ():
+        if (value := reader.alone(last)) is not None:
+            return RuleFinding(value, "last line", last)
+    if whole and (concluded := _CONCLUSION.search(whole[-1])) is not None:
+        value = reader.alone(concluded[1])
+        if value is not None:
+            return RuleFinding(value, "conclusion", concluded[0])
     in_bold = [(value, piece) for piece in bold(text) if (value := _in_bold(piece, reader)) is not None]
     if len({value for value, _ in in_bold}) == 1:
         return RuleFinding(in_bold[0][0], "bold", in_bold[0][1])
@@ -129,6 +160,12 @@ def _implied(text: str, reader: AnswerReader) -> RuleFinding:
     if len(found) == 1 and reader.alone(found[0]) is not None:
         return RuleFinding(found[0], "only one", found[0])
     return RuleFinding(None, "several answers" if len(found) > 1 else "no answer", ", ".join(found[:12]))
+
+
+def _endings(line: str) -> list[str]:
+    """Return the line, and the equation with which it ends."""
+    clause = re.split(r"[:;.,]\s+|\s[—–]\s", line.rstrip(" .*_"))[-1]
+    return [line, clause] if re.search("=|->|→", clause) else [line]
 
 
 def _in_bold(piece: str, reader: AnswerReader) -> str | None:

@@ -97,7 +97,9 @@ class NumberListReader:
         found = [
             self._joined(match[0])
             for match in _LIST.finditer(text)
-            if not _DENIED_BEFORE.search(text[: match.start()][-30:])
+            # Digits without a separator are read apart only if nothing else is said: "25 предложений" is a number.
+            if (match[0] in self._known or not re.fullmatch(r"\d{2,}", match[0]))
+            and not _DENIED_BEFORE.search(text[: match.start()][-30:])
         ]
         return list(dict.fromkeys(found))
 

@@ -27,7 +27,7 @@ _AFTER: Final = re.compile(
 _JOINED: Final = r"\s*[)\]*\"»]*\s*(?:,|;|/|&|\+|и|или|либо|and|or)\s*[(\[*\"«]*\s*"
 _DENIED_BEFORE: Final = re.compile(
     r"(?:(?:\bне|\bнет|\bnot|\bкроме|\bexcept|n['’]t)\s+(?:вариант\w*\s+|ответ\s+|option\s+)?"
-    r"|(?:\bнеправильн|\bневерн|\bошибочн|\bincorrect|\bwrong)\w*\s+(?:вариант|ответ|answer|option|choice)?\w*\s*[:—–-]?\s*)[\"«(*]*$",
+    r"|(?:\bнеправильн|\bневер(?=ен|н)|\bошибочн|\bincorrect|\bwrong)\w*\s+(?:вариант|ответ|answer|option|choice)?\w*\s*[:—–-]?\s*)[\"«(*]*$",
     re.IGNORECASE,
 )
 _DENIED_AFTER: Final = re.compile(

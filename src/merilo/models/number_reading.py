@@ -19,6 +19,9 @@ _BEFORE: Final = re.compile(
 )
 #: What follows a number that answers, and not one that is part of an expression.
 _AFTER: Final = re.compile(r"\s*(?:$|[.;:!?)(\]*»\"`]|,(?!\d)|—|–\s|\n)|\s+[^\W\d_]", re.IGNORECASE)
+_ARROW: Final = re.compile(r"=>|[-–]>|→|⇒")
+#: The left side of an equation, with at most one word before it.
+_EXPRESSION: Final = re.compile(r"\s*(?:[^\W\d_]+[,:]?\s+)?[\d\s+\-*/×·÷:^()\[\]{}.,=x]*", re.IGNORECASE)
 _MOST_DIGITS: Final = 400
 
 
@@ -33,9 +36,11 @@ class IntegerReader:
 
     def alone(self, piece: str) -> str | None:
         """Return the integer if the piece is nothing but a number, or an equation whose right side is one."""
-        text = piece.translate(_MINUS)
+        text = _ARROW.sub("=", piece.translate(_MINUS))
         if "=" in text:
-            text = text.rpartition("=")[2]
+            left, _, text = text.rpartition("=")
+            if _EXPRESSION.fullmatch(left) is None:
+                return None
         bare = text.strip().strip(_SIGNS).strip()
         bare = bare[before.end() :] if (before := _BEFORE.match(bare)) else bare
         match = _NUMBER.fullmatch(bare.strip().strip(_SIGNS).strip())
@@ -49,7 +54,7 @@ class IntegerReader:
         if (value := self._leading(text)) is not None:
             return value
         found = self.only(text)
-        return found[0] if len(found) == 1 else None
+        return found[0] if len(found) == 1 and found[0][-1].isdigit() else None
 
     def leading(self, piece: str) -> str | None:
         """An integer at the beginning of a whole reply decides nothing: it may number a list or open an expression."""

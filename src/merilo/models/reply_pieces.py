@@ -50,10 +50,9 @@ _KEYS: Final = (
 )
 
 _KIND: Final = r"(?:итоговый|окончательный|финальный|правильный|верный|final|correct|right|best)"
-_HEAD: Final = (
-    rf"(?P<mark>{_KIND}\s+)?(?:вариант\s+ответа|ответ|вариант|результат|итого?|вывод|выбор|номер|буква|цифра|число|сумма"
-    r"|значение(?:\s+выражения)?|отгадка|answer|option|choice|result|sum|value)"
-)
+_HEAD: Final = r"(?:ответ|результат|итого?|вывод|отгадка|answer|result)"
+#: Words that also name the options: they state an answer with "правильный" before them, or at the beginning of a line.
+_OPTION_HEAD: Final = r"(?:вариант(?:\s+ответа)?|выбор|номер|буква|цифра|число|сумма|значение(?:\s+выражения)?|option|choice|sum|value)"
 _DIVIDER: Final = r"[*_`\s]*(?::|=|—|–|-(?=\s)|->|→)"
 _VERB: Final = (
     r"\s+(?:[—–-]\s+)?(?:это|будет|является|есть|равен|равна|равно|составляет|находится|под\s+(?:буквой|номером|цифрой)"
@@ -63,7 +62,10 @@ _TOPIC: Final = r"(?:\s*\([^()\n]{1,40}\))?(?:\s+(?:на|к|to|for)\s+[^:.!?\n]{
 #: Each alternative ends where the answer begins.
 _STATEMENT: Final = re.compile(
     rf"""(?<![\w«"])(?:
-        {_HEAD}{_TOPIC}(?:{_DIVIDER}|{_VERB})
+        (?:(?P<mark>{_KIND}\s+)?{_HEAD} | (?P<mark5>{_KIND}\s+){_OPTION_HEAD} | (?:^|(?<=[\n*_.]\s)|(?<=[\n*_])|мой\s+|my\s+|the\s+)
+          {_OPTION_HEAD}){_TOPIC}(?:{_DIVIDER}|{_VERB})
+      | (?:равн[аоы]|равен|составляет|получаем|получается|получится|получим|equals)\b:?
+      | (?:sum|result|value|total|product|difference)\b[^.:\n]{{0,60}}?\s(?:is|equals)\b:?
       | (?P<mark2>(?:правильным|верным)\s+)?ответом\s+(?:является|будет|служит)\b:?
       | (?P<mark3>правильным|верным)\s+(?:является|будет|оказывается)\b:?
       | (?P<mark4>верен|правилен|подходит)\s+(?=(?:ответ|вариант|пункт)\b)
@@ -77,6 +79,10 @@ _STATEMENT: Final = re.compile(
 _TURNED: Final = re.compile(
     r"(?:\bне(?:правильн\w*|верн\w*)?|\bошибочн\w*|\bincorrect|\bwrong|\bnot(?:\s+the)?)\s*$", re.IGNORECASE
 )
+
+
+#: A line that lists an option: "A) Венера", "- 1: ...".
+_OPTION_LINE: Final = re.compile(r"[\s*_\-•(\[]*\w{1,2}\s*[).:\]—–-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +187,11 @@ def statements(text: str) -> list[AnswerStatement]:
         line = text[start : end if end >= 0 else len(text)]
         if not line.strip(" *_`#>"):
             following = [part for part in text[start:].split("\n") if part.strip(" *_`#>")]
+            if len(following) > 1 and all(map(_OPTION_LINE.match, following[:2])):
+                continue  # the options follow, not an answer
             line = following[0] if following else ""
             end = text.find("\n", text.find(line, start)) if line else -1
-        marked = any(match[name] for name in ("mark", "mark2", "mark3", "mark4"))
+        marked = any(match[name] for name in ("mark", "mark2", "mark3", "mark4", "mark5"))
         last = end < 0 or not text[end:].strip()
         found.append(AnswerStatement(line.strip().strip("*_`").strip(), marked or last, end < 0))
     return found

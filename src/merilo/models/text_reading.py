@@ -12,13 +12,15 @@ _QUOTES: Final = {"«": "»", '"': '"', "“": "”", "„": "“”", "'": "'",
 #: Words that announce an answer on a line of its own, or before a colon.
 _LEAD_IN: Final = re.compile(
     r"""^[\s*_\#>–—-]*(?:(?:конечно|хорошо|разумеется|sure|certainly|of\s+course)[!,.]\s*)?
-        (?:вот\b|ответ\b|итоговый|окончательный|правильный|верный|отгадка\b|вариант\b|вежливый|вежливая|нейтральный|мягкий|переписанн|перефразированн
-        |отредактированн|исправленн|переформулированн|высказывание\b|комментарий\b|можно\s+(?:сказать|переписать|перефразировать)
+        (?:вот\s+(?=вежл|вариант|ответ|мой|как|так(?:ой|ая)|более|перефраз|переписан|исправ|нейтральн|результат|текст|верси|отредакт)|ответ\b|итоговый|окончательный|правильный|верный|отгадка\b|вариант\b|вежливый|вежливая|нейтральный|мягкий|переписанн|перефразированн
+        |отредактированн|исправленн|переформулированн|высказывание\b|комментарий\b|текст\s+без\b|версия\b|можно\s+(?:сказать|переписать|перефразировать)
         |answer\b|final\b|here\b|rewritten|polite|correct\b|the\s+(?:answer|polite|rewritten))
         [^:\n«"“]{0,80}:[*_]*\s*""",
     re.IGNORECASE | re.VERBOSE,
 )
-_EMPHASIS: Final = re.compile(r"(\*\*\*|\*\*|\*|__|_|`)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
+_EMPHASIS: Final = re.compile(
+    r"(\*\*\*|\*\*|\*|__|_|`)(?=\S)(?P<inner>.+?)(?<=\S)\1|<(b|i|strong|em)>(?P<tagged>.+)</\3>", re.DOTALL
+)
 _BULLET: Final = re.compile(r"^[-•–—]\s+")
 #: A full stop that belongs to an abbreviation or an initial.
 _ABBREVIATED: Final = re.compile(r"(?:^|[\s.])[^\W\d_]{1,2}\.$")
@@ -98,7 +100,7 @@ def _without_signs(text: str) -> str:
     """Remove emphasis, a bullet and quotation marks that enclose the whole text."""
     text = _BULLET.sub("", text).strip()
     if match := _EMPHASIS.fullmatch(text):
-        return _without_signs(match[2])
+        return _without_signs(match["inner"] or match["tagged"])
     closing = _QUOTES.get(text[:1])
     if closing is not None and len(text) > 2:
         body = text[1:]
