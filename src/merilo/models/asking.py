@@ -137,11 +137,13 @@ class Abilities:
         modes: generation, log-likelihood, or both.
         media: the kinds of media that it takes.
         chat: whether it takes a conversation; otherwise it continues `Request.prompt`.
+        builtin: whether it is no model but a rule built into Merilo (`merilo.models.builtin_respondents`); tables mark it.
     """
 
     modes: frozenset[Mode]
     media: frozenset[Literal["image", "audio", "video"]] = frozenset()
     chat: bool = True
+    builtin: bool = False
 
 
 class ModelBackend(Protocol):

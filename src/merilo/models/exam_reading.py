@@ -47,12 +47,9 @@ class NumberListReader:
     """
 
     def __init__(self, item: Item) -> None:
-        fields = item.inputs if not isinstance(item.inputs, str) else {"text": item.inputs}
-        texts = {name: value for name, value in fields.items() if isinstance(value, str)}
         self._ordered = item.meta.get("type") == "matching"
-        self._options = dict(_LISTED.findall(texts.get("choices", "")))
-        in_text = (_IN_TEXT.findall(text) for name, text in texts.items() if name != "choices")
-        self._known = {*self._options, *(number for found in in_text for number in found)}
+        self._options = dict(_LISTED.findall(_texts(item).get("choices", "")))
+        self._known = {*self._options, *_numbers_in_text(item)}
 
     def alone(self, piece: str) -> str | None:
         """Return the numbers if the piece is nothing but numbers, or a number for each letter."""
@@ -125,6 +122,26 @@ class NumberListReader:
     def _is_option(self, number: str, text: str) -> bool:
         option = self._options.get(number)
         return bool(option) and _key(str(option)) == _key(text)
+
+
+def numbers_of(item: Item) -> list[str]:
+    """Return the numbers among which a task lets choose: those of its options, or else those in its text, in their order."""
+    listed = [number for number, _ in _LISTED.findall(_texts(item).get("choices", ""))]
+    return list(dict.fromkeys(listed or _numbers_in_text(item)))
+
+
+def _texts(item: Item) -> dict[str, str]:
+    fields = item.inputs if not isinstance(item.inputs, str) else {"text": item.inputs}
+    return {name: value for name, value in fields.items() if isinstance(value, str)}
+
+
+def _numbers_in_text(item: Item) -> list[str]:
+    return [
+        number
+        for name, text in _texts(item).items()
+        if name != "choices"
+        for number in _IN_TEXT.findall(text)
+    ]
 
 
 def _key(text: str) -> str:
