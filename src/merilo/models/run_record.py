@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from merilo.atomic_write import write_text
@@ -38,7 +38,9 @@ _HIDDEN: Final = "***"
 _SECRET: Final = re.compile(r"(?:^|_)(?:api_?key|key|token|password|secret|credentials?)$", re.IGNORECASE)
 
 #: Arguments of backends that change the speed of a run and not its answers.
-_OF_SPEED: Final = frozenset({"num_concurrent", "max_retries", "timeout", "batch_size", "max_batch_size", "device"})
+_OF_SPEED: Final = frozenset(
+    {"num_concurrent", "max_retries", "timeout", "batch_size", "max_batch_size", "device"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +144,9 @@ class RunRecord:
     def _fixed(self) -> dict[str, Json]:
         """Return the parameters that must not change."""
         args: dict[str, Json] = {
-            name: value for name, value in self.model.args.items() if name not in _OF_SPEED and value != _HIDDEN
+            name: value
+            for name, value in self.model.args.items()
+            if name not in _OF_SPEED and value != _HIDDEN
         }
         model: dict[str, Json] = {"backend": self.model.backend, "name": self.model.name, "args": args}
         return {"model": model, **_settings_json(self.settings)}
@@ -170,15 +174,14 @@ def read_record(run: Path) -> RunRecord:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError("is not the record of a run of this version", file=path)
     try:
-        model, settings, datasets = (
-            cast("dict[str, Json]", content[key]) for key in ("model", "settings", "datasets")
-        )
-        stop = cast("list[str] | None", settings["stop"])
+        # The types are those that `to_json` wrote; a field that is missing or new raises a TypeError.
+        known = cast("dict[str, Any]", content)
+        stop = known["settings"]["stop"]
         return RunRecord(
-            model=AskedModel(**model),  # type: ignore[arg-type] - the types are those that were written
-            settings=PromptSettings(**{**settings, "stop": None if stop is None else tuple(stop)}),  # type: ignore[arg-type] - the same
-            datasets={name: DatasetRecord(**cast("dict[str, Json]", one)) for name, one in datasets.items()},  # type: ignore[arg-type] - the same
-            commands=tuple(cast("list[dict[str, Json]]", content["commands"])),
+            model=AskedModel(**known["model"]),
+            settings=PromptSettings(**{**known["settings"], "stop": None if stop is None else tuple(stop)}),
+            datasets={name: DatasetRecord(**one) for name, one in known["datasets"].items()},
+            commands=tuple(known["commands"]),
         )
     except (KeyError, TypeError, AttributeError):
         raise InputError("is not the record of a run of this version", file=path) from None
@@ -196,7 +199,9 @@ def hidden_args(args: Mapping[str, str]) -> dict[str, str]:
         >>> hidden_args({"api_key": "sk-1", "base_url": "http://me:secret@host/v1", "tokenizer": "t"})
         {'api_key': '***', 'base_url': 'http://***@host/v1', 'tokenizer': 't'}
     """
-    return {name: _HIDDEN if _SECRET.search(name) else _without_password(value) for name, value in args.items()}
+    return {
+        name: _HIDDEN if _SECRET.search(name) else _without_password(value) for name, value in args.items()
+    }
 
 
 def item_hashes(items: Iterable[Item]) -> dict[str, str]:
@@ -258,8 +263,10 @@ def _plain(record: DatasetRecord) -> dict[str, Json]:
 
 def _extended(name: str, old: DatasetRecord, new: DatasetRecord, run: Path) -> DatasetRecord:
     free = {"samples", "limit", "hashes", "data", "title"}
-    kept = [{key: value for key, value in _plain(one).items() if key not in free} for one in (old, new)]
-    _refuse([f"{name}: {told}" for told in _differences(*kept)], run)
+    before, now = (
+        {key: value for key, value in _plain(one).items() if key not in free} for one in (old, new)
+    )
+    _refuse([f"{name}: {told}" for told in _differences(before, now)], run)
     if new.samples < old.samples:
         _refuse([f"{name}: samples was {old.samples} and is now {new.samples}, but can only be raised"], run)
     changed = [one for one, known in old.hashes.items() if new.hashes.get(one, known) != known]
@@ -267,7 +274,10 @@ def _extended(name: str, old: DatasetRecord, new: DatasetRecord, run: Path) -> D
         _refuse([f"{name}: {len(changed)} items have changed since ({listed(changed, 5)})"], run)
     gone = [one for one in old.hashes if one not in new.hashes]
     if gone and new.limit is not None and (old.limit is None or new.limit < old.limit):
-        _refuse([f"{name}: limit was {old.limit or 'not given'} and is now {new.limit}, but can only be raised"], run)
+        _refuse(
+            [f"{name}: limit was {old.limit or 'not given'} and is now {new.limit}, but can only be raised"],
+            run,
+        )
     if gone:
         _refuse([f"{name}: {len(gone)} items are not among the items now ({listed(gone, 5)})"], run)
     return new

@@ -1,0 +1,192 @@
+"""A dataset as a run asks it: its items, its shots, and the requests that are still to be answered."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import Media, parts
+from merilo.errors import DataError, UsageError
+from merilo.items import Item, ItemId, Split
+from merilo.models.asking import Abilities, ModelReply, Request
+from merilo.models.dialogue_context import EarlierTurn
+from merilo.models.prompter import Prompter
+from merilo.models.run_log import Earlier
+from merilo.models.run_record import DatasetRecord, item_hashes, shots_hash
+from merilo.models.runner import Dialogue, Requests
+from merilo.strict_json import Json
+from merilo.wording import listed
+
+#: What was answered before: (item, sample) -> request and reply.
+Known: TypeAlias = "Mapping[tuple[str, int], Earlier]"
+
+#: Reads the answer to a turn of a dialogue from its reply; `None` if there is none.
+ReadAnswer: TypeAlias = Callable[[Dataset, Item, Request, ModelReply], Json]
+
+#: Kinds of media with their names in messages.
+_KINDS: Final = {"image": "pictures", "audio": "sounds", "video": "films"}
+
+
+@dataclass(frozen=True, slots=True)
+class AskedDataset:
+    """A dataset as a run asks it.
+
+    Attributes:
+        prompter: makes the requests.
+        split: the items that are asked, in order.
+        samples: answers to each item.
+        shots: the solved items that shots are taken from.
+        source: the file of the items, or the folder of the study.
+        read_answer: reads the answers of earlier turns.
+        refused: items that the backend cannot be asked, because it takes no such media.
+        declaration: the dataset's name, or the path of its declaration.
+        study: the folder of the study whose items are asked.
+        limit: how many of the first items are asked; `None` for all.
+    """
+
+    prompter: Prompter
+    split: Split
+    samples: int
+    shots: Sequence[Item]
+    source: str
+    read_answer: ReadAnswer
+    refused: tuple[ItemId, ...] = ()
+    declaration: str = ""
+    study: str | None = None
+    limit: int | None = None
+
+    @property
+    def declared(self) -> Dataset:
+        """The dataset."""
+        return self.prompter.declared
+
+    @property
+    def count(self) -> int:
+        """How many answers are asked for."""
+        return len(self.split) * self.samples
+
+    @property
+    def is_dialogue(self) -> bool:
+        """Whether a request holds the answers to earlier ones."""
+        return self.declared.shots.earlier_turns
+
+    def requests(self, known: Known) -> Requests:
+        """Make the requests that are not answered yet, one at a time.
+
+        Args:
+            known: what was answered before, with replies if the dataset has dialogues.
+
+        Raises:
+            UsageError: an item was asked before with another request.
+            DataError: an item cannot be rendered.
+        """
+        if self.is_dialogue:
+            for sample in range(1, self.samples + 1):
+                for turns in self.split.dialogues():
+                    yield self._dialogue(turns, sample, known)
+            return
+        for item in self.split:
+            for sample in range(1, self.samples + 1):
+                request = self.prompter.request(item, sample)
+                if not _is_answered(request, known):
+                    yield request
+
+    def first_requests(self) -> Iterator[Request]:
+        """Make a request for each item without asking; turns of a dialogue have no earlier turns."""
+        return (self.prompter.request(item) for item in self.split)
+
+    def record(self) -> DatasetRecord:
+        """Return the record of what is asked."""
+        first = self.prompter.request(self.split.items[0])
+        return DatasetRecord(
+            title=self.declared.title,
+            declaration=self.declaration or self.declared.name,
+            data=self.source,
+            study=self.study,
+            mode=first.mode,
+            chat=self.prompter.chat,
+            shots=self.prompter.shot_count,
+            shots_sha256=shots_hash(self.shots) if self.prompter.shot_count else "",
+            samples=self.samples,
+            limit=self.limit,
+            hashes=item_hashes(self.split),
+        )
+
+    def _dialogue(self, turns: Sequence[Item], sample: int, known: Known) -> Dialogue:
+        earlier: list[EarlierTurn] = []
+        for item in turns:
+            request = self.prompter.request(item, sample, earlier)
+            before = known[request.key[1:]] if _is_answered(request, known) else None
+            reply = before.reply if before and before.reply else (yield request)
+            if reply.finish == "failed":
+                return
+            earlier.append((item, self.read_answer(self.declared, item, request, reply)))
+
+
+def limited(split: Split, limit: int | None) -> Split:
+    """Return the first items of a split.
+
+    Example:
+        >>> from merilo.items import Item
+        >>> len(limited(Split("test", (Item(1, "", ""), Item(2, "", ""))), 1))
+        1
+    """
+    if limit is None or limit >= len(split):
+        return split
+    lengths: list[int] = []
+    for length in split.lengths:
+        lengths.append(min(length, limit - sum(lengths)))
+    return replace(split, items=split.items[:limit], lengths=tuple(filter(None, lengths)))
+
+
+def without_media(split: Split, declared: Dataset, abilities: Abilities) -> tuple[Split, tuple[ItemId, ...]]:
+    """Leave out the items with media that a backend does not take.
+
+    Returns:
+        The other items, and the ids of those left out.
+
+    Raises:
+        UsageError: no item is left.
+    """
+    if not declared.media:
+        return split, ()
+    kinds = {item.id: _media_kinds(item, declared) - abilities.media for item in split}
+    refused = tuple(name for name, lacking in kinds.items() if lacking)
+    if len(refused) == len(split):
+        named = listed([_KINDS[kind] for kind in sorted(set().union(*kinds.values()))])
+        raise UsageError(
+            f"the items of {declared.title} have {named}, which this backend does not take; choose another backend"
+        )
+    kept = [tuple(item for item in turns if not kinds[item.id]) for turns in split.dialogues()]
+    lengths = tuple(len(turns) for turns in kept if turns) if split.lengths else ()
+    return replace(split, items=tuple(item for turns in kept for item in turns), lengths=lengths), refused
+
+
+def _media_kinds(item: Item, declared: Dataset) -> set[str]:
+    paths = [piece.path for piece in parts(item, declared) if isinstance(piece, Media)]
+    kinds = {(mimetypes.guess_type(path)[0] or "").partition("/")[0] for path in paths}
+    if unknown := kinds - _KINDS.keys():
+        raise DataError(
+            f"item {item.id} has a file that is no picture, sound or film ({min(unknown) or 'unknown'})"
+        )
+    return kinds
+
+
+def _is_answered(request: Request, known: Known) -> bool:
+    """Check whether a request was answered before.
+
+    Raises:
+        UsageError: another request was asked for the same item and sample.
+    """
+    before = known.get(request.key[1:])
+    if before is None:
+        return False
+    if before.request != request.sha256:
+        raise UsageError(
+            f"item {request.item} of {request.dataset} was asked with another prompt before: its log is of another version"
+            " of the items, the prompts or Merilo; choose another folder"
+        )
+    return True
