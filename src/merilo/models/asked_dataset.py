@@ -45,6 +45,7 @@ class AskedDataset:
         declaration: the dataset's name, or the path of its declaration.
         study: the folder of the study whose items are asked.
         limit: how many of the first items are asked; `None` for all.
+        media_below: the folder of the items' media, relative to the backend's folder of media.
     """
 
     prompter: Prompter
@@ -57,6 +58,7 @@ class AskedDataset:
     declaration: str = ""
     study: str | None = None
     limit: int | None = None
+    media_below: str = ""
 
     @property
     def declared(self) -> Dataset:
@@ -90,7 +92,7 @@ class AskedDataset:
             return
         for item in self.split:
             for sample in range(1, self.samples + 1):
-                request = self.prompter.request(item, sample)
+                request = self._located(self.prompter.request(item, sample))
                 if not _is_answered(request, known):
                     yield request
 
@@ -115,10 +117,26 @@ class AskedDataset:
             hashes=item_hashes(self.split),
         )
 
+    def _located(self, request: Request) -> Request:
+        """Return a request whose media have paths relative to the backend's folder of media."""
+        if not self.media_below or not self.declared.media:
+            return request
+        messages = tuple(
+            replace(
+                message,
+                parts=tuple(
+                    replace(part, path=f"{self.media_below}/{part.path}") if isinstance(part, Media) else part
+                    for part in message.parts
+                ),
+            )
+            for message in request.messages
+        )
+        return replace(request, messages=messages)
+
     def _dialogue(self, turns: Sequence[Item], sample: int, known: Known) -> Dialogue:
         earlier: list[EarlierTurn] = []
         for item in turns:
-            request = self.prompter.request(item, sample, earlier)
+            request = self._located(self.prompter.request(item, sample, earlier))
             before = known[request.key[1:]] if _is_answered(request, known) else None
             reply = before.reply if before and before.reply else (yield request)
             if reply.finish == "failed":

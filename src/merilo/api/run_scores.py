@@ -1,0 +1,267 @@
+"""The scores of a run: every dataset with its metrics and the outcomes beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from merilo.api.asked_datasets import ItemSource, source_of
+from merilo.api.j_raters import rater_of
+from merilo.datasets import Dataset
+from merilo.errors import DataError, for_library
+from merilo.items import Item, ItemId
+from merilo.metrics.answers import Given, read_answer
+from merilo.metrics.detox import Rater
+from merilo.metrics.score import Score
+from merilo.metrics.scoring import RATED, Scores, has_gold
+from merilo.metrics.scoring import score as score_answers
+from merilo.models.contamination import Contamination
+from merilo.models.run_answers import Outcomes, RunAnswer, RunAnswers, read_answers_of
+from merilo.models.run_folder import RunFolder, read_run
+from merilo.models.run_log import cut_line, log_path
+from merilo.models.run_record import DatasetRecord, refuse_other_items
+from merilo.strict_json import Json
+from merilo.submissions.evaluation import scores_content
+from merilo.submissions.sheets import match, read_sheet
+from merilo.wording import listed
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRun:
+    """A model's run on one dataset.
+
+    Attributes:
+        declared: the dataset.
+        record: what was asked.
+        answers: the answers and the outcomes.
+        scores: the metrics; `None` if they cannot be computed.
+        reason: why there are no metrics.
+        refused: items that the backend could not be asked, because it takes no such media.
+        contamination: the contamination check, if it was made.
+    """
+
+    declared: Dataset
+    record: DatasetRecord
+    answers: RunAnswers
+    scores: Scores | None = None
+    reason: str = ""
+    refused: int = 0
+    contamination: Contamination | None = None
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What became of the requests."""
+        return self.answers.outcomes
+
+    @property
+    def metrics(self) -> dict[str, Score]:
+        """The metrics by name, the main ones first."""
+        return {} if self.scores is None else self.scores.all()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every item has an answer or an outcome other than a failed request."""
+        return self.outcomes.missing <= 0 and not self.outcomes.counts.get("failed")
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the run on this dataset as JSON."""
+        prompt, completion, thought = self.answers.tokens
+        content: dict[str, Json] = {
+            "title": self.declared.title,
+            "items": len(self.record.hashes),
+            "samples": self.record.samples,
+            "mode": self.record.mode,
+            "shots": self.record.shots,
+            "outcomes": self.outcomes.to_dict(),
+            "metrics": {} if self.scores is None else scores_content(self.scores),
+            "reason": for_library(self.reason) or None,
+            "refused_media": self.refused,
+            "models": list(self.answers.models),
+            "tokens": {"prompt": prompt, "completion": completion, "thought": thought},
+            "usd": self.answers.usd,
+        }
+        if self.contamination is not None:
+            content["contamination"] = self.contamination.to_dict()
+        return content
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunResult:
+    """A model's run.
+
+    Attributes:
+        folder: the run's folder with its record.
+        datasets: the datasets by name.
+        stopped: the limit of the budget that ended the run; empty if there was none.
+        seconds: how long the command took to ask.
+        asked: replies that this command received.
+        notes: sentences for the reader.
+    """
+
+    folder: RunFolder
+    datasets: Mapping[str, DatasetRun]
+    stopped: str = ""
+    seconds: float = 0.0
+    asked: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> str:
+        """The model's name; built-in respondents are marked."""
+        model = self.folder.record.model
+        return f"{model.name} (built-in respondent)" if model.builtin else model.name
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was asked and no request failed."""
+        return all(one.is_complete for one in self.datasets.values())
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the run as JSON, as `merilo run --json` prints it."""
+        model = self.folder.record.model
+        known = [one.answers.usd for one in self.datasets.values() if one.answers.usd is not None]
+        return {
+            "run": str(self.folder.path),
+            "model": {
+                "name": model.name,
+                "backend": model.backend,
+                "args": dict(model.args),
+                "builtin": model.builtin,
+            },
+            "complete": self.is_complete,
+            "stopped": for_library(self.stopped) or None,
+            "asked": self.asked,
+            "seconds": self.seconds,
+            "usd": sum(known) if known else None,
+            "datasets": {name: one.to_dict() for name, one in self.datasets.items()},
+            "notes": list(map(for_library, self.notes)),
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"{self.model}: {self.folder.path}"]
+        for one in self.datasets.values():
+            told = [f"{name} {score.value:.4f} ({score.n} items)" for name, score in one.metrics.items()]
+            outcomes = str(one.outcomes)
+            lines.append(
+                f"{one.declared.title}: {listed(told) or for_library(one.reason)}{f'; {outcomes}' if outcomes else ''}"
+            )
+        return "\n".join(lines)
+
+
+def score_run(
+    run: str | Path,
+    *,
+    data: str | Path | None = None,
+    rudetox_models: str | Path | Rater | None = None,
+    rudetox_curves: str | Path | None = None,
+    seed: int = 0,
+) -> RunResult:
+    """Score the answers of a run.
+
+    Args:
+        run: the folder that `merilo.run` wrote.
+        data: a folder with the items and their gold answers; by default, the items that were asked.
+        rudetox_models: the classifiers of the metric J, as for `merilo.score`.
+        rudetox_curves: the file of J's calibration curves.
+        seed: random seed for the bootstrap resamples of the intervals.
+
+    Raises:
+        InputError: the folder is not one of a run, or the items are not those that were asked.
+        DataError: some items have a gold answer and others have none.
+    """
+    folder = read_run(Path(run))
+    rater = rater_of(rudetox_models, rudetox_curves)
+    items = None if data is None else Path(data)
+    found = {
+        name: scored_dataset(folder, name, source_of(record, items), rater=rater, seed=seed)
+        for name, record in folder.record.datasets.items()
+    }
+    return RunResult(folder, found, notes=cut_notes(folder))
+
+
+def cut_notes(folder: RunFolder) -> tuple[str, ...]:
+    """Return a sentence for each log whose last line is cut off."""
+    cuts = [cut_line(log_path(folder.path, name)) for name in folder.record.datasets]
+    return tuple(str(cut) for cut in cuts if cut is not None)
+
+
+def scored_dataset(
+    folder: RunFolder,
+    name: str,
+    source: ItemSource,
+    *,
+    rater: Rater | None = None,
+    seed: int = 0,
+    contamination: Contamination | None = None,
+) -> DatasetRun:
+    """Score the answers of a run to one dataset.
+
+    Raises:
+        InputError: the items are not those that were asked, or the log cannot be read.
+        DataError: some items have a gold answer and others have none.
+    """
+    record = folder.record.datasets[name]
+    refuse_other_items(record, source.split.items, source.file)
+    by_id = {str(item.id): item for item in source.split}
+    items = [by_id[one] for one in record.hashes]
+    answers = read_answers_of(folder.path, source.declared, items, record.samples)
+    found = DatasetRun(
+        source.declared, record, answers, refused=_refused(source, record), contamination=contamination
+    )
+    rated = set(source.declared.metrics) <= set(RATED)
+    if not rated and not any(map(has_gold, items)):
+        return replace(found, reason="the test is closed: its items have no gold answers")
+    if source.declared.answer.kind == "program":
+        return _scored_programs(folder, found, items, seed)
+    if not answers.answers:
+        return replace(found, reason="there are no answers")
+    expanded, given = sampled(source.declared, items, answers.answers)
+    return replace(found, scores=score_answers(source.declared, expanded, given, rater=rater, seed=seed))
+
+
+def sampled(
+    declared: Dataset, items: Sequence[Item], answers: Sequence[RunAnswer]
+) -> tuple[Sequence[Item], dict[ItemId, Given]]:
+    """Return items and answers as the scorer takes them.
+
+    If items were answered several times, each answer is scored as an item of its own, and the answers to one item are one cluster of
+    the interval: a metric is the mean over all answers.
+    """
+    ids: dict[str, ItemId] = {str(item.id): item.id for item in items}
+    samples = max((one.sample for one in answers), default=1)
+    if samples == 1:
+        return items, {ids[one.item]: _given(declared, one) for one in answers}
+    expanded = [_copy(item, sample) for sample in range(1, samples + 1) for item in items]
+    return expanded, {f"{one.item}#{one.sample}": _given(declared, one) for one in answers}
+
+
+def _copy(item: Item, sample: int) -> Item:
+    meta = {"dialog_id": str(item.id), **item.meta}
+    if "variant" in meta:
+        meta["variant"] = f"{meta['variant']}#{sample}"
+    return replace(item, id=f"{item.id}#{sample}", meta=meta)
+
+
+def _given(declared: Dataset, answer: RunAnswer) -> Given:
+    if answer.outcome == "answered":
+        return read_answer(declared.answer, answer.answer)
+    # An item without a readable answer counts as wrong.
+    return dict.fromkeys(declared.answer.criteria, "") if declared.answer.criteria else ""
+
+
+def _scored_programs(folder: RunFolder, found: DatasetRun, items: Sequence[Item], seed: int) -> DatasetRun:
+    results = folder.path / f"{found.declared.name}.json"
+    if not results.is_file():
+        return replace(found, reason="the programs have not been run in the sandbox")
+    try:
+        given = match(read_sheet(results), items, found.declared.answer).given
+        return replace(found, scores=score_answers(found.declared, items, given, seed=seed))
+    except DataError as error:
+        return replace(found, reason=error.marked)
+
+
+def _refused(source: ItemSource, record: DatasetRecord) -> int:
+    """Count the items that were left out because of their media."""
+    held = len(source.split) if record.limit is None else min(record.limit, len(source.split))
+    return max(0, held - len(record.hashes)) if source.declared.media else 0
