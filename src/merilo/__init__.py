@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from merilo.api.comparison import compare as compare
     from merilo.api.experts import expert_baseline as expert_baseline
     from merilo.api.item_response import item_response as item_response
+    from merilo.api.model_run import run as run
     from merilo.api.planning import power as power
     from merilo.api.programs import score_programs as score_programs
     from merilo.api.reading import read_responses as read_responses
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from merilo.api.report import read_raw as read_raw
     from merilo.api.report import report as report
     from merilo.api.report import verify as verify
+    from merilo.api.run_scores import score_run as score_run
     from merilo.api.scoring import score as score
     from merilo.datasets import dataset as dataset
+    from merilo.errors import BackendError as BackendError
     from merilo.errors import DataError as DataError
     from merilo.errors import InputError as InputError
     from merilo.errors import MeriloError as MeriloError
@@ -46,14 +49,17 @@ _HOMES = {
     "merilo.api.comparison": ("compare",),
     "merilo.api.experts": ("expert_baseline",),
     "merilo.api.item_response": ("item_response",),
+    "merilo.api.model_run": ("run",),
     "merilo.api.planning": ("power",),
     "merilo.api.programs": ("score_programs",),
     "merilo.api.reading": ("read_responses",),
     "merilo.api.recipes": ("run_recipe",),
     "merilo.api.report": ("read_raw", "report", "verify"),
+    "merilo.api.run_scores": ("score_run",),
     "merilo.api.scoring": ("score",),
     "merilo.datasets": ("dataset",),
     "merilo.errors": (
+        "BackendError",
         "DataError",
         "InputError",
         "MeriloError",

@@ -26,6 +26,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "study": ("merilo.cli.study", "design a study, send it to a platform, and read the answers"),
     "report": ("merilo.cli.report", "publish a baseline with raw answers and notebook, and verify it"),
     "power": ("merilo.cli.power", "plan a study: how many items, annotators and control items"),
+    "run": ("merilo.cli.run", "ask a model the items of datasets, and score its answers"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
     "scale": ("merilo.cli.scale", "put people, models and items on one scale (item response)"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),

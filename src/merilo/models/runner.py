@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Thread
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias
 
 from merilo.errors import BackendError, OutputError
 from merilo.models.asking import ModelBackend, ModelReply, Request
+from merilo.models.event_loop import RunInLoop, event_loop
 from merilo.models.run_budget import RunBudget
 
 #: A dialogue: it yields requests and receives the reply to each.
@@ -30,8 +30,6 @@ SECONDS: Final = 1.0
 
 #: How long requests that are being answered may take after an error has ended the run.
 GRACE_SECONDS: Final = 10.0
-
-_Result = TypeVar("_Result")
 
 
 class ReplyLog(Protocol):
@@ -90,7 +88,9 @@ def ask_all(
     requests: Requests,
     log: ReplyLog,
     budget: RunBudget | None = None,
+    *,
     watch: Watch = lambda _: None,
+    run: RunInLoop | None = None,
 ) -> Progress:
     """Ask everything and log every reply.
 
@@ -100,6 +100,7 @@ def ask_all(
         log: where replies are kept.
         budget: the limits of cost and requests; by default, there are none.
         watch: called after each reply.
+        run: runs coroutines in the event loop of the backend's connections; by default, a new loop.
 
     Returns:
         What was done. If the budget did not allow the next request, `Progress.stopped` says so.
@@ -109,30 +110,10 @@ def ask_all(
         OutputError: the log cannot be written.
     """
     runner = _Runner(backend, requests, log, budget or RunBudget(), watch)
-    return in_own_loop(runner.run)
-
-
-def in_own_loop(work: Callable[[], Coroutine[object, object, _Result]]) -> _Result:
-    """Run a coroutine to its end; in a notebook, whose loop is already running, in a thread of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work())
-    results: list[_Result] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(asyncio.run(work()))
-        except BaseException as error:
-            errors.append(error)
-
-    thread = Thread(target=run)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    if run is not None:
+        return run(runner.run())
+    with event_loop() as own:
+        return own(runner.run())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,391 @@
+"""`merilo.run`: ask a model the items of datasets, log every reply, and score the answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import TypeAlias
+
+from merilo.api.asked_datasets import ItemSource, asked_datasets, item_sources
+from merilo.api.j_raters import rater_of
+from merilo.api.run_plan import RunPlan, plan_of
+from merilo.api.run_programs import ProgramWatch, run_programs, unwatched
+from merilo.api.run_scores import DatasetRun, RunResult, scored_dataset
+from merilo.errors import UsageError, argument
+from merilo.metrics.detox import Rater
+from merilo.models.asked_dataset import AskedDataset
+from merilo.models.asking import ModelBackend
+from merilo.models.backends import RateLimits
+from merilo.models.contamination import SUFFIX, contamination_of, contamination_requests
+from merilo.models.event_loop import RunInLoop, event_loop
+from merilo.models.model_choice import BUILTIN, open_model
+from merilo.models.prompt_settings import AskedMode, PromptSettings
+from merilo.models.run_answers import write_answers
+from merilo.models.run_budget import Price, RunBudget
+from merilo.models.run_folder import RunFolder, run_in
+from merilo.models.run_log import RunLog, log_path, read_log
+from merilo.models.run_record import AskedModel, RunRecord, hidden_args
+from merilo.models.runner import Progress, Requests, ask_all
+from merilo.strict_json import Json
+from merilo.version import __version__
+
+#: Called before anything is asked with the number of requests that are left and that were answered before; the returned context
+#: receives a function to call with the progress.
+RunWatch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
+
+
+@contextmanager
+def _quiet(requests: int, answered: int) -> Iterator[Callable[[Progress], None]]:
+    yield lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What a run asks, and how.
+
+    Attributes:
+        model: the backend's name, or a backend.
+        datasets: names of datasets, or paths of declarations.
+        model_args: the backend's arguments by name.
+        data: a folder of items, or one file.
+        study: the folder of a study.
+        settings: the settings of requests.
+        samples: how many answers to each item.
+        limit: how many of the first items of each dataset.
+        contamination: whether to make the contamination check.
+        limits: the limits of requests and tokens a minute.
+        price: the price of tokens.
+        max_usd: the most that the run may cost.
+        max_requests: the most requests of the run.
+        device: where local weights are put.
+        command: the command, for the record.
+    """
+
+    model: str | ModelBackend
+    datasets: Sequence[str] = ()
+    model_args: Mapping[str, str] = field(default_factory=dict)
+    data: Path | None = None
+    study: Path | None = None
+    settings: PromptSettings = field(default_factory=PromptSettings)
+    samples: int | None = None
+    limit: int | None = None
+    contamination: bool = False
+    limits: RateLimits = field(default_factory=RateLimits)
+    price: Price | None = None
+    max_usd: float | None = None
+    max_requests: int | None = None
+    device: str | None = None
+    command: str = "merilo.run"
+
+
+def run(
+    model: str | ModelBackend,
+    datasets: str | Sequence[str] = (),
+    *,
+    out: str | Path,
+    model_args: Mapping[str, str] | None = None,
+    data: str | Path | None = None,
+    study: str | Path | None = None,
+    shots: int | None = None,
+    shots_as_turns: bool = False,
+    as_people: bool = False,
+    mode: AskedMode = "auto",
+    samples: int | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    system: str | None = None,
+    stop: Sequence[str] | None = None,
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    price_in: float | None = None,
+    price_out: float | None = None,
+    max_usd: float | None = None,
+    max_requests: int | None = None,
+    requests_per_minute: float | None = None,
+    tokens_per_minute: float | None = None,
+    device: str | None = None,
+    contamination: bool = False,
+    rudetox_models: str | Path | Rater | None = None,
+    rudetox_curves: str | Path | None = None,
+    force: bool = False,
+) -> RunResult:
+    """Ask a model the items of datasets and score the answers, as `merilo run` does.
+
+    Every reply is logged as it arrives. If the run ends early, the same call resumes it and asks nothing twice.
+
+    Args:
+        model: the name of a backend (`openai-chat-completions`, `hf`, ...), of a built-in respondent (`random`, `most-frequent`, `longest`,
+            `gold`), or a backend object.
+        datasets: names of datasets, or paths of declarations.
+        out: the folder of the run.
+        model_args: the backend's arguments by name, such as `{"model": "gpt-4o"}`.
+        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, or a file; by default, the items included in Merilo.
+        study: the folder of a study: its items are asked exactly as people saw them.
+        shots: solved items before each question; by default, as many as the dataset declares.
+        shots_as_turns: whether solved items are turns of the conversation.
+        as_people: ask exactly what people saw: no shots, each item with its instruction.
+        mode: "generate", "loglikelihood", or "auto" for log-likelihood of closed answers if the backend continues a text.
+        samples: how many answers to each item; by default, 10 programs, else 1.
+        limit: ask only so many of the first items of each dataset.
+        seed: random seed for the choice of shots and for sampling.
+        system: the system prompt.
+        stop: strings that end an answer; by default, those of the dataset.
+        max_tokens: the most tokens of an answer, thought included.
+        temperature: 0 is greedy decoding; by default 0.6 for programs, else 0.
+        top_p: the share of probability that is sampled from.
+        price_in: US dollars for a million tokens of requests.
+        price_out: US dollars for a million tokens of answers.
+        max_usd: the most that the run may cost in US dollars, earlier calls included; the run stops before it is passed.
+        max_requests: the most requests of the run, earlier calls included.
+        requests_per_minute: the most requests a minute.
+        tokens_per_minute: the most tokens a minute.
+        device: where local weights are put, such as "cpu".
+        contamination: also ask for the continuation of each item's text, and measure the overlap.
+        rudetox_models: the classifiers of the metric J, as for `merilo.score`.
+        rudetox_curves: the file of J's calibration curves.
+        force: delete the run in the folder and start again.
+
+    Returns:
+        The answers' scores with the outcomes of all requests.
+
+    Raises:
+        UsageError: the arguments do not fit each other, a dataset or the backend; or the folder holds another run.
+        InputError: a file cannot be read.
+        OutputError: the folder cannot be written, or another process is writing it.
+        BackendError: the backend cannot answer at all.
+        MissingPartError: an extra is missing.
+        DataError: an item cannot be rendered, or a dataset has no shots.
+    """
+    options = RunOptions(
+        model=model,
+        datasets=(datasets,) if isinstance(datasets, str) else tuple(datasets),
+        model_args=model_args or {},
+        data=None if data is None else Path(data),
+        study=None if study is None else Path(study),
+        settings=PromptSettings(
+            shots=shots,
+            shots_as_turns=shots_as_turns,
+            system=system,
+            as_people=as_people,
+            mode=mode,
+            stop=None if stop is None else tuple(stop),
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            seed=seed,
+        ),
+        samples=samples,
+        limit=limit,
+        contamination=contamination,
+        limits=RateLimits(requests_per_minute, tokens_per_minute),
+        price=price_given(price_in, price_out),
+        max_usd=max_usd,
+        max_requests=max_requests,
+        device=device,
+    )
+    rater = rater_of(rudetox_models, rudetox_curves)
+    return run_model(options, Path(out), rater=rater, force=force)
+
+
+def price_given(price_in: float | None, price_out: float | None) -> Price | None:
+    """Return the price that two arguments give, or `None` if neither is given.
+
+    Raises:
+        UsageError: one price is missing, or a price is negative.
+    """
+    if price_in is None and price_out is None:
+        return None
+    if price_in is None or price_out is None:
+        raise UsageError(f"{argument('price_in')} and {argument('price_out')} need each other")
+    return Price(price_in, price_out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A run that is ready to ask."""
+
+    options: RunOptions
+    backend: ModelBackend
+    sources: Sequence[ItemSource]
+    asked: Sequence[AskedDataset]
+    record: RunRecord
+
+
+def run_model(
+    options: RunOptions,
+    out: Path,
+    *,
+    rater: Rater | None = None,
+    force: bool = False,
+    watch: RunWatch = _quiet,
+    watch_programs: ProgramWatch = unwatched,
+    say: Callable[[str], None] = lambda _: None,
+) -> RunResult:
+    """Ask a model and score its answers.
+
+    Args:
+        options: what is asked.
+        out: the folder of the run.
+        rater: the classifiers of the metric J.
+        force: delete the run in the folder and start again.
+        watch: shows the progress of asking.
+        watch_programs: shows the progress of the sandbox.
+        say: told of cut-off logs and of other events before the run.
+
+    Raises:
+        MeriloError: as `run`.
+    """
+    if options.price is None and options.max_usd is not None:
+        RunBudget(max_usd=options.max_usd)  # raises the error before anything is written
+    with event_loop() as loop, _prepared(options, loop) as prepared:
+        _check_likelihoods(prepared, loop)
+        with run_in(out, prepared.record, force=force) as (folder, log):
+            begun = time.monotonic()
+            done = _ask(prepared, log, loop, watch, say)
+            seconds = time.monotonic() - begun
+    return _result(prepared, folder, done, seconds, rater=rater, watch=watch_programs)
+
+
+def plan_run(options: RunOptions) -> RunPlan:
+    """Render the requests of a run and estimate its tokens and cost; nothing is asked.
+
+    Raises:
+        MeriloError: as `run`.
+    """
+    with event_loop() as loop, _prepared(options, loop) as prepared:
+        return plan_of(prepared.asked, prepared.record.model.name, options.price)
+
+
+@contextmanager
+def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
+    """Open the backend and make the datasets; the backend is closed at the end."""
+    sources = item_sources(options.datasets, options.data, options.study)
+    media = options.data or (sources[0].file.parent if sources else None)
+    media = media.parent if media is not None and media.is_file() else media
+    if isinstance(options.model, str):
+        backend = open_model(
+            options.model,
+            options.model_args,
+            options.limits,
+            {one.declared.name: (one.declared, one.split.items) for one in sources},
+            device=options.device,
+            media_folder=media,
+        )
+    else:
+        backend = options.model
+    try:
+        asked = asked_datasets(
+            sources,
+            options.settings,
+            backend.abilities,
+            samples=options.samples,
+            limit=options.limit,
+            media_folder=media,
+        )
+        record = RunRecord(
+            model=AskedModel(
+                name=backend.model,
+                backend=backend.name,
+                args=hidden_args(options.model_args),
+                builtin=backend.name in BUILTIN,
+            ),
+            settings=options.settings,
+            datasets={one.declared.name: one.record() for one in asked},
+            commands=(_command(options),),
+        )
+        yield _Prepared(options, backend, sources, asked, record)
+    finally:
+        loop(backend.close())
+
+
+def _command(options: RunOptions) -> dict[str, Json]:
+    return {
+        "command": options.command,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "merilo": __version__,
+    }
+
+
+def _check_likelihoods(prepared: _Prepared, loop: RunInLoop) -> None:
+    """Check a backend's log-likelihoods before they are trusted."""
+    name = prepared.backend.name
+    if name in BUILTIN or not isinstance(prepared.options.model, str):
+        return
+    if any(one.mode == "loglikelihood" for one in prepared.record.datasets.values()):
+        from merilo.models.backends.self_check import self_check  # noqa: PLC0415 - only log-likelihoods need it
+
+        loop(self_check(prepared.backend))
+
+
+def _ask(
+    prepared: _Prepared, log: RunLog, loop: RunInLoop, watch: RunWatch, say: Callable[[str], None]
+) -> Progress:
+    sources: list[Requests] = []
+    left = answered = spent = 0
+    usd = 0.0
+    for one in prepared.asked:
+        name = one.declared.name
+        known = log.earlier(name, replies=one.is_dialogue)
+        before = log.spent(name)
+        spent, usd = spent + before.requests, usd + before.usd
+        done = len(known)
+        answered, left = answered + done, left + max(0, one.count - done)
+        sources.append(one.requests(known))
+    if prepared.options.contamination:
+        for one in prepared.asked:
+            known = log.earlier(one.declared.name + SUFFIX)
+            requests = list(
+                contamination_requests(
+                    one.declared, one.split.items, known, chat=prepared.backend.abilities.chat
+                )
+            )
+            left += len(requests)
+            sources.append(iter(requests))
+    for cut in log.cut:
+        say(f"{cut}; its request is asked again")
+    options = prepared.options
+    budget = RunBudget(
+        options.price, max_usd=options.max_usd, max_requests=options.max_requests, usd=usd, requests=spent
+    )
+    with watch(left, answered) as tell:
+        return ask_all(prepared.backend, chain.from_iterable(sources), log, budget, watch=tell, run=loop)
+
+
+def _result(
+    prepared: _Prepared,
+    folder: RunFolder,
+    done: Progress,
+    seconds: float,
+    *,
+    rater: Rater | None,
+    watch: ProgramWatch,
+) -> RunResult:
+    found: dict[str, DatasetRun] = {}
+    notes: list[str] = []
+    for one, source in zip(prepared.asked, prepared.sources, strict=True):
+        name = one.declared.name
+        contamination = None
+        if prepared.options.contamination:
+            table = read_log(log_path(folder.path, name + SUFFIX), ("item", "sample", "text"))
+            texts = dict(zip(table["item"], table["text"], strict=True))
+            contamination = contamination_of(one.split.items, texts)
+        scored = scored_dataset(folder, name, source, rater=rater, contamination=contamination)
+        write_answers(folder.path, scored.answers)
+        if one.declared.answer.kind == "program" and scored.answers.answers:
+            note = run_programs(folder, one, source, watch)
+            notes += [note] if note else []
+            scored = scored_dataset(folder, name, source, rater=rater, contamination=contamination)
+        if one.refused:
+            notes.append(
+                f"{one.declared.title}: {len(one.refused)} of {len(source.split)} items have media that the backend does not take, and are left out"
+            )
+        found[name] = scored
+    if prepared.record.model.builtin:
+        notes.append(f"{prepared.record.model.name} is a built-in respondent, not a model")
+    return RunResult(folder, found, done.stopped, seconds, done.answered + done.failed, tuple(notes))

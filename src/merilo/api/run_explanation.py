@@ -1,0 +1,195 @@
+"""The explanation of an item of a run: what was asked, what came back, how the answer was found and scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from merilo.api.asked_datasets import asked_datasets, source_of
+from merilo.api.run_plan import rendered
+from merilo.api.run_scores import sampled
+from merilo.datasets import Dataset
+from merilo.errors import MeriloError, UsageError
+from merilo.items import Item
+from merilo.metrics.detox import Rater
+from merilo.metrics.judgement import Judgement
+from merilo.metrics.scoring import explain as explain_points
+from merilo.models.answer_extraction import ExtractedAnswer
+from merilo.models.asked_dataset import AskedDataset
+from merilo.models.asking import Abilities, ModelReply, Request
+from merilo.models.dialogue_context import EarlierTurn
+from merilo.models.run_answers import RunAnswer, reply_to
+from merilo.models.run_folder import read_run
+from merilo.models.run_log import log_path, read_log, reply_of
+from merilo.models.run_record import DatasetRecord, RunRecord
+from merilo.strict_json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class SampleExplanation:
+    """The explanation of one answer.
+
+    Attributes:
+        sample: the number of the answer.
+        request: what the model was sent; `None` if it cannot be rendered again.
+        reply: what came back.
+        extracted: the answer, with the rule that found it.
+        judgements: how each metric judges it.
+        reason: why it is not scored.
+    """
+
+    sample: int
+    request: Request | None
+    reply: ModelReply
+    extracted: ExtractedAnswer
+    judgements: tuple[Judgement, ...] = ()
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the explanation as JSON."""
+        return {
+            "sample": self.sample,
+            "request": None if self.request is None else rendered(self.request),
+            "reply": {
+                "text": self.reply.text,
+                "thought": self.reply.thought,
+                "finish": self.reply.finish,
+                "loglikelihoods": list(self.reply.loglikelihoods),
+                "error": self.reply.error,
+            },
+            "answer": self.extracted.answer,
+            "outcome": self.extracted.outcome,
+            "rule": self.extracted.rule,
+            "judgements": [
+                {"metric": one.metric, "points": one.points, "most": one.most, "steps": [*one.steps]}
+                for one in self.judgements
+            ],
+            "reason": self.reason or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ItemExplanation:
+    """The explanation of an item.
+
+    Attributes:
+        dataset: the dataset's name.
+        title: its title.
+        item: the item's id.
+        samples: the answers.
+    """
+
+    dataset: str
+    title: str
+    item: str
+    samples: tuple[SampleExplanation, ...]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the explanation as JSON."""
+        return {
+            "dataset": self.dataset,
+            "item": self.item,
+            "samples": [one.to_dict() for one in self.samples],
+        }
+
+
+def explain_item(
+    run: Path, item: str, *, data: Path | None = None, rater: Rater | None = None
+) -> ItemExplanation:
+    """Explain the answers to an item of a run.
+
+    Args:
+        run: the run's folder.
+        item: the item's id; `DATASET:ID` if several datasets have an item of this id.
+        data: a folder with the items, if they are no longer where they were.
+        rater: the classifiers of the metric J.
+
+    Raises:
+        UsageError: no dataset of the run has such an item, several have, or it has no reply yet.
+        InputError: the items or the log cannot be read.
+    """
+    folder = read_run(run)
+    name, number = _find(folder.record, item)
+    record = folder.record.datasets[name]
+    asked = _asked_again(folder.record, record, data)
+    by_id = {str(one.id): one for one in asked.split}
+    table = read_log(log_path(run, name))
+    replies = {(row["item"], row["sample"]): reply_of(row) for row in table.iter_rows(named=True)}
+    samples = sorted(sample for one, sample in replies if one == number)
+    if not samples:
+        raise UsageError(f"item {number} of {record.title} has no reply yet")
+    found = tuple(_explained(asked, by_id[number], sample, replies, rater) for sample in samples)
+    return ItemExplanation(name, record.title, number, found)
+
+
+def _find(record: RunRecord, item: str) -> tuple[str, str]:
+    name, colon, number = item.partition(":")
+    if colon and name.lower() in record.datasets and number in record.datasets[name.lower()].hashes:
+        return name.lower(), number
+    holding = [name for name, one in record.datasets.items() if item in one.hashes]
+    if len(holding) > 1:
+        raise UsageError(
+            f"{' and '.join(holding)} have an item '{item}': name one as {holding[0]}:{item}",
+            field="--explain",
+        )
+    if not holding:
+        raise UsageError(f"no dataset of the run has an item '{item}'", field="--explain")
+    return holding[0], item
+
+
+def _asked_again(record: RunRecord, dataset: DatasetRecord, data: Path | None) -> AskedDataset:
+    """Make the dataset of a run again, as it was asked."""
+    source = source_of(dataset, data)
+    abilities = Abilities(
+        frozenset(("generate", "loglikelihood")), frozenset(("image", "audio", "video")), dataset.chat
+    )
+    samples = dataset.samples if dataset.mode == "generate" else None
+    (asked,) = asked_datasets([source], record.settings, abilities, samples=samples)
+    return asked
+
+
+def _explained(
+    asked: AskedDataset,
+    item: Item,
+    sample: int,
+    replies: dict[tuple[str, int], ModelReply],
+    rater: Rater | None,
+) -> SampleExplanation:
+    declared = asked.declared
+    reply = replies[str(item.id), sample]
+    extracted = reply_to(declared, item, sample, reply)
+    request = asked.prompter.request(item, sample, _earlier(asked, item, sample, replies))
+    judgements, reason = _judged(declared, item, sample, extracted, rater)
+    return SampleExplanation(sample, request, reply, extracted, judgements, reason)
+
+
+def _earlier(
+    asked: AskedDataset, item: Item, sample: int, replies: dict[tuple[str, int], ModelReply]
+) -> Sequence[EarlierTurn]:
+    if not asked.is_dialogue:
+        return ()
+    turns = next(turns for turns in asked.split.dialogues() if item in turns)
+    before = turns[: turns.index(item)]
+    return [
+        (turn, reply_to(asked.declared, turn, sample, replies[str(turn.id), sample]).answer)
+        for turn in before
+        if (str(turn.id), sample) in replies
+    ]
+
+
+def _judged(
+    declared: Dataset, item: Item, sample: int, extracted: ExtractedAnswer, rater: Rater | None
+) -> tuple[tuple[Judgement, ...], str]:
+    if declared.answer.kind == "program":
+        return (), "programs are scored together, by their results in the sandbox"
+    if extracted.outcome == "failed":
+        return (), "the request failed"
+    answer = RunAnswer(
+        str(item.id), 1, extracted.answer if extracted.answer is not None else "", extracted.outcome
+    )
+    try:
+        _, given = sampled(declared, [item], [answer])
+        return tuple(explain_points(declared, item, given[item.id], rater=rater)), ""
+    except MeriloError as error:
+        return (), error.marked

@@ -1,0 +1,290 @@
+"""`merilo.run` asks every item once, resumes, and scores with outcomes beside."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from model_backends import LocalBackend, label_by_hash
+
+import merilo
+from merilo.datasets import dataset
+from merilo.datasets.bundled import examples
+from merilo.errors import DataError, InputError, UsageError
+from merilo.models.asking import ModelReply, Request
+
+
+def golds(name: str) -> dict[str, str]:
+    return {str(item.id): str(item.outputs) for item in examples(dataset(name))["test"]}
+
+
+def right(name: str) -> Callable[[Request], str]:
+    known = golds(name)
+    return lambda request: known[str(request.item)]
+
+
+def test_answers_of_a_model_are_scored_and_written(tmp_path: Path) -> None:
+    backend = LocalBackend(right("lcs"))
+    result = merilo.run(backend, "lcs", out=tmp_path / "run")
+    score = result.datasets["lcs"].metrics["acc"]
+    assert (score.value, score.n) == (1.0, len(golds("lcs")))
+    assert result.is_complete
+    lines = [json.loads(line) for line in (tmp_path / "run" / "lcs.jsonl").read_text().splitlines()]
+    assert [line["answer"] for line in lines] == list(golds("lcs").values())
+    assert {line["outcome"] for line in lines} == {"answered"}
+
+
+def test_the_same_call_asks_nothing_twice_and_a_larger_limit_asks_the_rest(tmp_path: Path) -> None:
+    first = LocalBackend(right("lcs"))
+    merilo.run(first, "lcs", out=tmp_path, limit=3)
+    assert len(first.asked) == 3
+    again = LocalBackend(right("lcs"))
+    merilo.run(again, "lcs", out=tmp_path, limit=3)
+    assert again.asked == []
+    more = LocalBackend(right("lcs"))
+    result = merilo.run(more, "lcs", out=tmp_path)
+    assert len(more.asked) == len(golds("lcs")) - 3
+    assert result.datasets["lcs"].metrics["acc"].value == 1.0
+
+
+def test_more_samples_are_added_to_those_of_before(tmp_path: Path) -> None:
+    merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path, samples=2, temperature=1.0, limit=4)
+    backend = LocalBackend(lambda request: "none")
+    result = merilo.run(backend, "lcs", out=tmp_path, samples=4, temperature=1.0, limit=4)
+    assert (
+        [one.sample for one in backend.asked].count(3) == [one.sample for one in backend.asked].count(4) == 4
+    )
+    found = result.datasets["lcs"]
+    assert found.outcomes.counts == {"answered": 8, "unreadable": 8}
+    assert found.metrics["acc"].value == 0.5
+    assert found.metrics["acc"].n == 16
+
+
+def test_datasets_can_be_added_to_a_run(tmp_path: Path) -> None:
+    merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path)
+    backend = LocalBackend(right("bps"))
+    result = merilo.run(backend, ["lcs", "bps"], out=tmp_path)
+    assert {one.dataset for one in backend.asked} == {"bps"}
+    assert set(result.datasets) == {"lcs", "bps"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"temperature": 0.5}, "temperature was not given and is now 0.5"),
+        ({"system": "Отвечай."}, 'system was not given and is now "Отвечай."'),
+        ({"shots": 0}, "shots was not given and is now 0"),
+        ({"limit": 2}, "lcs: limit was 3 and is now 2, but can only be raised"),
+        ({"seed": 1}, "seed was 0 and is now 1"),
+    ],
+)
+def test_a_changed_parameter_is_refused_with_the_difference(tmp_path: Path, changed: dict, told: str) -> None:
+    merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path, limit=3)
+    before = (tmp_path / "run.json").read_bytes()
+    backend = LocalBackend(right("lcs"))
+    with pytest.raises(UsageError) as refused:
+        merilo.run(backend, "lcs", out=tmp_path, **{"limit": 3, **changed})
+    assert told in str(refused.value)
+    assert "choose another folder, or start this one again with force=True" in str(refused.value)
+    assert backend.asked == []
+    assert (tmp_path / "run.json").read_bytes() == before
+
+
+def test_another_model_is_refused_and_with_force_the_run_starts_again(tmp_path: Path) -> None:
+    merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path, limit=3)
+    other = LocalBackend(right("lcs"), model="other")
+    with pytest.raises(UsageError, match=r'model\.name was "local-model" and is now "other"'):
+        merilo.run(other, "lcs", out=tmp_path, limit=3)
+    merilo.run(other, "lcs", out=tmp_path, limit=2, force=True)
+    assert len(other.asked) == 2
+    assert len((tmp_path / "lcs.jsonl").read_text().splitlines()) == 2
+
+
+def test_items_that_changed_since_are_refused(tmp_path: Path) -> None:
+    data = tmp_path / "lcs.json"
+    items = [
+        {"instruction": "{inputs}?", "inputs": text, "outputs": "1", "meta": {"id": n}}
+        for n, text in enumerate("abc")
+    ]
+    data.write_text(json.dumps({"data": {"test": items}}))
+    merilo.run(LocalBackend(lambda request: "1"), "lcs", out=tmp_path / "run", data=data, shots=0)
+    items[1]["inputs"] = "z"
+    data.write_text(json.dumps({"data": {"test": items}}))
+    with pytest.raises(UsageError, match=r"lcs: 1 items have changed since \(1\)"):
+        merilo.run(LocalBackend(lambda request: "1"), "lcs", out=tmp_path / "run", data=data, shots=0)
+
+
+def test_every_outcome_is_counted_and_none_is_silently_wrong(tmp_path: Path) -> None:
+    replies = {
+        "1": "7", "2": "", "3": ModelReply(text="", finish="length"), "4": "как сказать", "5": ModelReply(finish="too_long", error="9000 tokens"),
+        "6": ModelReply(finish="refusal"), "7": ModelReply(finish="failed", error="HTTP 500"),
+    }  # fmt: skip
+    ids = list(golds("lcs"))[:7]
+    given = dict(zip(ids, replies.values(), strict=True))
+    result = merilo.run(LocalBackend(lambda request: given[str(request.item)]), "lcs", out=tmp_path, limit=7)
+    found = result.datasets["lcs"]
+    assert found.outcomes.counts == {
+        "answered": 1, "empty": 1, "truncated": 1, "unreadable": 1, "too_long": 1, "refused": 1, "failed": 1,
+    }  # fmt: skip
+    assert str(found.outcomes) == "1 refused, 1 empty, 1 truncated, 1 unreadable, 1 too long, 1 failed"
+    assert found.metrics["acc"].n == 6
+    assert not result.is_complete
+
+
+def test_requests_that_failed_are_asked_again_and_count_once(tmp_path: Path) -> None:
+    merilo.run(
+        LocalBackend(lambda request: ModelReply(finish="failed", error="HTTP 500")),
+        "lcs",
+        out=tmp_path,
+        limit=3,
+    )
+    backend = LocalBackend(right("lcs"))
+    result = merilo.run(backend, "lcs", out=tmp_path, limit=3)
+    assert len(backend.asked) == 3
+    assert result.is_complete
+    assert result.datasets["lcs"].metrics["acc"].value == 1.0
+
+
+def test_a_dialogue_is_asked_turn_by_turn_with_the_models_own_answers(tmp_path: Path) -> None:
+    backend = LocalBackend(label_by_hash(("1", "2")))
+    result = merilo.run(backend, "rutie", out=tmp_path)
+    split = examples(dataset("rutie"))["test"]
+    assert [one.item for one in backend.asked if one.dataset == "rutie"].count(split.items[0].id) == 1
+    first = split.dialogues()[0]
+    said = {str(one.item): label_by_hash(("1", "2"))(one) for one in backend.asked}
+    third = next(one for one in backend.asked if one.item == first[2].id)
+    assert f" {said[str(first[0].id)]}\n" in third.messages[-1].text
+    assert result.is_complete
+
+
+def test_a_dialogue_that_was_interrupted_goes_on_with_the_answers_of_before(tmp_path: Path) -> None:
+    whole = merilo.run(LocalBackend(label_by_hash(("1", "2"))), "rutie", out=tmp_path / "whole")
+    merilo.run(LocalBackend(label_by_hash(("1", "2"))), "rutie", out=tmp_path / "parts", max_requests=2)
+    backend = LocalBackend(label_by_hash(("1", "2")))
+    parts = merilo.run(backend, "rutie", out=tmp_path / "parts")
+    assert parts.is_complete
+    assert (tmp_path / "parts" / "rutie.jsonl").read_text() == (
+        tmp_path / "whole" / "rutie.jsonl"
+    ).read_text()
+    assert len(backend.asked) == whole.asked - 2
+
+
+def test_criteria_without_an_answer_count_as_wrong(tmp_path: Path) -> None:
+    result = merilo.run(LocalBackend(lambda request: "никак"), "ruethics", out=tmp_path)
+    found = result.datasets["ruethics"]
+    assert {score.value for score in found.metrics.values()} == {0.0}
+    assert found.outcomes.counts == {"unreadable": found.outcomes.asked}
+
+
+def test_a_closed_test_has_no_metrics_and_says_why(tmp_path: Path) -> None:
+    data = tmp_path / "bps.json"
+    data.write_text(
+        json.dumps(
+            {
+                "data": {
+                    "test": [{"instruction": "{inputs}", "inputs": "()", "outputs": "", "meta": {"id": 1}}]
+                }
+            }
+        )
+    )
+    result = merilo.run(LocalBackend(lambda request: "1"), "bps", out=tmp_path / "run", data=data, shots=0)
+    assert result.datasets["bps"].metrics == {}
+    assert "the test is closed" in result.datasets["bps"].reason
+    assert result.is_complete
+
+
+def test_j_is_computed_where_the_classifiers_are_given(tmp_path: Path) -> None:
+    import numpy as np
+
+    from merilo.metrics.detox import Ratings
+
+    class Rater:
+        making: ClassVar = {"models": "none"}
+
+        def rate(self, toxic: list[str], rewritten: list[str]) -> Ratings:
+            ones = np.ones(len(toxic))
+            return Ratings(ones, ones, ones / 2)
+
+    plain = merilo.run(LocalBackend(lambda request: "вежливо"), "rudetox", out=tmp_path / "plain")
+    assert "needs the three classifiers" in next(iter(plain.datasets["rudetox"].scores.missing.values()))
+    rated = merilo.run(
+        LocalBackend(lambda request: "вежливо"), "rudetox", out=tmp_path / "rated", rudetox_models=Rater()
+    )
+    assert rated.datasets["rudetox"].metrics["j"].value == 0.5
+
+
+def test_a_backend_without_likelihoods_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    backend = LocalBackend()
+    with pytest.raises(UsageError, match="has no log-likelihoods: ask BPS with mode='generate'"):
+        merilo.run(backend, "bps", out=tmp_path / "run", mode="loglikelihood")
+    assert not (tmp_path / "run").exists()
+
+
+def test_choices_are_compared_by_likelihood(tmp_path: Path) -> None:
+    known = golds("bps")
+
+    def answer(request: Request) -> ModelReply:
+        assert request.choices == (" 0", " 1")
+        values = (-1.0, -2.0) if known[str(request.item)] == "0" else (-float("inf"), -1.0)
+        return ModelReply(loglikelihoods=values)
+
+    result = merilo.run(
+        LocalBackend(answer, chat=False, modes=("generate", "loglikelihood")), "bps", out=tmp_path
+    )
+    assert result.datasets["bps"].metrics["acc"].value == 1.0
+
+
+def test_the_limit_of_requests_stops_the_run_and_counts_earlier_calls(tmp_path: Path) -> None:
+    result = merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path, max_requests=2)
+    assert "max_requests=2 is reached" in result.to_dict()["stopped"]
+    assert result.datasets["lcs"].outcomes.missing == len(golds("lcs")) - 2
+    backend = LocalBackend(right("lcs"))
+    merilo.run(backend, "lcs", out=tmp_path, max_requests=2)
+    assert backend.asked == []
+
+
+def test_a_run_can_be_scored_later_with_the_gold_of_its_owner_and_not_with_other_items(
+    tmp_path: Path,
+) -> None:
+    closed, gold = tmp_path / "closed.json", tmp_path / "gold.json"
+    items = [
+        {"instruction": "{inputs}?", "inputs": text, "outputs": "", "meta": {"id": n}}
+        for n, text in enumerate("abc")
+    ]
+    closed.write_text(json.dumps({"data": {"test": items}}))
+    gold.write_text(json.dumps({"data": {"test": [{**item, "outputs": "1"} for item in items]}}))
+    merilo.run(LocalBackend(lambda request: "1"), "lcs", out=tmp_path / "run", data=closed, shots=0)
+    assert merilo.score_run(tmp_path / "run", data=gold).datasets["lcs"].metrics["acc"].value == 1.0
+    gold.write_text(
+        json.dumps({"data": {"test": [{**item, "inputs": "zz", "outputs": "1"} for item in items]}})
+    )
+    with pytest.raises(
+        InputError, match=r"gold\.json: its items are not those that were asked: 3 of 3 differ"
+    ):
+        merilo.score_run(tmp_path / "run", data=gold)
+
+
+def test_a_run_works_in_a_notebook(tmp_path: Path) -> None:
+    async def cell() -> bool:
+        return merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path).is_complete
+
+    assert asyncio.run(cell())
+
+
+def test_shots_are_refused_of_a_dataset_that_has_none(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="ruTiE has no shots"):
+        merilo.run(LocalBackend(), "rutie", out=tmp_path / "run", shots=2)
+    data = tmp_path / "lcs.json"
+    data.write_text(
+        json.dumps(
+            {
+                "data": {
+                    "test": [{"instruction": "{inputs}", "inputs": "a", "outputs": "1", "meta": {"id": 1}}]
+                }
+            }
+        )
+    )
+    with pytest.raises(DataError, match="its data has no solved items"):
+        merilo.run(LocalBackend(), "lcs", out=tmp_path / "run", data=data)
