@@ -17,6 +17,7 @@ from merilo.api.reading import Source
 from merilo.api.result import BaselineResult
 from merilo.api.study_input import IN_MEMORY, GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
+from merilo.baselines.run_samples import run_file
 from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
@@ -78,7 +79,7 @@ def baseline(
         gold_column: the column of the gold answers, if it cannot be found by name.
         skills: the platform's skills of annotators: a file, a table of `annotator` and `skill`, or a mapping from
             annotator to skill.
-        models: files of models' answers to compare with the annotators in the report; see also `compare`.
+        models: files of models' answers, or folders of runs, to compare with the annotators in the report; see also `compare`.
         common_items: if the items differ, compare models on the items that both sides answered.
         population: the whole dataset, if the items are a sample of it: the file or table of its items, or of its strata with
             their numbers of items (column `count`), a study's `weights.csv`, or a mapping from the value of one field to the number of items.
@@ -136,6 +137,7 @@ def baseline(
         repeats=repeats,
         currency=currency,
     ).for_dataset(declared)
+    models = [run_file(Path(one), settings.dataset) for one in models]
     study = study_input(
         responses, declared, gold=gold, gold_column=gold_column, alternatives=alternatives, skills=skills
     )

@@ -16,6 +16,7 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_disagreement import ModelDisagreement, model_disagreement
 from merilo.baselines.model_verdicts import Margin
+from merilo.baselines.run_samples import read_model
 from merilo.errors import UsageError, argument
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.reports.comparison import comparison_summary, sentences
@@ -160,7 +161,7 @@ def compare(
 def samples_of(name: str, given: Answers, people: StoredBaseline, folder: Path, *, keep: bool) -> Samples:
     """Read a model's answers; answers in memory are read by the same rules as a JSON Lines file."""
     if isinstance(given, str | Path):
-        found = read_samples(Path(given), people)
+        found = read_model(Path(given), people)
         return found if keep else replace(found, model=name)
     if isinstance(given, Mapping):
         rows: Sequence[Mapping[str, object]] = [

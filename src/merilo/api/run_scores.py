@@ -109,8 +109,7 @@ class RunResult:
     @property
     def model(self) -> str:
         """The model's name; built-in respondents are marked."""
-        model = self.folder.record.model
-        return f"{model.name} (built-in respondent)" if model.builtin else model.name
+        return self.folder.model
 
     @property
     def is_complete(self) -> bool:

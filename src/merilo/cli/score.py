@@ -13,6 +13,7 @@ from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.cli.score_table import show_scores
 from merilo.errors import UsageError
 from merilo.metrics.judgement import Judgement
+from merilo.models.run_record import is_run
 from merilo.wording import listed
 
 app = typer.Typer(add_completion=False)
@@ -20,10 +21,10 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def score_responses(
-    responses: Annotated[Path, typer.Argument(help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer, or a file of a submission.")],
+    responses: Annotated[Path, typer.Argument(help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer, or a file of a submission. Or the folder of a run: all its datasets are scored.")],
     *,
-    dataset_name: Annotated[str, typer.Option("--dataset", help="The dataset: a name, or the path of a YAML declaration.")],
-    data: Annotated[Path, typer.Option(help="The items with their gold answers: JSON, JSONL or Parquet.")],
+    dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset: a name, or the path of a YAML declaration. A run knows its datasets.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The items with their gold answers: JSON, JSONL or Parquet. For a run, a folder of them; default: the items that were asked.")] = None,
     split: Annotated[str | None, typer.Option(help="The split of the file. Default: 'test', or the only one.")] = None,
     cluster: Annotated[str | None, typer.Option(metavar="FIELD", help="A field of the items' inputs or meta, such as a text: items with the same value form a cluster, which the intervals take into account. Default: the field that the dataset declares.")] = None,
     explain_id: Annotated[list[str] | None, typer.Option("--explain", metavar="ID", help="Show how this item's answer was judged; may be given several times.")] = None,
@@ -36,6 +37,15 @@ def score_responses(
     """Score the answers of people or models to a dataset with the same metrics."""
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
+    if is_run(responses):
+        from merilo.cli.score_run import score_folder  # noqa: PLC0415 - files of answers need no runs
+
+        rater = rater_of(rudetox_models, rudetox_curves)
+        return score_folder(responses, data, explain_id or (), rater, seed, json_to)
+    if dataset_name is None or data is None:
+        raise UsageError(
+            "answers need --dataset NAME and --data FILE; only the folder of a run names them itself"
+        )
     with working("Reading the items and the answers"):
         answers = match_answers(responses, dataset=dataset_name, data=data, split=split, cluster=cluster)
     _tell_unmatched(answers)

@@ -42,6 +42,12 @@ class RunFolder:
         programs = self.path / f"{dataset}.json"
         return programs if programs.is_file() else self.path / f"{dataset}.jsonl"
 
+    @property
+    def model(self) -> str:
+        """The model's name, as tables show it; built-in respondents are marked."""
+        model = self.record.model
+        return f"{model.name} (built-in respondent)" if model.builtin else model.name
+
     def dataset_named(self, name: str | None = None) -> str:
         """Return a dataset of the run: that of this name, or the only one.
 
@@ -49,15 +55,18 @@ class RunFolder:
             UsageError: the run has no such dataset, or several and none is named.
         """
         held = list(self.record.datasets)
-        if name is not None and name.lower() in held:
+        if name and name.lower() in held:
             return name.lower()
-        if name is None and len(held) == 1:
-            return held[0]
-        if name is None:
+        if name:
             raise UsageError(
-                f"{self.path} has answers to {listed(held)}; name one file, such as {self.path / held[0]}.jsonl"
+                f"the run has no answers to {name}, only to {listed(held)}", field=str(self.path)
             )
-        raise UsageError(f"{self.path} has no answers to {name}, only to {listed(held)}")
+        if len(held) == 1:
+            return held[0]
+        raise UsageError(
+            f"the run has answers to {listed(held)}; name one file, such as {self.path / held[0]}.jsonl",
+            field=str(self.path),
+        )
 
 
 def read_run(path: Path) -> RunFolder:

@@ -29,8 +29,8 @@ FORMAT: Final = "merilo run 1"
 #: The file in a run's folder.
 RECORD_FILE: Final = "run.json"
 
-#: Hexadecimal digits of an item's hash.
-_DIGITS: Final = 16
+#: Hexadecimal digits of a hash.
+_DIGITS: Final = 12
 
 #: What stands in the record in place of a key.
 _HIDDEN: Final = "***"
@@ -210,17 +210,23 @@ def item_hashes(items: Iterable[Item]) -> dict[str, str]:
 
 
 def item_hash(item: Item) -> str:
-    """Return the hash of what is asked about an item: its instruction and inputs."""
-    content = json.dumps([item.instruction, item.inputs], ensure_ascii=False, sort_keys=True)
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    """Return the hash of what is asked about an item: its inputs, and after a hyphen its instruction."""
+    return f"{inputs_hash(item)}-{_hash(item.instruction)[:_DIGITS]}"
+
+
+def inputs_hash(item: Item) -> str:
+    """Return the hash of an item's inputs, the first part of `item_hash`."""
+    return _hash(item.inputs if isinstance(item.inputs, str) else dict(item.inputs))[:_DIGITS]
+
+
+def _hash(content: Json) -> str:
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def shots_hash(shots: Sequence[Item]) -> str:
     """Return the hash of the solved items that shots are taken from; empty without any."""
-    if not shots:
-        return ""
-    content = json.dumps([entry_of(shot) for shot in shots], ensure_ascii=False, sort_keys=True)
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return _hash([entry_of(shot) for shot in shots])[:_DIGITS] if shots else ""
 
 
 def refuse_other_items(record: DatasetRecord, items: Sequence[Item], file: object) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from merilo.atomic_write import guarded
 from merilo.baselines.baseline_reader import ITEMS_FILE, responses_with_fate, stored_baseline_of
-from merilo.baselines.model_answers import read_samples
 from merilo.baselines.model_comparison import ModelComparison, compare
 from merilo.baselines.model_tables import confusion_table, posterior_table
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
+from merilo.baselines.run_samples import read_model
 from merilo.items import entry_of
 from merilo.reports.comparison import comparison_summary
 from merilo.reports.item_browser import ModelAnswers, item_browser, model_answers
@@ -91,7 +91,7 @@ def with_models(
     if not models:
         return content, [], []
     crowd = stored_baseline_of(baseline)
-    samples = [read_samples(path, crowd) for path in models]
+    samples = [read_model(path, crowd) for path in models]
     comparisons = compare(crowd, samples, force=common_items)
     found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
     said: Json = {name: value for name, value in found.items() if name != "baseline"}

@@ -53,14 +53,20 @@ class Matched:
     unknown: tuple[str, ...]
 
 
-def read_sheet(path: Path) -> Sheet:
+def read_sheet(path: Path, *, first_sample: bool = False) -> Sheet:
     """Read a file of answers.
+
+    Args:
+        path: the file.
+        first_sample: of several samples of an item, read only the one with number 1.
 
     Raises:
         InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
     """
     sheet = Sheet(str(path), {}, {})
     for record in read_answer_records(path):
+        if first_sample and record.sample not in {None, "1"}:
+            continue
         if record.id in sheet.answers:
             raise InputError(
                 f"item {record.id[:60]!r} is answered twice, here and in row {sheet.rows[record.id]}",

@@ -14,6 +14,7 @@ from merilo.datasets import Dataset, dataset, names
 from merilo.datasets import __file__ as datasets_package
 from merilo.errors import InputError, OutputError
 from merilo.items import Item, Split
+from merilo.models.run_record import is_run
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import GoldItems, read_gold
 from merilo.submissions.sheets import read_sheet
@@ -32,7 +33,8 @@ def pack(run: Path, out: Path) -> list[str]:
 
     Args:
         run: holds a file of answers for each dataset, `<name>.jsonl` (JSON, CSV and TSV too), in any letter case: records
-            of `id` and `answer`, as `merilo.submissions.sheets` reads them. Files that match no dataset are ignored.
+            of `id` and `answer`, as `merilo.submissions.sheets` reads them. Files that match no dataset are ignored. Or it
+            is the folder of a run, of which the first sample of each item is taken.
         out: the archive to write.
 
     Returns:
@@ -57,7 +59,7 @@ def pack(run: Path, out: Path) -> list[str]:
             "has no file of answers, such as lcs.jsonl with lines of 'id' and 'answer'", file=run
         )
     members = {
-        dataset(name).title: _documents(dataset(name), read_sheet(file).answers)
+        dataset(name).title: _documents(dataset(name), read_sheet(file, first_sample=is_run(run)).answers)
         for name, file in files.items()
     }
     write_archive(out, members)
