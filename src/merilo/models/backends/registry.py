@@ -2,17 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
-from merilo.errors import UsageError
+from merilo.errors import UsageError, argument
 from merilo.models.asking import ModelBackend
+from merilo.models.backends.anthropic_chat import ANTHROPIC_ARGUMENTS, ANTHROPIC_KEY, open_anthropic
+from merilo.models.backends.chat_http import CHAT_ARGUMENTS, OPENAI_KEY, open_chat
+from merilo.models.backends.completions_http import COMPLETION_ARGUMENTS, open_completions
+from merilo.models.backends.inspect_providers import PREFIX, open_inspect
+from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_model
+from merilo.models.backends.model_arguments import BackendArguments, nearest
 from merilo.models.backends.rate_limits import RateLimits
 
 
+@dataclass(frozen=True, slots=True)
+class BackendSetup:
+    """What a backend is opened with.
+
+    Attributes:
+        name: its name, after aliases.
+        given: its arguments as the user wrote them.
+        limits: its limits a minute.
+        device: where local weights are put; `None` if the user names no device.
+        media_folder: the folder that the paths of pictures are below.
+    """
+
+    name: str
+    given: Mapping[str, str]
+    limits: RateLimits
+    device: str | None
+    media_folder: Path | None
+
+
+_Opener: TypeAlias = Callable[[BackendSetup], ModelBackend]
+
+
+def _chat(setup: BackendSetup) -> ModelBackend:
+    args = BackendArguments(setup.name, setup.given, CHAT_ARGUMENTS, OPENAI_KEY)
+    return open_chat(setup.name, args, setup.limits, setup.media_folder)
+
+
+def _completions(setup: BackendSetup) -> ModelBackend:
+    args = BackendArguments(setup.name, setup.given, COMPLETION_ARGUMENTS, OPENAI_KEY)
+    return open_completions(setup.name, args, setup.limits)
+
+
+def _anthropic(setup: BackendSetup) -> ModelBackend:
+    args = BackendArguments(setup.name, setup.given, ANTHROPIC_ARGUMENTS, ANTHROPIC_KEY)
+    return open_anthropic(args, setup.limits, setup.media_folder)
+
+
+def _local(setup: BackendSetup) -> ModelBackend:
+    return open_local_model(setup.name, setup.given, setup.device)
+
+
+_OPENERS: Final[Mapping[str, _Opener]] = MappingProxyType(
+    {
+        "openai-chat-completions": _chat,
+        "local-chat-completions": _chat,
+        "openai-completions": _completions,
+        "local-completions": _completions,
+        "anthropic-chat": _anthropic,
+        **dict.fromkeys(LOCAL_BACKENDS, _local),
+    }
+)
+
+#: lm-eval's other names.
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {"anthropic-chat-completions": "anthropic-chat", "hf-auto": "hf", "huggingface": "hf"}
+)
+
+
 def backend_names() -> tuple[str, ...]:
-    """Return the names of all backends, aliases included."""
-    return ()
+    """Return the names of all backends, aliases included; `inspect/PROVIDER/MODEL` is not among them."""
+    return tuple(sorted({*_OPENERS, *ALIASES}))
 
 
 def open_backend(
@@ -25,6 +92,8 @@ def open_backend(
 ) -> ModelBackend:
     """Open a backend.
 
+    Use it in one event loop only: its connections belong to the loop of its first request.
+
     Args:
         name: a name of `backend_names`, or `inspect/PROVIDER/MODEL`.
         args: its arguments, as in lm-eval's `--model_args`; see `model_arguments.parse_model_arguments`.
@@ -35,6 +104,24 @@ def open_backend(
     Raises:
         UsageError: no backend of this name, or it does not take such an argument; the message offers the nearest names.
         MissingPartError: an extra that it needs is not installed.
-        BackendError: the key is missing.
+        BackendError: the key is missing, or local weights cannot be loaded.
     """
-    raise UsageError(f"there is no backend {name!r}")
+    known = ALIASES.get(name, name)
+    setup = BackendSetup(known, args, limits, device, media_folder)
+    if name.startswith(PREFIX):
+        opener: _Opener = _inspect
+    elif known in _OPENERS:
+        opener = _OPENERS[known]
+    else:
+        ends = nearest(name, [*backend_names(), "inspect/PROVIDER/MODEL"])
+        raise UsageError(f"there is no backend {name!r}; {ends}", field=argument("model"))
+    if device is not None and known not in LOCAL_BACKENDS:
+        raise UsageError(f"{name} has no local weights to put on a device", field=argument("device"))
+    if limits != RateLimits() and known in LOCAL_BACKENDS:
+        limited = "requests_per_minute" if limits.requests_per_minute is not None else "tokens_per_minute"
+        raise UsageError(f"{name} has no limits a minute: it runs on this machine", field=argument(limited))
+    return opener(setup)
+
+
+def _inspect(setup: BackendSetup) -> ModelBackend:
+    return open_inspect(setup.name, setup.given, setup.limits)

@@ -1,0 +1,327 @@
+"""Continuations of a text over HTTP, with servers of OpenAI's older kind: generation, and log-likelihoods by `echo`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import Final
+
+from merilo.models.asking import Abilities, ModelReply, Request
+from merilo.models.backends.chat_http import (
+    MOST_STOPS,
+    OPENAI_KEY,
+    OPENAI_URL,
+    clean,
+    count_of,
+    counted,
+    first_choice,
+    object_in,
+)
+from merilo.models.backends.completion_tokenizer import CompletionTokenizer, open_tokenizer
+from merilo.models.backends.generated_text import cut_at_stop, split_at_mark
+from merilo.models.backends.model_arguments import BackendArguments
+from merilo.models.backends.rate_limits import RateLimits
+from merilo.models.backends.server_errors import too_long
+from merilo.models.backends.vendor_clients import SERVER_ARGUMENTS, ServerSettings, openai_client
+from merilo.strict_json import Json
+
+COMPLETION_ARGUMENTS: Final = (
+    *SERVER_ARGUMENTS,
+    "tokenizer",
+    "tokenizer_backend",
+    "tokenized_requests",
+    "add_bos_token",
+    "custom_prefix_token_id",
+    "max_length",
+    "revision",
+    "trust_remote_code",
+    "use_fast_tokenizer",
+    "think_end_token",
+    "batch_size",
+    "eos_string",
+)
+
+
+class Completions:
+    """A model that continues texts behind a server; a `ModelBackend`.
+
+    Args:
+        name: the backend's name.
+        server: the server.
+        limits: its limits a minute.
+        tokenizer: the model's tokenizer; without it, the server's tokens show where a continuation starts.
+        tokenized: whether log-likelihoods are asked for with token ids in place of a text.
+        max_length: the model's context in tokens, for finding prompts that are too long before they are sent.
+        think_end: the mark that ends a thought, if the user names one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        server: ServerSettings,
+        limits: RateLimits,
+        *,
+        tokenizer: CompletionTokenizer | None,
+        tokenized: bool,
+        max_length: int | None,
+        think_end: str | None,
+    ) -> None:
+        self._name = name
+        self._server = server
+        self._tokenizer = tokenizer
+        self._tokenized = tokenized
+        self._max_length = max_length
+        self._think_end = think_end
+        self._client = openai_client(server, limits, "/completions")
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return self._name
+
+    @property
+    def model(self) -> str:
+        """The model's name as it was asked for."""
+        return self._server.model
+
+    @property
+    def abilities(self) -> Abilities:
+        """Generation and log-likelihoods, of one text."""
+        return Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
+
+    @property
+    def batch_size(self) -> int:
+        """One request at a time."""
+        return 1
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at the same time."""
+        return self._server.concurrency
+
+    async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
+        """Answer requests, in their order.
+
+        Raises:
+            BackendError: what ends the run.
+        """
+        return await asyncio.gather(*(self._ask(request) for request in requests))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _ask(self, request: Request) -> ModelReply:
+        if not request.choices:
+            return await self._generate(request)
+        replies = await asyncio.gather(*(self._score(request.prompt, choice) for choice in request.choices))
+        return joined(replies)
+
+    async def _generate(self, request: Request) -> ModelReply:
+        most = request.max_tokens or self._server.max_tokens
+        if self._tokenizer is not None and self._max_length is not None:
+            length = await asyncio.to_thread(self._tokenizer.count, request.prompt)
+            if length + (most or 1) > self._max_length:
+                return ModelReply(
+                    finish="too_long", error=too_long(length + (most or 1), self._max_length), attempts=0
+                )
+        body: dict[str, Json] = {
+            "model": self._server.model,
+            "prompt": request.prompt,
+            "temperature": request.temperature,
+        }
+        if most is not None:
+            body["max_tokens"] = most
+        if request.stop:
+            body["stop"] = list(request.stop[:MOST_STOPS])
+        if request.top_p is not None:
+            body["top_p"] = request.top_p
+        if request.seed is not None:
+            body["seed"] = request.seed
+
+        def read(body: dict[str, Json]) -> ModelReply:
+            return self._read_text(body, request.stop[MOST_STOPS:])
+
+        return await self._client.reply(body, read, _estimated(request.prompt, most or 256))
+
+    def _read_text(self, body: Mapping[str, Json], stop: Sequence[str]) -> ModelReply:
+        choice = first_choice(body)
+        text = choice.get("text")
+        if not isinstance(text, str):
+            return counted(ModelReply(finish="failed", error="the reply has no text"), body)
+        thought, answer = split_at_mark(clean(text), self._think_end)
+        answer, cut = cut_at_stop(answer, stop)
+        stated = choice.get("finish_reason")
+        finish = {"length": "length", "content_filter": "refusal"}.get(str(stated), "stop")
+        reply = ModelReply(text=answer, thought=thought)
+        if finish == "refusal":
+            reply = replace(reply, finish="refusal")
+        elif finish == "length" and not cut:
+            reply = replace(reply, finish="length")
+        return counted(reply, body)
+
+    async def _score(self, context: str, continuation: str) -> ModelReply:
+        """Ask for the log-likelihood of one continuation."""
+        prompt: Json = context + continuation
+        lengths: tuple[int, int] | None = None
+        if self._tokenizer is not None:
+            before, after = await asyncio.to_thread(self._tokenizer.pair, context, continuation)
+            lengths = len(before), len(before) + len(after)
+            # One more token than the prompt is generated, as lm-eval does, since servers refuse to generate none.
+            if self._max_length is not None and lengths[1] + 1 > self._max_length:
+                return ModelReply(
+                    finish="too_long", error=too_long(lengths[1] + 1, self._max_length), attempts=0
+                )
+            if self._tokenized:
+                prompt = [*before, *after]
+        body: dict[str, Json] = {
+            "model": self._server.model,
+            "prompt": prompt,
+            "temperature": 0,
+            "max_tokens": 1,
+            "logprobs": 1,
+            "echo": True,
+        }
+
+        def read(body: dict[str, Json]) -> ModelReply:
+            choice = first_choice(body)
+            reply = ModelReply()
+            try:
+                value = loglikelihood(
+                    choice, context, continuation, lengths=lengths, counted=_prompt_tokens(body)
+                )
+            except ValueError as error:
+                reply = ModelReply(finish="failed", error=str(error))
+            else:
+                reply = ModelReply(loglikelihoods=(value,))
+            return replace(
+                counted(reply, body), completion_tokens=0 if _prompt_tokens(body) is not None else None
+            )
+
+        return await self._client.reply(body, read, _estimated(context + continuation, 1))
+
+
+def loglikelihood(
+    choice: Mapping[str, Json],
+    context: str,
+    continuation: str,
+    *,
+    lengths: tuple[int, int] | None,
+    counted: int | None,
+) -> float:
+    """Add up the log-probabilities of a continuation's tokens in an echoed reply.
+
+    As in lm-eval, white space at the end of the context counts as the continuation's.
+
+    Args:
+        choice: the reply's choice.
+        context: the text before the continuation.
+        continuation: the continuation.
+        lengths: the tokens of the context, and of context and continuation, by the model's tokenizer; `None` without one.
+        counted: the tokens of the request as the server counts them.
+
+    Raises:
+        ValueError: the reply gives no log-probabilities, or not those of the text that was sent.
+    """
+    given = object_in(choice, "logprobs")
+    values, tokens = given.get("token_logprobs"), given.get("tokens")
+    if not isinstance(values, list) or len(values) < 2:
+        raise ValueError("the server gives no log-probabilities of the prompt (it ignores echo or logprobs)")
+    if lengths is not None:
+        begin, end = _by_count(len(values), *lengths, counted)
+    else:
+        begin, end = _by_text(tokens, len(values), context, continuation)
+    wanted = values[begin:end]
+    numbers = [
+        float(value) for value in wanted if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    if not wanted or len(numbers) < len(wanted) or not all(map(isfinite, numbers)):
+        raise ValueError("the server leaves out log-probabilities of the continuation")
+    return sum(numbers)
+
+
+def _by_count(given: int, start: int, length: int, counted: int | None) -> tuple[int, int]:
+    """Find the continuation by numbers of tokens.
+
+    The server may put one token before the text (a mark of its beginning), and one generated token follows it.
+    """
+    of_prompt = counted if counted in {given, given - 1} else given - 1
+    before = of_prompt - length
+    if before not in {0, 1}:
+        raise ValueError(
+            f"the server gives log-probabilities of {of_prompt} tokens and the tokenizer makes {length} of the text; "
+            "name the model's own tokenizer by tokenizer=..."
+        )
+    return start + before, of_prompt
+
+
+def _by_text(tokens: Json, given: int, context: str, continuation: str) -> tuple[int, int]:
+    """Find the continuation by the texts of the server's tokens."""
+    if not isinstance(tokens, list) or len(tokens) != given:
+        raise ValueError("the server does not name the tokens of its log-probabilities")
+    texts = [str(token) for token in tokens]
+    offset = "".join(texts).find(context + continuation)
+    if offset < 0:
+        raise ValueError(
+            "the server's tokens do not spell the text that was sent: it ignores echo, or its tokens are parts of letters; "
+            "name the model's tokenizer by tokenizer=..."
+        )
+    boundary = offset + len(context.rstrip())
+    stop = offset + len(context) + len(continuation)
+    begin = end = None
+    place = 0
+    for number, text in enumerate(texts):
+        if begin is None and place + len(text) > boundary:
+            begin = number
+        if place < stop:
+            end = number + 1
+        place += len(text)
+    return begin or 0, end or 0
+
+
+def joined(replies: Sequence[ModelReply]) -> ModelReply:
+    """Join the replies to the choices of one request; the first that is no log-likelihood stands for all."""
+    for reply in replies:
+        if reply.finish != "stop":
+            return reply
+    prompts = [reply.prompt_tokens for reply in replies]
+    known = None not in prompts
+    return replace(
+        replies[0],
+        loglikelihoods=tuple(value for reply in replies for value in reply.loglikelihoods),
+        prompt_tokens=sum(number or 0 for number in prompts) if known else None,
+        completion_tokens=0 if known else None,
+        seconds=max(reply.seconds for reply in replies),
+        attempts=max(reply.attempts for reply in replies),
+    )
+
+
+def _prompt_tokens(body: Mapping[str, Json]) -> int | None:
+    return count_of(object_in(body, "usage").get("prompt_tokens"))
+
+
+def _estimated(text: str, most: int) -> int:
+    return round(len(text) / 2.5) + most
+
+
+def open_completions(name: str, args: BackendArguments, limits: RateLimits) -> Completions:
+    """Open `local-completions` or `openai-completions`.
+
+    Raises:
+        UsageError: an argument has the wrong value.
+        BackendError: the key is missing, or the tokenizer cannot be read.
+        MissingPartError: the extra `models` is not installed.
+    """
+    server = ServerSettings.of(args, OPENAI_KEY, OPENAI_URL if name == "openai-completions" else None, 256)
+    tokenizer = open_tokenizer(args, server, "tiktoken" if name == "openai-completions" else "none")
+    return Completions(
+        name,
+        server,
+        limits,
+        tokenizer=tokenizer,
+        tokenized=args.flag("tokenized_requests", False),
+        max_length=args.whole("max_length", 0) or None,
+        think_end=args.text("think_end_token"),
+    )

@@ -1,0 +1,253 @@
+"""Inspect's model providers, for generation: `inspect/PROVIDER/MODEL`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from merilo.errors import BackendError, MissingPartError, UsageError, argument
+from merilo.models.asking import Abilities, Finish, ModelReply, Request
+from merilo.models.backends.attempts import Attempts
+from merilo.models.backends.chat_http import clean, estimated_tokens
+from merilo.models.backends.model_arguments import BackendArguments, nearest
+from merilo.models.backends.rate_limits import RateLimiter, RateLimits
+from merilo.models.backends.server_errors import ServerErrors
+from merilo.wording import shortened
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatMessage as InspectMessage
+    from inspect_ai.model import GenerateConfig, Model, ModelOutput
+
+PREFIX: Final = "inspect/"
+_OWN: Final = frozenset(
+    {"base_url", "num_concurrent", "max_retries", "timeout", "max_gen_toks", "reasoning_effort"}
+)
+
+_FINISHES: Final[Mapping[str, Finish]] = {
+    "stop": "stop",
+    "max_tokens": "length",
+    "model_length": "too_long",
+    "content_filter": "refusal",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """How one of Inspect's providers is asked.
+
+    Attributes:
+        name: the backend's name: `inspect/PROVIDER/MODEL`.
+        concurrency: requests at the same time.
+        max_retries: how many times a request is sent again.
+        timeout: the longest wait for a reply, in seconds.
+        max_tokens: the most tokens of an answer for requests that name none; `None` leaves it to the provider.
+        reasoning_effort: how much the model thinks, for models that take it.
+    """
+
+    name: str
+    concurrency: int
+    max_retries: int
+    timeout: float
+    max_tokens: int | None
+    reasoning_effort: str | None
+
+
+class InspectProvider:
+    """A model behind one of Inspect's providers; a `ModelBackend`.
+
+    Inspect itself sends requests again; only its last failure is seen here, so `attempts` is 1.
+
+    Args:
+        model: Inspect's model.
+        settings: how it is asked.
+        limits: its limits a minute.
+    """
+
+    def __init__(self, model: Model, settings: ProviderSettings, limits: RateLimits) -> None:
+        self._model = model
+        self._settings = settings
+        self._attempts = Attempts(RateLimiter(limits), settings.name, 0)
+        self._errors = ServerErrors(settings.name, self.model, "the environment", True, self._attempts)
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return self._settings.name
+
+    @property
+    def model(self) -> str:
+        """The provider's model."""
+        return self._settings.name.removeprefix(PREFIX)
+
+    @property
+    def abilities(self) -> Abilities:
+        """Generation of texts."""
+        return Abilities(frozenset({"generate"}))
+
+    @property
+    def batch_size(self) -> int:
+        """One request at a time."""
+        return 1
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at the same time."""
+        return self._settings.concurrency
+
+    async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
+        """Answer requests, in their order.
+
+        Raises:
+            BackendError: what ends the run.
+        """
+        return await asyncio.gather(*(self._ask(request) for request in requests))
+
+    async def close(self) -> None:
+        """Close the provider's connections."""
+        await self._model.api.aclose()
+
+    async def _ask(self, request: Request) -> ModelReply:
+        if request.choices:
+            return ModelReply(finish="failed", error=f"{self.name} gives no log-likelihoods")
+
+        async def once() -> ModelReply:
+            try:
+                output = await self._model.generate(_messages(request), config=self._config(request))
+            except Exception as error:
+                return self._failure(error)
+            return _read(output)
+
+        return await self._attempts.reply(once, estimated_tokens(request))
+
+    def _failure(self, error: BaseException) -> ModelReply:
+        """Sort a provider's exception by the HTTP status that it names, if it names one."""
+        cause: BaseException | None = error
+        while cause is not None:
+            status = getattr(cause, "status_code", None) or getattr(cause, "status", None)
+            if (
+                isinstance(status, int)
+                and 400 <= status < 600
+                and status not in {408, 409, 429}
+                and status < 500
+            ):
+                return self._errors.judge(status, str(cause), "", {})
+            cause = (
+                cause.__cause__ or getattr(getattr(cause, "last_attempt", None), "exception", lambda: None)()
+            )
+        return ModelReply(finish="failed", error=f"{type(error).__name__}: {shortened(str(error), 300)}")
+
+    def _config(self, request: Request) -> GenerateConfig:
+        from inspect_ai.model import GenerateConfig  # noqa: PLC0415 - installed by the user
+
+        return GenerateConfig(
+            max_retries=self._settings.max_retries,
+            timeout=max(1, round(self._settings.timeout * (self._settings.max_retries + 1))),
+            attempt_timeout=max(1, round(self._settings.timeout)),
+            max_connections=self._settings.concurrency,
+            max_tokens=request.max_tokens or self._settings.max_tokens,
+            temperature=request.temperature,
+            top_p=request.top_p,
+            seed=request.seed,
+            stop_seqs=list(request.stop) or None,
+            reasoning_effort=self._settings.reasoning_effort,  # type: ignore[arg-type] # Inspect checks the word
+        )
+
+
+def _messages(request: Request) -> list[InspectMessage]:
+    from inspect_ai.model import (  # noqa: PLC0415 - installed by the user
+        ChatMessageAssistant,
+        ChatMessageSystem,
+        ChatMessageUser,
+    )
+
+    kinds: dict[str, Any] = {
+        "system": ChatMessageSystem,
+        "user": ChatMessageUser,
+        "assistant": ChatMessageAssistant,
+    }
+    return [kinds[message.role](content=message.text) for message in request.messages]
+
+
+def _read(output: ModelOutput) -> ModelReply:
+    if output.empty:
+        return ModelReply(finish="failed", error=output.error or "the reply has no choices")
+    content = output.message.content
+    thoughts = [
+        part.reasoning or part.summary or ""
+        for part in (() if isinstance(content, str) else content)
+        if part.type == "reasoning"
+    ]
+    finish = _FINISHES.get(output.stop_reason, "other")
+    usage = output.usage
+    prompt = None
+    if usage is not None:
+        prompt = (
+            usage.input_tokens + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+        )
+    return ModelReply(
+        text=clean(output.completion),
+        thought=clean("".join(thoughts)) or None,
+        finish=finish,
+        error=(output.error or "the prompt does not fit into the model's context")
+        if finish == "too_long"
+        else None,
+        prompt_tokens=prompt,
+        completion_tokens=usage.output_tokens if usage is not None else None,
+        thought_tokens=usage.reasoning_tokens if usage is not None else None,
+        model=output.model or None,
+    )
+
+
+def open_inspect(name: str, given: Mapping[str, str], limits: RateLimits) -> InspectProvider:
+    """Open one of Inspect's providers.
+
+    Args:
+        name: `inspect/PROVIDER/MODEL`.
+        given: `base_url`, `num_concurrent`, `max_retries`, `timeout`, `max_gen_toks`, `reasoning_effort`; all others go to the provider.
+        limits: the limits a minute.
+
+    Raises:
+        UsageError: Inspect has no such provider, or it does not take an argument.
+        MissingPartError: Inspect, or a package that the provider needs, is not installed.
+        BackendError: the provider cannot be opened, such as for want of a key.
+    """
+    try:
+        from inspect_ai._util.error import PrerequisiteError  # noqa: PLC0415 - installed by the user
+        from inspect_ai._util.registry import registry_find, registry_info  # noqa: PLC0415 - installed by the user
+        from inspect_ai.model import get_model  # noqa: PLC0415 - installed by the user
+    except ImportError as error:
+        raise MissingPartError(f"{name} needs Inspect: pip install inspect-ai ({error})") from error
+    provider, slash, model = name.removeprefix(PREFIX).partition("/")
+    if not slash or not provider or not model:
+        raise UsageError(f"{name!r} is not of the form inspect/PROVIDER/MODEL", field=argument("model"))
+    found = registry_find(lambda info: info.type == "modelapi")
+    known = {registry_info(provider).name.rpartition("/")[2] for provider in found}
+    if provider not in known:
+        raise UsageError(
+            f"Inspect has no provider {provider!r}; {nearest(provider, known)}", field=argument("model")
+        )
+    args = BackendArguments(name, given, {*given} - {"api_key", "auth_token", "token", "header"})
+    settings = ProviderSettings(
+        name=name,
+        concurrency=args.whole("num_concurrent", 16, least=1),
+        max_retries=args.whole("max_retries", 5),
+        timeout=args.seconds("timeout", 300),
+        max_tokens=args.whole("max_gen_toks", 0) or None,
+        reasoning_effort=args.text("reasoning_effort"),
+    )
+    passed: dict[str, Any] = {key: value for key, value in given.items() if key not in _OWN}
+    try:
+        opened = get_model(f"{provider}/{model}", base_url=args.text("base_url"), memoize=False, **passed)
+    except TypeError as error:
+        raise UsageError(
+            f"{name} does not take these arguments: {shortened(str(error), 200)}",
+            field=argument("model_args"),
+        ) from error
+    except (PrerequisiteError, ImportError) as error:
+        raise BackendError(f"{name} cannot be opened: {shortened(str(error), 300)}") from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {shortened(str(error), 300)}"
+        raise BackendError(f"{name} cannot be opened: {what}") from error
+    return InspectProvider(opened, settings, limits)

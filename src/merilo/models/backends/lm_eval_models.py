@@ -1,0 +1,339 @@
+"""Local weights through lm-eval's `LM` classes: `hf`, `vllm`, `sglang` and others, in batches run in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from merilo.errors import BackendError, MeriloError, MissingPartError, UsageError, argument
+from merilo.models.asking import Abilities, ModelReply, Request
+from merilo.models.backends.generated_text import split_at_mark
+from merilo.models.backends.generation_record import GenerationRecord
+from merilo.models.backends.model_arguments import BackendArguments
+from merilo.models.backends.server_errors import too_long
+from merilo.wording import shortened
+
+#: lm-eval's names of backends with local weights whose classes have a tokenizer, and the extra or package that each needs.
+LOCAL_BACKENDS: Final[Mapping[str, str]] = {
+    "hf": "the extra 'hf'",
+    "vllm": "the package vllm",
+    "sglang": "the package sglang",
+    "mamba_ssm": "the package mamba_ssm",
+    "openvino": "the package optimum-intel",
+    "ipex": "the package optimum-intel",
+    "habana": "the package optimum-habana",
+    "neuronx": "the package optimum-neuron",
+    "steered": "the extra 'hf'",
+}
+#: Ours, beside those of lm-eval's class.
+_OWN: Final = frozenset({"apply_chat_template", "batch_size", "think_end_token", "max_gen_toks", "device"})
+#: Arguments that lm-eval's classes pass on to the library below them without naming them.
+_PASSED_ON: Final[Mapping[str, frozenset[str]]] = {
+    "hf": frozenset(
+        {
+            "attn_implementation",
+            "load_in_4bit",
+            "load_in_8bit",
+            "low_cpu_mem_usage",
+            "quantization_config",
+            "variant",
+        }
+        | {f"bnb_4bit_{name}" for name in ("compute_dtype", "quant_type", "use_double_quant")}
+    ),
+    "vllm": frozenset(
+        {
+            "gpu_memory_utilization",
+            "enforce_eager",
+            "swap_space",
+            "max_num_seqs",
+            "pipeline_parallel_size",
+            "kv_cache_dtype",
+        }
+        | {
+            "load_format",
+            "enable_prefix_caching",
+            "download_dir",
+            "max_num_batched_tokens",
+            "disable_custom_all_reduce",
+        }
+    ),
+    "sglang": frozenset({"attention_backend", "quantization", "disable_cuda_graph", "random_seed"}),
+}
+_BATCH: Final = 8
+_MOST_TOKENS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """How a local model is asked.
+
+    Attributes:
+        name: the backend's name.
+        model: the model's name or folder.
+        batch_size: requests in a batch.
+        chat: whether conversations are written by the model's chat template.
+        think_end: the mark that ends a thought, if the user names one.
+        max_tokens: the most tokens of an answer for requests that name none.
+    """
+
+    name: str
+    model: str
+    batch_size: int
+    chat: bool
+    think_end: str | None
+    max_tokens: int
+
+
+class LocalModel:
+    """A model on this machine behind an `LM` object of lm-eval's; a `ModelBackend`.
+
+    A batch runs in a thread, one batch at a time. Prompts that do not fit into the model's context are not cut, as lm-eval would, but
+    answered `too_long`.
+
+    Args:
+        lm: the object; a `TemplateLM` of lm-eval's.
+        settings: how it is asked.
+    """
+
+    def __init__(self, lm: Any, settings: LocalSettings) -> None:  # noqa: ANN401 - lm-eval publishes no types
+        self._lm = lm
+        self._settings = settings
+        self._record = GenerationRecord(lm)
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return self._settings.name
+
+    @property
+    def model(self) -> str:
+        """The model's name or folder."""
+        return self._settings.model
+
+    @property
+    def abilities(self) -> Abilities:
+        """Generation and log-likelihoods; conversations with `apply_chat_template=True`."""
+        return Abilities(frozenset({"generate", "loglikelihood"}), chat=self._settings.chat)
+
+    @property
+    def batch_size(self) -> int:
+        """Requests in a batch."""
+        return self._settings.batch_size
+
+    @property
+    def concurrency(self) -> int:
+        """One batch at a time."""
+        return 1
+
+    async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
+        """Answer requests, in their order.
+
+        A batch that fails is tried again in halves; a request that fails alone gets a failed reply.
+        """
+        return await asyncio.to_thread(self._answer, list(requests))
+
+    async def close(self) -> None:
+        """Release the weights."""
+        self._lm = None
+
+    def _answer(self, requests: list[Request]) -> list[ModelReply]:
+        replies: dict[int, ModelReply] = {}
+        for scored in (True, False):
+            chosen = [place for place, request in enumerate(requests) if bool(request.choices) is scored]
+            fits = []
+            for place in chosen:
+                excess = self._excess(requests[place])
+                if excess is None:
+                    fits.append(place)
+                else:
+                    replies[place] = ModelReply(finish="too_long", error=excess, attempts=0)
+            method = self._score if scored else self._generate
+            found = self._in_halves(method, [requests[place] for place in fits])
+            replies.update(zip(fits, found, strict=True))
+        return [replies[place] for place in range(len(requests))]
+
+    def _in_halves(
+        self, method: Callable[[list[Request]], list[ModelReply]], requests: list[Request]
+    ) -> list[ModelReply]:
+        """Run a batch; if it fails, such as for want of memory, run its halves."""
+        if not requests:
+            return []
+        started = time.monotonic()
+        try:
+            # lm-eval prints its batch sizes, which does not belong into the command's output.
+            with contextlib.redirect_stdout(sys.stderr):
+                replies = method(requests)
+        except Exception as error:
+            if len(requests) == 1:
+                what = f"{type(error).__name__}: {shortened(str(error), 200)}"
+                return [ModelReply(finish="failed", error=what, seconds=time.monotonic() - started)]
+            middle = len(requests) // 2
+            return [
+                *self._in_halves(method, requests[:middle]),
+                *self._in_halves(method, requests[middle:]),
+            ]
+        seconds = (time.monotonic() - started) / len(requests)
+        return [replace(reply, seconds=seconds, model=self.model) for reply in replies]
+
+    def _context(self, request: Request) -> str:
+        """Return the text that the model continues; a request without messages is a plain text."""
+        if not self._settings.chat or not request.messages:
+            return request.prompt
+        history = [{"role": message.role, "content": message.text} for message in request.messages]
+        return str(self._lm.apply_chat_template(history))
+
+    def _encoded(self, context: str, choice: str) -> tuple[list[int], list[int]]:
+        if not context:
+            return [0], list(self._lm.tok_encode(choice, add_special_tokens=False))
+        before, after = self._lm._encode_pair(context, choice)
+        return list(before), list(after)
+
+    def _excess(self, request: Request) -> str | None:
+        """Return by how much a request is too long for the model's context, `None` if it fits."""
+        context, limit = self._context(request), int(self._lm.max_length)
+        if request.choices:
+            # The last token of a continuation is predicted and not read.
+            longest = max(sum(map(len, self._encoded(context, choice))) - 1 for choice in request.choices)
+        else:
+            longest = len(self._lm.tok_encode(context)) + self._most(request)
+        return too_long(longest, limit) if longest > limit else None
+
+    def _most(self, request: Request) -> int:
+        return request.max_tokens or self._settings.max_tokens
+
+    def _score(self, requests: list[Request]) -> list[ModelReply]:
+        pairs = [(self._context(request), choice) for request in requests for choice in request.choices]
+        values = iter(self._lm.loglikelihood(_instances("loglikelihood", pairs), disable_tqdm=True))
+        replies = []
+        for request in requests:
+            context = self._context(request)
+            tokens = sum(sum(map(len, self._encoded(context, choice))) for choice in request.choices)
+            found = tuple(float(next(values)[0]) for _ in request.choices)
+            replies.append(ModelReply(loglikelihoods=found, prompt_tokens=tokens, completion_tokens=0))
+        return replies
+
+    def _generate(self, requests: list[Request]) -> list[ModelReply]:
+        self._seed(requests)
+        contexts = [self._context(request) for request in requests]
+        pairs = [
+            (context, self._sampling(request)) for context, request in zip(contexts, requests, strict=True)
+        ]
+        texts = self._lm.generate_until(_instances("generate_until", pairs), disable_tqdm=True)
+        replies = [
+            self._read(request, context, str(text))
+            for request, context, text in zip(requests, contexts, texts, strict=True)
+        ]
+        self._record.clear()
+        return replies
+
+    def _sampling(self, request: Request) -> dict[str, Any]:
+        settings: dict[str, Any] = {"until": list(request.stop), "max_gen_toks": self._most(request)}
+        settings |= {"do_sample": request.temperature > 0, "temperature": request.temperature}
+        if request.top_p is not None and request.temperature > 0:
+            settings["top_p"] = request.top_p
+        return settings
+
+    def _seed(self, requests: Sequence[Request]) -> None:
+        """Seed the sampling of a batch by its first request; a batch is the unit that can be repeated."""
+        seed = requests[0].seed
+        if seed is not None and requests[0].temperature > 0 and "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(seed + requests[0].sample - 1)
+
+    def _read(self, request: Request, context: str, text: str) -> ModelReply:
+        length, ended = self._record.of(context, text)
+        thought, answer = split_at_mark(text, self._settings.think_end)
+        return ModelReply(
+            text=answer,
+            thought=thought,
+            finish="length" if not ended and length >= self._most(request) else "stop",
+            prompt_tokens=len(self._lm.tok_encode(context)),
+            completion_tokens=length,
+            thought_tokens=None if thought is None else len(self._lm.tok_encode(thought)),
+        )
+
+
+def _instances(kind: str, pairs: Sequence[tuple[str, Any]]) -> list[Any]:
+    from lm_eval.api.instance import Instance  # noqa: PLC0415 - an extra
+
+    return [Instance(kind, {}, pair, place) for place, pair in enumerate(pairs)]
+
+
+def open_local_model(name: str, given: Mapping[str, str], device: str | None) -> LocalModel:
+    """Load local weights.
+
+    Args:
+        name: a name of `LOCAL_BACKENDS`.
+        given: the arguments of lm-eval's class, and `apply_chat_template`, `think_end_token`, `max_gen_toks`.
+        device: where the weights are put; `None` leaves it to lm-eval.
+
+    Raises:
+        UsageError: an argument is unknown or has the wrong value.
+        MissingPartError: a package is missing.
+        BackendError: the weights cannot be loaded.
+    """
+    made = _class_of(name)
+    takes = {
+        parameter.name
+        for parameter in inspect.signature(made.__init__).parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    } - {"self"}
+    args = BackendArguments(name, given, takes | _OWN | _PASSED_ON.get(name, frozenset()))
+    if device is not None and args.text("device") not in {None, device}:
+        raise UsageError("is named twice, and differently", field=argument("device"))
+    batch = args.text("batch_size")
+    settings = LocalSettings(
+        name=name,
+        model=args.needed("pretrained"),
+        batch_size=64
+        if batch is not None and batch.startswith("auto")
+        else args.whole("batch_size", _BATCH, least=1),
+        chat=args.flag("apply_chat_template", False),
+        think_end=args.text("think_end_token"),
+        max_tokens=args.whole("max_gen_toks", _MOST_TOKENS, least=1),
+    )
+    passed = {key: _typed(value) for key, value in given.items() if key not in _OWN}
+    passed["batch_size"] = batch if batch is not None and batch.startswith("auto") else settings.batch_size
+    where = device or args.text("device")
+    if where is not None and "device" in takes:
+        passed["device"] = where
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            lm = made(**passed)
+    except MeriloError:
+        raise
+    except ImportError as error:
+        raise _missing(name, error) from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {shortened(str(error), 300)}"
+        raise BackendError(f"the model {settings.model!r} cannot be loaded by {name}: {what}") from error
+    return LocalModel(lm, settings)
+
+
+def _class_of(name: str) -> type[Any]:
+    try:
+        import lm_eval.models  # noqa: F401, PLC0415 - fills the registry
+        from lm_eval.api.registry import get_model  # noqa: PLC0415 - an extra
+
+        return cast("type[Any]", get_model(name))
+    except ImportError as error:
+        raise _missing(name, error) from error
+
+
+def _missing(name: str, error: ImportError) -> MissingPartError:
+    needed = LOCAL_BACKENDS[name]
+    return MissingPartError(
+        f"{name} needs the extra 'models' and {needed}: pip install 'merilo[models,hf]' ({error})"
+    )
+
+
+def _typed(value: str) -> Any:  # noqa: ANN401 - lm-eval's own reading
+    """Read a value as lm-eval does: true and false, None, numbers, texts."""
+    from lm_eval.utils import handle_arg_string  # noqa: PLC0415 - an extra
+
+    return handle_arg_string(value)
