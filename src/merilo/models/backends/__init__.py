@@ -2,5 +2,6 @@
 
 from merilo.models.backends.rate_limits import RateLimits
 from merilo.models.backends.registry import backend_names, open_backend
+from merilo.models.backends.self_check import LikelihoodCheck, self_check
 
-__all__ = ["RateLimits", "backend_names", "open_backend"]
+__all__ = ["LikelihoodCheck", "RateLimits", "backend_names", "open_backend", "self_check"]
