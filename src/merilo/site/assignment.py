@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import (
+    BigInteger,
     Connection,
     Row,
     and_,
@@ -23,12 +24,12 @@ from sqlalchemy import (
     exists,
     func,
     insert,
-    literal,
     literal_column,
     select,
     update,
 )
 
+from merilo.site.hot_statements import HotStatement
 from merilo.site.rules import AdaptiveOverlap, StudyRules
 from merilo.site.schema import ANSWERED, EXPIRED, OPEN, PERSON, RESPONSE, RETURNED, TASK, TEST
 
@@ -41,52 +42,74 @@ RANKS: Final = 2**31 - 1
 _OWN: Final = and_(RESPONSE.c.study == bindparam("of_study"), RESPONSE.c.person == bindparam("of_person"))
 _ONE: Final = and_(_OWN, RESPONSE.c.task == bindparam("of_task"))
 
-_LATEST: Final = (
-    select(RESPONSE.c.place).where(_OWN, RESPONSE.c.place > 0).order_by(RESPONSE.c.place.desc()).limit(1)
-)
-_HELD: Final = (
-    select(RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.given, RESPONSE.c.due, RESPONSE.c.late)
-    .where(_OWN, RESPONSE.c.state == OPEN)
-    .order_by(RESPONSE.c.place)
-    .limit(1)
-)
-_SEEN: Final = exists().where(_OWN, RESPONSE.c.task == TASK.c.number)
 #: Written as in the partial indexes: a bound parameter would hide them from the database.
 _HAS_OPEN: Final = TASK.c.open > literal_column("0")
 _IS_OPEN: Final = RESPONSE.c.state == literal_column(f"'{OPEN}'")
 
-_FREE: Final = (
+#: The task that a person has before them, or else their latest one.
+_LATEST: Final = HotStatement(
+    select(
+        RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.state, RESPONSE.c.given, RESPONSE.c.due, RESPONSE.c.late
+    )
+    .where(_OWN, RESPONSE.c.place > literal_column("0"))
+    .order_by(RESPONSE.c.place.desc())
+    .limit(literal_column("1"))
+)
+_NEXT_TURN: Final = HotStatement(
+    select(
+        RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.state, RESPONSE.c.given, RESPONSE.c.due, RESPONSE.c.late
+    )
+    .where(_OWN, RESPONSE.c.place > literal_column("0"), _IS_OPEN)
+    .order_by(RESPONSE.c.place)
+    .limit(literal_column("1"))
+)
+_SEEN: Final = exists().where(_OWN, RESPONSE.c.task == TASK.c.number)
+_FREE: Final = HotStatement(
     select(TASK.c.number, TASK.c.dialogue)
     .where(
         TASK.c.study == bindparam("of_study"), _HAS_OPEN, TASK.c.rank >= bindparam("low"), TASK.c.rank < bindparam("high"), ~_SEEN
     )
     .order_by(TASK.c.rank)
-    .limit(1)
+    .limit(literal_column("1"))
     .with_for_update(skip_locked=True, of=TASK)
 )  # fmt: skip
-_TAKE: Final = (
+_TAKE: Final = HotStatement(
     update(TASK)
-    .where(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"), TASK.c.open > 0)
-    .values(open=TASK.c.open - 1)
+    .where(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"), _HAS_OPEN)
+    .values(open=TASK.c.open - literal_column("1"))
 )
-_GIVE_BACK: Final = (
+_GIVE_BACK: Final = HotStatement(
     update(TASK)
     .where(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"))
-    .values(open=TASK.c.open + 1)
+    .values(open=TASK.c.open + literal_column("1"))
 )
-_COUNT_CONTROL: Final = (
-    update(PERSON)
-    .where(PERSON.c.id == bindparam("number"))
-    .values(controls=PERSON.c.controls + 1, controls_right=PERSON.c.controls_right + bindparam("points"))
-)
-_ANSWER: Final = (
+_SEND: Final = HotStatement(
+    insert(RESPONSE).values(
+        study=bindparam("b_study"), person=bindparam("b_person"), task=bindparam("b_task"), place=bindparam("b_place"),
+        state=literal_column(f"'{OPEN}'"), counts=bindparam("b_counts"), given=bindparam("b_given"), due=bindparam("b_due"),
+        late=bindparam("b_late"),
+    )
+)  # fmt: skip
+_ANSWER: Final = HotStatement(
     update(RESPONSE)
-    .where(_ONE, RESPONSE.c.state == OPEN, RESPONSE.c.given.is_not(None), func.coalesce(RESPONSE.c.late, bindparam("now")) >= bindparam("now"))
+    .where(
+        _ONE, _IS_OPEN, RESPONSE.c.given.is_not(None),
+        func.coalesce(RESPONSE.c.late, bindparam("at", type_=BigInteger)) >= bindparam("at", type_=BigInteger),
+    )
     .values(
-        state=ANSWERED, answered=bindparam("now"), seconds=(bindparam("now") - RESPONSE.c.given) / literal(1000.0),
+        state=literal_column(f"'{ANSWERED}'"), answered=bindparam("at", type_=BigInteger),
+        seconds=(bindparam("at", type_=BigInteger) - RESPONSE.c.given) / literal_column("1000.0"),
         answer=bindparam("text"), right=bindparam("is_right"), comment=bindparam("remark"),
     )
 )  # fmt: skip
+_COUNT_CONTROL: Final = HotStatement(
+    update(PERSON)
+    .where(PERSON.c.id == bindparam("number"))
+    .values(
+        controls=PERSON.c.controls + literal_column("1"),
+        controls_right=PERSON.c.controls_right + bindparam("points"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +126,17 @@ class GivenTask:
     task: int
     place: int
     given: int
+    late: int | None
+
+
+class _Latest(NamedTuple):
+    """A row of `_LATEST` and `_NEXT_TURN`."""
+
+    task: int
+    place: int
+    state: str
+    given: int | None
+    due: int | None
     late: int | None
 
 
@@ -131,22 +165,23 @@ class Allocation:
             The task; "done" if the person can get no more, "wait" if all tasks left are with others, "most" if they reached the limit
             of tasks.
         """
-        held = self._held(person)
+        latest = self._latest(person)
+        held = self._held(person, latest)
         if held is not None:
             return held
-        last = self.connection.execute(_LATEST, self._own(person)).first()
-        place = 1 if last is None else last.place + 1
+        place = latest.place + 1 if latest else 1
         if self.rules.most is not None and place > self.rules.most:
             return "most"
         control = self.rules.control_at(seed, place)
         if control is not None:
             return self._send(person, control, place)
         while (found := self._free(person, seed, place)) is not None:
-            if found.dialogue:
-                if self._hold_dialogue(person, found.dialogue, place):
-                    return self._held(person) or "wait"
-            elif self.connection.execute(_TAKE, self._task(found.number)).rowcount:
-                return self._send(person, found.number, place)
+            task, dialogue = found
+            if dialogue:
+                if self._hold_dialogue(person, dialogue, place):
+                    return self._held(person, self._latest(person)) or "wait"
+            elif _TAKE.run(self.connection, self._task(task)).rowcount:
+                return self._send(person, task, place)
         return "wait" if self._held_by_others(person) else "done"
 
     def save(
@@ -166,14 +201,14 @@ class Allocation:
             task went to somebody else in the meantime; "not_given" if the person never had it.
         """
         own = self._one(person, task)
-        values = {**own, "now": self.now, "text": answer, "is_right": right, "remark": comment}
-        if not self.connection.execute(_ANSWER, values).rowcount:
+        values = {**own, "at": self.now, "text": answer, "is_right": right, "remark": comment}
+        if not _ANSWER.run(self.connection, values).rowcount:
             refused = self._why_not(self.connection.execute(select(RESPONSE).where(_ONE), own).first())
             if refused is not None:
                 return refused
-            self.connection.execute(_ANSWER, values)
+            _ANSWER.run(self.connection, values)
         if self.rules.tests <= task < self.rules.tests + self.rules.controls:
-            self.connection.execute(_COUNT_CONTROL, {"number": person, "points": int(bool(right))})
+            _COUNT_CONTROL.run(self.connection, {"number": person, "points": int(bool(right))})
         elif self.rules.adaptive is not None:
             self._widen(self.rules.adaptive, task)
         return "saved"
@@ -187,7 +222,7 @@ class Allocation:
         mine = and_(RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person)
         held = sorted(self.connection.scalars(select(RESPONSE.c.task).where(mine, RESPONSE.c.counts)))
         for task in held:
-            self.connection.execute(_GIVE_BACK, self._task(task))
+            _GIVE_BACK.run(self.connection, self._task(task))
         self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.state == OPEN).values(state=RETURNED))
         self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.counts).values(counts=False))
         return len(held)
@@ -203,7 +238,7 @@ class Allocation:
             RESPONSE.c.task < self.rules.tests, RESPONSE.c.place > 0,
         )  # fmt: skip
         tasks = sorted(self.connection.scalars(select(RESPONSE.c.task).where(given_up)))
-        back = [task for task in tasks if self.connection.execute(_TAKE, self._task(task)).rowcount]
+        back = [task for task in tasks if _TAKE.run(self.connection, self._task(task)).rowcount]
         for task in back:
             self.connection.execute(update(RESPONSE).where(_ONE).values(counts=True), self._one(person, task))
         return len(back), len(tasks) - len(back)
@@ -231,44 +266,44 @@ class Allocation:
     def _one(self, person: int, task: int) -> dict[str, int]:
         return {"of_study": self.rules.study, "of_person": person, "of_task": task}
 
-    def _held(self, person: int) -> GivenTask | None:
+    def _latest(self, person: int) -> _Latest | None:
+        """Return the latest task of a person; in a dialogue, the first turn that is not answered."""
+        own = self._own(person)
+        if self.rules.dialogues and (turn := _NEXT_TURN.run(self.connection, own).fetchone()) is not None:
+            return _Latest(*turn)
+        found = _LATEST.run(self.connection, own).fetchone()
+        return None if found is None else _Latest(*found)
+
+    def _held(self, person: int, latest: _Latest | None) -> GivenTask | None:
         """Return the task that a person has before them, or the next turn of their dialogue, whose time starts now."""
-        held = self.connection.execute(_HELD, self._own(person)).first()
-        if held is None:
+        if latest is None or latest.state != OPEN:
             return None
-        if held.given is None:
+        if latest.given is None or latest.due is None:
             due, late = self._times()
             times = update(RESPONSE).where(_ONE).values(given=self.now, due=due, late=late)
-            self.connection.execute(times, self._one(person, held.task))
-            return GivenTask(held.task, held.place, self.now, late)
-        if self.now > held.due or (held.late is not None and self.now > held.late):
-            self._expire(person, held.task)
+            self.connection.execute(times, self._one(person, latest.task))
+            return GivenTask(latest.task, latest.place, self.now, late)
+        if self.now > latest.due or (latest.late is not None and self.now > latest.late):
+            self._expire(person, latest.task)
             return None
-        return GivenTask(held.task, held.place, held.given, held.late)
+        return GivenTask(latest.task, latest.place, latest.given, latest.late)
 
-    def _free(self, person: int, seed: int, place: int) -> Row[Any, Any] | None:
-        """Find a task that needs people and that the person has not had, from a random rank on."""
+    def _free(self, person: int, seed: int, place: int) -> tuple[int, int] | None:
+        """Find a task (and its dialogue) that needs people and that the person has not had, from a random rank on."""
         start = self.rules.start_at(seed, place, RANKS)
         for low, high in ((start, RANKS), (0, start)):
-            found = self.connection.execute(_FREE, {**self._own(person), "low": low, "high": high}).first()
+            found = _FREE.run(self.connection, {**self._own(person), "low": low, "high": high}).fetchone()
             if found is not None:
-                return found
+                return found[0], found[1]
         return None
 
     def _send(self, person: int, task: int, place: int) -> GivenTask:
         due, late = self._times()
-        sent = {"given": self.now, "due": due, "late": late, "counts": task < self.rules.tests}
-        self.connection.execute(
-            insert(RESPONSE),
-            {
-                "study": self.rules.study,
-                "person": person,
-                "task": task,
-                "place": place,
-                "state": OPEN,
-                **sent,
-            },
-        )
+        values = {
+            "b_study": self.rules.study, "b_person": person, "b_task": task, "b_place": place, "b_counts": task < self.rules.tests,
+            "b_given": self.now, "b_due": due, "b_late": late,
+        }  # fmt: skip
+        _SEND.run(self.connection, values)
         return GivenTask(task, place, self.now, late)
 
     def _times(self) -> tuple[int, int | None]:
@@ -285,7 +320,7 @@ class Allocation:
             return
         gone = update(RESPONSE).where(_ONE, RESPONSE.c.state == OPEN).values(state=EXPIRED, counts=False)
         if self.connection.execute(gone, self._one(person, task)).rowcount and task < self.rules.tests:
-            self.connection.execute(_GIVE_BACK, self._task(task))
+            _GIVE_BACK.run(self.connection, self._task(task))
 
     def _why_not(self, found: Row[Any, Any] | None) -> Taken | None:
         """Tell why an answer is not taken; `None` if it can be taken now, after its task was taken again."""
@@ -299,7 +334,7 @@ class Allocation:
         test = found.task < self.rules.tests
         if found.state != EXPIRED or self.rules.dialogues:
             return "passed_on"
-        if test and not self.connection.execute(_TAKE, self._task(found.task)).rowcount:
+        if test and not _TAKE.run(self.connection, self._task(found.task)).rowcount:
             return "passed_on"
         again = update(RESPONSE).where(_ONE).values(state=OPEN, counts=test)
         self.connection.execute(again, self._one(found.person, found.task))
@@ -365,7 +400,7 @@ class Allocation:
         )
         held = self.connection.scalars(select(RESPONSE.c.task).where(mine, RESPONSE.c.counts)).all()
         for one in sorted(held):
-            self.connection.execute(_GIVE_BACK, self._task(one))
+            _GIVE_BACK.run(self.connection, self._task(one))
         self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.state == OPEN).values(state=EXPIRED))
         self.connection.execute(update(RESPONSE).where(mine).values(counts=False))
 

@@ -90,7 +90,13 @@ def _engine(url: URL) -> Engine:
 def _durable(connection: sqlite3.Connection, _record: object) -> None:
     """A commit is on the disk before it returns; readers do not wait for the writer."""
     connection.isolation_level = None  # transactions are begun by `_begin`
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "temp_store=MEMORY",
+        "cache_size=-65536",
+    ):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -78,11 +78,11 @@ class StudyRules:
         """
         if not self.controls or not self.every or self.dialogues:
             return None
-        random = Random(f"controls {self.seed} {seed}")  # noqa: S311 - an order that can be repeated, not a secret
-        first = random.randrange(self.every)
+        first = self._number("control", seed) % self.every
         turn, rest = divmod(place - 1 - first, self.every)
         if rest or not 0 <= turn < self.controls:
             return None
+        random = Random(f"controls {self.seed} {seed}")  # noqa: S311 - an order that can be repeated, not a secret
         return self.tests + random.sample(range(self.controls), self.controls)[turn]
 
     def start_at(self, seed: int, place: int, ranks: int) -> int:

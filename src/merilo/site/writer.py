@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
 
 from merilo.site.database import writing
 
@@ -116,11 +115,12 @@ def _run_one(engine: Engine, operation: _Operation) -> _Outcome:
         try:
             with writing(engine) as connection:
                 result = operation.call(connection)
-        except DBAPIError as error:
-            if attempt + 1 < ATTEMPTS and getattr(error.orig, "sqlstate", None) in _RETRIED:
-                continue
-            return operation.future, None, error
         except Exception as error:
+            if (
+                attempt + 1 < ATTEMPTS
+                and getattr(getattr(error, "orig", error), "sqlstate", None) in _RETRIED
+            ):
+                continue
             return operation.future, None, error
         return operation.future, result, None
     raise AssertionError  # every attempt returns or continues

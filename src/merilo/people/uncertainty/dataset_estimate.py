@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from merilo.people.uncertainty.annotator_accuracy import components, mean_variance
+from merilo.people.uncertainty.annotator_accuracy import mean_variance
 from merilo.people.uncertainty.two_way import Influence, shared_part
+from merilo.people.uncertainty.variance_components import components
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.intervals import Interval
