@@ -112,7 +112,11 @@ def test_one_person_alone_has_a_figure_and_no_spread(tmp_path: Path) -> None:
     ).json  # fmt: skip
     assert found["single_person"]["mean"] == 0.5
     assert found["single_person"]["spread"] == 0
-    assert found["metrics"]["acc"]["ci95_items_and_annotators"][0] < 0.5
+    assert found["metrics"]["acc"]["ci95_items_and_annotators"] is None
+    assert (
+        found["metrics"]["acc"]["interval_items_and_annotators"]
+        == "not defined: it takes at least 3 annotators, and 1 answered"
+    )
 
 
 def test_the_table_and_the_report_name_both(tmp_path: Path) -> None:

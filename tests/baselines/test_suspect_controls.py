@@ -66,7 +66,11 @@ def test_the_terminal_has_a_line_where_a_control_is_suspect(files: tuple[Path, P
     pool, gold = files
     shown = " ".join(merilo("baseline", pool, "--gold", gold).out.replace("│", " ").split())
     assert "suspect controls 2 of 8 control items; without them 5 annotators judged differently" in shown
-    assert "acc 1.000 on 4 items" in shown
+    low, high = merilo("baseline", pool, "--gold", gold, "--json", "-").json["control_health"][
+        "without_suspects"
+    ]["ci95_items_and_annotators"]
+    assert high == 1
+    assert f"acc 1.000 [{low:.3f}, 1.000] on 4 items" in shown
 
 
 def test_without_gold_there_is_no_metric_without_suspect_controls(files: tuple[Path, Path]) -> None:

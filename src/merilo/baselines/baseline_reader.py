@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_table import COLUMNS
-from merilo.baselines.estimates import vote_weights
+from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.settings import Settings

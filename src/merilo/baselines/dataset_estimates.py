@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.estimates import vote_weights
+from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.population import Population
 from merilo.baselines.settings import Settings
 from merilo.baselines.steps import Decided, Screened

@@ -11,20 +11,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.decision_rule import (
+    DecisionRule,
+    by_majority_alone,
+    decision_rule,
+    over_annotators,
+)
 from merilo.baselines.settings import Settings
 from merilo.baselines.steps import Decided, Screened
-from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart
-from merilo.people.aggregation import NO_LABEL, Consensus, wrong_answers
+from merilo.people.aggregation import NO_LABEL
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
-from merilo.people.uncertainty.two_way import TwoWay, two_way
+from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
-
-#: Scale of the weights that break ties; small, so that they never outweigh a vote.
-_BREAKS_TIES: Final = 1e-3
-_LEAST_WEIGHT: Final = 1e-6
 
 NO_WHOLE_VARIANT: Final = "no annotator answered all 30 questions of a variant"
 
@@ -143,21 +144,20 @@ class _Maker:
         self.scorer = scorer
         self.decided, self.majority = decided.consensus, decided.majority
         self.votes = screened.pool.votes
-        self.needed = screened.pool.needed(settings.min_votes)
         self.pairs = scorer.pairs(self.votes, self.decided, self.majority)
-        self.by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
-        names = screened.pool.everyone.annotators
-        self.weight = (
-            None if self.by_majority else vote_weights(self.votes, names, screened.annotators, settings)
-        )
+        self.by_majority = by_majority_alone(settings)
+        self.rule = decision_rule(screened.pool, screened.annotators, settings)
+        self.majority_rule = DecisionRule(self.votes, needed=screened.pool.needed(settings.min_votes))
 
     def estimate(
         self, part: NamedPart, score: Score, published: Score | None = None, *, with_bounds: bool = False
     ) -> Estimate:
         """Estimate one metric with its uncertainty; `score` and `published` come from the scorer."""
-        crowd = self._two_way(part, self.decided, score.value, by_majority=self.by_majority)
+        crowd = over_annotators(self.rule, self.scorer, part, self.decided, score.value, pairs=self.pairs)
         other = (
-            self._two_way(part, self.majority, published.value, by_majority=True)
+            over_annotators(
+                self.majority_rule, self.scorer, part, self.majority, published.value, pairs=self.pairs
+            )
             if published is not None and published.n
             else None
         )
@@ -171,30 +171,6 @@ class _Maker:
             single,
             reason,
         )
-
-    def _two_way(
-        self, part: NamedPart, consensus: Consensus, value: float, *, by_majority: bool
-    ) -> TwoWay | None:
-        inside = self.pairs.votes_of(part)
-        votes = self.votes.where(inside)
-        if not len(votes):
-            return None
-        worth = self.scorer.worth(part, self.pairs, self.pairs.chosen(consensus))
-        unseen = np.zeros(self.votes.items)
-        unseen[self.scorer.codes] = worth.unseen
-        try:
-            return two_way(
-                votes,
-                worth.answer[self.pairs.pair_of_vote[inside]],
-                min_votes=self.needed if by_majority else 0,
-                weight=None if by_majority or self.weight is None else self.weight[inside],
-                unseen=unseen,
-                value=value,
-                alike=worth.alike if not part.is_mean else None,
-                bounds=part.bounds,
-            )
-        except DataError:
-            return None
 
     def _single(self, part: NamedPart) -> tuple[Individuals | None, str | None]:
         inside = self.pairs.votes_of(part)
@@ -257,56 +233,3 @@ class _Maker:
         answered = float(weight[inside].sum())
         plurality = shared.value * answered / rows.size if part.is_mean else shared.value
         return Bounds(int(rows.size), int(dropped.size), blank, plurality)
-
-
-def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:
-    """Return the weight of each answer when items are decided again in a resample.
-
-    Under a model of annotators the weight is the log odds of the correct answer against one particular wrong answer: with
-    accuracy p and m wrong answers log(p m / (1 - p)).
-
-    Args:
-        votes: the answers.
-        names: the annotators' ids by code, shape (annotators,).
-        annotators: one row per annotator with `annotator`, `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
-        settings: how the consensus is reached.
-
-    Returns:
-        Positive weights, shape (n,).
-    """
-    people = (
-        names.cast(pl.String)
-        .to_frame("annotator")
-        .join(annotators, on="annotator", how="left", maintain_order="left")
-    )
-    if settings.aggregator in {"dawid-skene", "one-coin"}:
-        accuracy = np.clip(_column(people, "expected_accuracy", 0.5), 0.01, 0.99)
-        odds = np.log(accuracy / (1 - accuracy) * wrong_answers(votes, open_answers=settings.open_answers))
-        return np.asarray(np.maximum(odds, _LEAST_WEIGHT)[votes.annotator])
-    if settings.aggregator == "glad":
-        wrong = wrong_answers(votes, open_answers=settings.open_answers)
-        odds = _column(people, "ability", 1.0) + np.log(wrong)
-        return np.asarray(np.maximum(odds, _LEAST_WEIGHT)[votes.annotator])
-    weight = np.ones(people.height)
-    if settings.resolve in {"skill", "cascade"}:
-        column = "skill" if people["skill"].is_not_null().any() else "control_accuracy"
-        weight += _BREAKS_TIES * _ranked(people, column)
-    if settings.resolve in {"glad", "cascade"}:
-        weight += _BREAKS_TIES**2 * _ranked(people, "ability")
-    return weight[votes.annotator]
-
-
-def _column(people: pl.DataFrame, name: str, unknown: float) -> FloatArray:
-    values: FloatArray = people[name].cast(pl.Float64).fill_null(unknown).fill_nan(unknown).to_numpy()
-    return values
-
-
-def _ranked(people: pl.DataFrame, name: str) -> FloatArray:
-    """Scale a column to the range from 0 to 1; annotators without a value get the mean."""
-    values = people[name].cast(pl.Float64).fill_nan(None)
-    if values.null_count() == len(values):
-        return np.zeros(len(values))
-    filled = values.fill_null(values.mean()).to_numpy()
-    reach = float(filled.max() - filled.min())
-    ranked: FloatArray = (filled - filled.min()) / reach if reach > 0 else np.zeros(filled.shape[0])
-    return ranked

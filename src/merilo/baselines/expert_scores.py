@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+import polars as pl
+
+from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.dataset_items import item_points, metas, texts
+from merilo.baselines.decision_rule import DecisionRule, decision_rule, two_ways
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError
@@ -14,8 +19,11 @@ from merilo.metrics.answers import Given
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, score
+from merilo.people.aggregation import NO_LABEL, Consensus, Resolution
 from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.people.gold import Gold
+from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.votes import encode
 from merilo.responses import Responses
 
 
@@ -28,12 +36,17 @@ class LabelScores:
         points: mapping from item number to the answer's points, from 0 to 1, by the first metric that scores single items.
         by_domain: mapping from domain to the first metric on its items.
         undecided_wrong: the first metric with undecided items counted as wrong; NaN without gold.
+        two_ways: mapping from metric to its uncertainty over items and annotators, without metrics for which it is not
+            defined.
+        domain_two_ways: mapping from domain to the uncertainty of `by_domain` over items and annotators.
     """
 
     scores: Scores = field(default_factory=lambda: Scores({}))
     points: Mapping[int, float] = field(default_factory=dict)
     by_domain: Mapping[str, Score] = field(default_factory=dict)
     undecided_wrong: float = float("nan")
+    two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
+    domain_two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
 
 
 def score_experts(
@@ -62,16 +75,59 @@ def score_experts(
     main = next(iter(made.scores.main), None)
     every = {one.item: labels.get(one.item, "") for one in result.items if one.item in known}
     all_items = score_labels(every, responses, gold, declared).scores.main.get(main or _first(declared))
-    by_domain = {}
+    scorer, rule, consensus = _out_of_bag_rule(result, responses, gold, declared)
+    by_domain: dict[str, Score] = {}
+    domain_two_ways: dict[str, TwoWay] = {}
     for domain in result.experts:
         own = {
             one.item: labels[one.item] for one in result.items if one.domain == domain and one.item in labels
         }
         if main and (found := score_labels(own, responses, gold, declared).scores.main.get(main)):
             by_domain[domain] = found
+            within = scorer.on([one.item for one in result.items if one.domain == domain])
+            if over_both := two_ways(rule, within, consensus, {main: found}).get(main):
+                domain_two_ways[domain] = over_both
     return LabelScores(
-        made.scores, made.points, by_domain, all_items.value if all_items else float("nan")
-    )  # fmt: skip
+        made.scores,
+        made.points,
+        by_domain,
+        all_items.value if all_items else float("nan"),
+        two_ways(rule, scorer, consensus, made.scores.all()),
+        domain_two_ways,
+    )
+
+
+def _out_of_bag_rule(
+    result: OutOfBag, responses: Responses, gold: Gold, declared: Dataset | None
+) -> tuple[ConsensusScorer, DecisionRule, Consensus]:
+    """Return the scorer, the rule and the consensus of experts who skip their own items.
+
+    An item keeps the number of its answers that count, so that more than half of them stay the majority. Items with too few
+    answers are left out.
+    """
+    design = result.design
+    asked = [one for one in result.items if one.left >= design.min_answers]
+    rows = [(one.item, who, label) for one in asked for who, label in one.given.items()]
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    encoding = encode(*(pl.Series(list(column)) for column in columns))
+    votes = encoding.votes
+    codes = {str(text): code for code, text in enumerate(encoding.labels)}
+    of_item = {one.item: one for one in asked}
+    ordered = [of_item[int(number)] for number in encoding.items]
+    decided = [one.outcome in {"majority", "plurality", "late"} for one in ordered]
+    label = [
+        codes[one.label or ""] if known else NO_LABEL for one, known in zip(ordered, decided, strict=True)
+    ]
+    left = np.array([one.left for one in ordered], dtype=np.int64)
+    needed = left // 2 + 1 if design.decision == "majority" else np.ones_like(left)
+    consensus = Consensus(
+        np.array(label, dtype=np.int32),
+        np.full(len(label), Resolution.MAJORITY, dtype=np.int8),
+        np.full(len(label), np.nan),
+    )
+    by, items = _scored_items(responses, gold, declared)
+    scorer = ConsensusScorer.of(by, encoding, {int(item.id): item for item in items})
+    return scorer, DecisionRule(votes, needed=needed), consensus
 
 
 def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
@@ -82,7 +138,14 @@ def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
     """
     decided = people.consensus.select("item", "label").drop_nulls()
     labels = {int(item): str(label) for item, label in decided.iter_rows()}
-    return score_labels(labels, people.responses, people.gold, declared)
+    made = score_labels(labels, people.responses, people.gold, declared)
+    if people.gold is None or not made.scores.all():
+        return made
+    by, items = _scored_items(people.responses, people.gold, declared)
+    scorer = ConsensusScorer.of(by, people.pool.everyone, {int(item.id): item for item in items})
+    rule = decision_rule(people.pool, people.annotators, people.settings)
+    over_both = two_ways(rule, scorer, people.decided.consensus, made.scores.all())
+    return replace(made, two_ways=over_both)
 
 
 def score_labels(
@@ -105,10 +168,18 @@ def score_labels(
     answers: dict[ItemId, Given] = {number: label for number, label in labels.items() if number in right}
     if not answers:
         return LabelScores()
-    meta, inputs = metas(gold), texts(responses.items, responses.fields)
-    items = [Item(number, "", inputs[number], text, meta.get(number, {})) for number, text in right.items()]
-    by = declared or PlainDataset("the study", ("acc",), PlainAnswer())
+    by, items = _scored_items(responses, gold, declared)
     return LabelScores(score(by, items, answers), item_points(by, items, answers))
+
+
+def _scored_items(
+    responses: Responses, gold: Gold | None, declared: Dataset | None
+) -> tuple[Dataset | PlainDataset, list[Item]]:
+    """Return the declaration by which labels are scored, and the items with gold."""
+    right = gold.answers.select("item", "gold").iter_rows() if gold else ()
+    meta, inputs = metas(gold), texts(responses.items, responses.fields)
+    items = [Item(int(n), "", inputs[int(n)], str(text), meta.get(int(n), {})) for n, text in right]
+    return declared or PlainDataset("the study", ("acc",), PlainAnswer()), items
 
 
 def _first(declared: Dataset | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.decision_rule import DecisionRule, two_ways
 from merilo.errors import UsageError, argument
 from merilo.metrics.score import Score
 from merilo.people.aggregation import Consensus
@@ -15,6 +16,7 @@ from merilo.people.agreement import Agreement, Level, agreement_by
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.scales import on_scale
+from merilo.people.uncertainty.two_way import TwoWay
 from merilo.wording import listed
 
 #: A field with more values than this identifies single items and does not define groups.
@@ -29,16 +31,24 @@ class Group:
         items: how many items of the study are in the group.
         agreement: how far annotators agree on these items; `None` if no answer to them counts.
         scores: the metrics on the items with a label and gold; empty if there are none.
+        two_ways: mapping from metric to its uncertainty over items and annotators; without metrics that fewer than three
+            annotators answered.
     """
 
     items: int
     agreement: Agreement | None
     scores: Mapping[str, Score] = field(default_factory=dict)
+    two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
 
     @property
     def score(self) -> Score | None:
         """Return the main metric; `None` if there is none."""
         return next(iter(self.scores.values()), None)
+
+    @property
+    def two_way(self) -> TwoWay | None:
+        """Return the uncertainty of the main metric over items and annotators; `None` if it is not defined."""
+        return self.two_ways.get(next(iter(self.scores), ""))
 
 
 def groups_by(
@@ -49,6 +59,7 @@ def groups_by(
     pool: PoolVotes,
     scorer: ConsensusScorer | None,
     decided: Consensus,
+    rule: DecisionRule,
     level: Level = "nominal",
     order: Sequence[str] = (),
 ) -> dict[str, dict[str, Group]]:
@@ -61,6 +72,7 @@ def groups_by(
         pool: the votes.
         scorer: scores a consensus; `None` without gold.
         decided: the consensus.
+        rule: how items are decided again with other annotators.
         level: the level of measurement of alpha.
         order: the dataset's labels, from the lowest to the highest.
 
@@ -86,13 +98,21 @@ def groups_by(
             str(value): Group(
                 within.height,
                 agreement.get(str(value)),
-                scorer.on(within["item"].to_list()).main_scores(decided) if scorer else {},
+                *(_metrics(scorer.on(within["item"].to_list()), decided, rule) if scorer else ({}, {})),
             )
             for (value,), within in column.drop_nulls("value")
             .sort("value")
             .group_by("value", maintain_order=True)
         }
     return found
+
+
+def _metrics(
+    scorer: ConsensusScorer, decided: Consensus, rule: DecisionRule
+) -> tuple[dict[str, Score], dict[str, TwoWay]]:
+    """Compute the metrics of the scorer's items, and their uncertainty over items and annotators."""
+    scores = scorer.main_scores(decided)
+    return scores, two_ways(rule, scorer, decided, scores)
 
 
 def _column(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:

@@ -9,8 +9,9 @@ from typing import Final, Literal
 
 import numpy as np
 
+from merilo.baselines.decision_rule import DecisionRule, model_weights, tie_weights, two_ways
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.sensitivity import Procedure, SensitivityRow, sensitivity
+from merilo.baselines.sensitivity import OverAnnotators, Procedure, SensitivityRow, sensitivity
 from merilo.baselines.settings import Settings
 from merilo.errors import UsageError
 from merilo.metrics.score import Score
@@ -30,6 +31,7 @@ from merilo.people.decision import PoolVotes, decide, with_medoids
 from merilo.people.quality.annotators import PeopleQuality, people_quality
 from merilo.people.quality.exclusion import ExclusionRule
 from merilo.people.quality.study_work import study_work
+from merilo.people.uncertainty.two_way import TwoWay
 
 #: With more answers than this, models of annotators are fitted only on request and not for every row of the table.
 MOST_ANSWERS: Final = 50_000
@@ -84,6 +86,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         _procedures(settings, fits, free_text=baseline.declaration.answer.kind == "text"),
         scorer.headline if scorer else _no_gold,
         min_controls=settings.min_controls,
+        over_annotators=_row_uncertainty(baseline, fits),
     )
     few = len(pool.everyone.votes) <= MOST_ANSWERS
     closed = True if settings.labels else None
@@ -140,6 +143,25 @@ def _by_model(
         min_votes=settings.min_votes,
         open_answers=settings.open_answers,
     )
+
+
+def _row_uncertainty(baseline: Baseline, fits: Mapping[str, Fit]) -> OverAnnotators:
+    """Return the function that computes the uncertainty of a row's metric, with items decided again by its procedure."""
+    settings = baseline.settings
+
+    def over_annotators(name: str, pool: PoolVotes, consensus: Consensus, found: Score) -> TwoWay | None:
+        votes = pool.votes
+        if name == "majority":
+            rule = DecisionRule(votes, needed=pool.needed(settings.min_votes))
+        elif consensus.fit and name in MODELS:
+            weight = model_weights(votes, consensus.fit, open_answers=settings.open_answers)
+            rule = DecisionRule(votes, weight=weight)
+        else:
+            rule = DecisionRule(votes, weight=tie_weights(votes, pool.skill, fits["glad"].quality))
+        scorer = baseline.scorer
+        return two_ways(rule, scorer, consensus, {found.name: found}).get(found.name) if scorer else None
+
+    return over_annotators
 
 
 def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str, str]]:

@@ -13,6 +13,7 @@ from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import PoolVotes
 from merilo.people.quality.control_accuracy import ControlAccuracy
 from merilo.people.quality.exclusion import ExclusionRule
+from merilo.people.uncertainty.two_way import TwoWay
 
 #: 0, 0.1 .. 0.9: from keeping all annotators to keeping those who almost never fail a control item.
 THRESHOLDS = tuple(round(0.1 * step, 1) for step in range(10))
@@ -22,6 +23,9 @@ Procedure: TypeAlias = Callable[[PoolVotes], Consensus]
 
 #: Scores a consensus on the items that have a label; returns `None` without gold.
 Scorer: TypeAlias = Callable[[Consensus], Score | None]
+
+#: Computes the uncertainty of a score over items and annotators from the procedure's name, the pool, the consensus and the score.
+OverAnnotators: TypeAlias = Callable[[str, PoolVotes, Consensus, Score], TwoWay | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class SensitivityRow:
         answers: how many answers count.
         consensus: how many items have a consensus.
         score: the metric on the items with a consensus; `None` without gold or if there are no such items.
+        two_way: its uncertainty over items and annotators; `None` if it is not defined.
     """
 
     threshold: float
@@ -43,6 +48,7 @@ class SensitivityRow:
     answers: int
     consensus: int
     score: Score | None
+    two_way: TwoWay | None = None
 
 
 def sensitivity(
@@ -53,6 +59,7 @@ def sensitivity(
     *,
     thresholds: Sequence[float] = THRESHOLDS,
     min_controls: int = 1,
+    over_annotators: OverAnnotators | None = None,
 ) -> tuple[SensitivityRow, ...]:
     """Compute the metric for every threshold and every aggregator.
 
@@ -63,6 +70,8 @@ def sensitivity(
         score: the function that scores a consensus.
         thresholds: accuracies on control items, each from 0 to 1.
         min_controls: annotators with fewer answers to control items are kept for every threshold.
+        over_annotators: the function that computes the uncertainty of a score over items and annotators; by default it is
+            left out.
 
     Returns:
         One row for each threshold and procedure, ordered by threshold first. Thresholds that keep the same annotators
@@ -80,16 +89,20 @@ def sensitivity(
         for name, procedure in procedures.items():
             key = (stays.tobytes(), name)
             if key not in seen:
-                seen[key] = _row(procedure(counted), counted, score, name)
+                seen[key] = _row(procedure(counted), counted, score, name, over_annotators)
             rows.append(replace(seen[key], threshold=threshold, annotators=people, answers=answers))
     return tuple(rows)
 
 
-def _row(consensus: Consensus, pool: PoolVotes, score: Scorer, name: str) -> SensitivityRow:
+def _row(
+    consensus: Consensus, pool: PoolVotes, score: Scorer, name: str, over_annotators: OverAnnotators | None
+) -> SensitivityRow:
     """Build the row of one consensus without threshold and number of annotators; pure control items do not count."""
     votes = pool.votes
     asked = np.bincount(votes.item, minlength=votes.items) > 0
     label = np.where(asked, consensus.label, NO_LABEL).astype(np.int32)
     reached = int((label != NO_LABEL).sum())
-    found = score(replace(consensus, label=label)) if reached else None
-    return SensitivityRow(float("nan"), name, 0, 0, reached, found)
+    decided = replace(consensus, label=label)
+    found = score(decided) if reached else None
+    both = over_annotators(name, pool, decided, found) if found and over_annotators else None
+    return SensitivityRow(float("nan"), name, 0, 0, reached, found, both)

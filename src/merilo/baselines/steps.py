@@ -10,6 +10,7 @@ import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.consensus_table import consensus_table
+from merilo.baselines.decision_rule import decision_rule
 from merilo.baselines.declared import question_types
 from merilo.baselines.exam_warnings import warnings_on_variants
 from merilo.baselines.groups import Group, groups_by
@@ -259,6 +260,7 @@ def diagnose(
             pool=pool,
             scorer=scorer,
             decided=decided.consensus,
+            rule=decision_rule(pool, screened.annotators, settings),
             level=settings.level,
             order=settings.labels,
         ),

@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from merilo.baselines.decision_rule import decision_rule, two_ways
 from merilo.baselines.declared import consensus_scorer
 from merilo.baselines.settings import Settings
-from merilo.baselines.steps import Cleaned, Screened, decide_items, screen
+from merilo.baselines.steps import Cleaned, Screened, decide_items, screen, with_quality
 from merilo.errors import DataError
 from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
 from merilo.people.quality.control_health import ControlHealth, control_health, without_controls
 from merilo.people.quality.exclusion import ExclusionRule
+from merilo.people.uncertainty.two_way import TwoWay
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +26,12 @@ class ControlCheck:
         health: each control item's known answer with the annotators' answers, and the annotators judged on few control items.
         without_suspects: the main metric if suspect control items are not used for exclusion; `None` if there are none,
             or without gold.
+        two_way: the uncertainty of `without_suspects` over items and annotators; `None` if it is not defined.
     """
 
     health: ControlHealth
     without_suspects: Score | None
+    two_way: TwoWay | None = None
 
 
 def check_controls(
@@ -58,4 +62,10 @@ def check_controls(
         return ControlCheck(health, None)
     scorer = consensus_scorer(declaration, others.pool, cleaned.gold)
     decided = decide_items(without, others, declaration, settings)
-    return ControlCheck(health, scorer.headline(decided.consensus) if scorer else None)
+    found = scorer.headline(decided.consensus) if scorer else None
+    if scorer is None or found is None:
+        return ControlCheck(health, None)
+    others = with_quality(others, decided)
+    deciding = decision_rule(others.pool, others.annotators, settings)
+    over_both = two_ways(deciding, scorer, decided.consensus, {found.name: found})
+    return ControlCheck(health, found, over_both.get(found.name))

@@ -54,7 +54,7 @@ def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
     console = Console(highlight=False)
     table = Table(title="Experts and people without training", title_justify="left", title_style="bold")
     table.add_column("")
-    table.add_column("figure")
+    table.add_column("estimate, 95 % interval over items and annotators")
     table.add_column("items", justify="right")
     experts, people = summary["experts"], summary["people"]
     for name, side in (("experts", experts), ("people without training", people)):
@@ -125,6 +125,6 @@ def _scores(side: Json, what: str) -> list[tuple[str, dict[str, Json]]]:
 def _figure(score: dict[str, Json]) -> str:
     if score["value"] is None:
         return "—"
-    bounds = score["ci95"]
+    bounds = score["ci95_items_and_annotators"]
     sure = f" \\[{bounds[0]:.3f}, {bounds[1]:.3f}]" if isinstance(bounds, list) else ""
     return f"{score['value']:.3f}{sure}"

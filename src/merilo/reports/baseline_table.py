@@ -15,7 +15,7 @@ from merilo.errors import argument
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.reports.controls import suspects_line
-from merilo.reports.estimates import counted, lines
+from merilo.reports.estimates import counted, interval_text, lines
 from merilo.reports.unresolved import unresolved
 from merilo.reports.whole_dataset import whole_dataset_lines
 from merilo.wording import shortened
@@ -173,10 +173,13 @@ def _groups(baseline: Baseline) -> list[tuple[str, str]]:
         for value, group in groups.items():
             parts = [counted(group.items, "item")]
             if group.score:
-                parts.append(f"{group.score.name} {group.score.value:.3f} on {group.score.n}")
+                sure = f" \\{interval_text(group.two_way.interval)}" if group.two_way else ""
+                parts.append(f"{group.score.name} {group.score.value:.3f}{sure} on {group.score.n}")
             if group.agreement and not isnan(group.agreement.krippendorff_alpha):
                 parts.append(f"alpha {group.agreement.krippendorff_alpha:.3f}")
             rows.append((f"  {escape(field)}: {escape(shortened(value, 40))}", ", ".join(parts)))
+    if any(group.two_way for groups in baseline.by.values() for group in groups.values()):
+        rows.insert(0, ("groups", "with intervals over items and annotators"))
     return rows
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from merilo.baselines.pipeline import Baseline
 from merilo.people.quality.control_health import FEW_CONTROLS, ControlItem
-from merilo.reports.estimates import counted, interval_json
+from merilo.reports.estimates import counted, interval_json, interval_text
 from merilo.strict_json import Json
 
 
@@ -37,6 +37,7 @@ def suspect_controls(baseline: Baseline) -> list[SuspectControl]:
 def control_health_summary(baseline: Baseline) -> dict[str, Json]:
     """Return the quality of the control items as JSON; see `merilo.people.quality.control_health.ControlHealth`."""
     health, score = baseline.control_health, baseline.without_suspects
+    over_both = baseline.control_check.two_way
     return {
         "controls": len(health.controls),
         "suspects": [_suspect(one) for one in suspect_controls(baseline)],
@@ -54,6 +55,7 @@ def control_health_summary(baseline: Baseline) -> dict[str, Json]:
             "metric": score.name if score else None,
             "value": round(score.value, 6) if score else None,
             "ci95": interval_json(score.interval) if score else None,
+            "ci95_items_and_annotators": interval_json(over_both.interval if over_both else None),
             "n": score.n if score else 0,
         },
     }
@@ -66,7 +68,9 @@ def suspects_line(baseline: Baseline) -> str | None:
         return None
     line = f"{len(health.suspects)} of {counted(len(health.controls), 'control item')}; without them "
     line += f"{counted(health.judged_differently, 'annotator')} judged differently"
-    return line + (f", {score.name} {score.value:.3f} on {counted(score.n, 'item')}" if score else "")
+    over_both = baseline.control_check.two_way
+    sure = f" {interval_text(over_both.interval)}" if over_both else ""
+    return line + (f", {score.name} {score.value:.3f}{sure} on {counted(score.n, 'item')}" if score else "")
 
 
 def _suspect(one: SuspectControl) -> dict[str, Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from merilo.baselines.estimates import Bounds, Estimate, Estimates
 from merilo.metrics.score import Score
 from merilo.people.uncertainty.annotator_accuracy import Individuals, Person
-from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
 from merilo.reports.json_numbers import rounded
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
@@ -29,7 +29,7 @@ def single_person_json(estimates: Estimates) -> Json:
 
 
 def _metric(estimate: Estimate, estimates: Estimates) -> dict[str, Json]:
-    content: dict[str, Json] = {**_score(estimate.score), **_crowd(estimate.two_way)}
+    content: dict[str, Json] = {**_score(estimate.score), **_crowd(estimate)}
     if estimate.published:
         content["by_majority_alone"] = {
             **_score(estimate.published),
@@ -56,10 +56,12 @@ def _score(score: Score) -> dict[str, Json]:
     }
 
 
-def _crowd(crowd: TwoWay | None) -> dict[str, Json]:
+def _crowd(estimate: Estimate) -> dict[str, Json]:
     """Return the interval over items and annotators, and the sources of its width."""
+    crowd = estimate.two_way
     if crowd is None:
-        return {}
+        reason = _too_few(estimate)
+        return {"ci95_items_and_annotators": None, "interval_items_and_annotators": reason} if reason else {}
     return {
         "ci95_items_and_annotators": interval_json(crowd.interval),
         "interval_items_and_annotators": crowd.interval.method,
@@ -71,6 +73,14 @@ def _crowd(crowd: TwoWay | None) -> dict[str, Json]:
             "annotators": rounded(crowd.annotator_error),
         },
     }
+
+
+def _too_few(estimate: Estimate) -> str | None:
+    """Explain the missing interval over items and annotators of a study with fewer than three annotators."""
+    single = estimate.single
+    if estimate.two_way or single is None or single.annotators >= LEAST_ANNOTATORS:
+        return None
+    return f"not defined: it takes at least {LEAST_ANNOTATORS} annotators, and {single.annotators} answered"
 
 
 def _bounds(bounds: Bounds) -> dict[str, Json]:
@@ -110,7 +120,13 @@ def lines(estimates: Estimates) -> list[tuple[str, str]]:
 def _metric_lines(name: str, estimate: Estimate) -> list[tuple[str, str]]:
     rows = [(name, _brief(estimate.score))]
     if estimate.published:
-        rows.append(("  majorities alone", f"{_brief(estimate.published, sure=False)} (published procedure)"))
+        sure = f" {_text(estimate.published_two_way.interval)}" if estimate.published_two_way else ""
+        rows.append(
+            (
+                "  majorities alone",
+                f"{estimate.published.value:.3f}{sure}  on {counted(estimate.published.n, 'item')} (published procedure)",
+            )
+        )
     if crowd := estimate.two_way:
         rows.append(
             (
@@ -118,6 +134,8 @@ def _metric_lines(name: str, estimate: Estimate) -> list[tuple[str, str]]:
                 f"{_text(crowd.interval)}  on {items_in_clusters(crowd.n, crowd.clusters)}, {counted(crowd.annotators, 'annotator')}",
             )
         )
+    elif reason := _too_few(estimate):
+        rows.append(("  items and annotators", reason))
     if bounds := estimate.bounds:
         on = f"on {counted(bounds.n, 'item')}"
         rows += [
@@ -189,11 +207,16 @@ def _person(estimates: Estimates, person: Person | None) -> Json:
     }
 
 
-def _brief(score: Score, *, sure: bool = True) -> str:
-    interval = f" {_text(score.interval)}" if sure and score.interval else ""
+def _brief(score: Score) -> str:
+    interval = f" {_text(score.interval)}" if score.interval else ""
     return f"{score.value:.3f}{interval}  on {items_in_clusters(score.n, score.clusters)}"
+
+
+def interval_text(interval: Interval) -> str:
+    """Format an interval as "[0.500, 0.700]"."""
+    return f"[{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def _text(interval: Interval) -> str:
     # Rich reads an unescaped square bracket as markup.
-    return f"\\[{interval.low:.3f}, {interval.high:.3f}]"
+    return f"\\{interval_text(interval)}"

@@ -99,7 +99,7 @@ def _russian(experts: Mapping[str, Json]) -> str:
         told.append(f"Так {verb} {decided} из {total} {form(total, 'вопроса', 'вопросов', 'вопросов')}.")
     for one in metric_facts(experts):
         name, where = metric_title(one.name).ru, f"{one.n} {form(one.n, 'вопросе', 'вопросах', 'вопросах')}"
-        sure = f" (95%-й доверительный интервал {ru.interval(one.over_items)})" if one.over_items else ""
+        sure = f" ({_sure_ru(one)})" if one.over_both or one.over_items else ""
         told.append(
             f"{name[0].upper()}{name[1:]} экспертов на {where} составляет {ru.decimal(one.value)}{sure}."
         )
@@ -109,6 +109,20 @@ def _russian(experts: Mapping[str, Json]) -> str:
             f"Если считать нерешённые вопросы ошибками, получается {ru.decimal(wrong)} (на {total} {form(total, 'вопросе', 'вопросах', 'вопросах')})."
         )
     return " ".join(told + _domains(experts, "ru"))
+
+
+def _sure_ru(one: MetricFacts) -> str:
+    """Name the interval: over items and experts if it is defined."""
+    if one.over_both:
+        return f"95%-й доверительный интервал по вопросам и экспертам {ru.interval(one.over_both)}"
+    return f"95%-й доверительный интервал по вопросам {ru.interval(one.over_items)}" if one.over_items else ""
+
+
+def _sure_en(one: MetricFacts) -> str:
+    """Name the interval: over items and experts if it is defined."""
+    if one.over_both:
+        return f"95% confidence interval over items and experts {en.interval(one.over_both)}"
+    return f"95% confidence interval over items {en.interval(one.over_items)}" if one.over_items else ""
 
 
 def _who_ru(experts: Mapping[str, Json]) -> str:
@@ -164,7 +178,7 @@ def _english(experts: Mapping[str, Json]) -> str:
             f"In this way {decided} of {counted_en(total, 'item')} {'was' if decided == 1 else 'were'} decided."
         )
     for one in metric_facts(experts):
-        sure = f" (95% confidence interval {en.interval(one.over_items)})" if one.over_items else ""
+        sure = f" ({_sure_en(one)})" if one.over_both or one.over_items else ""
         told.append(
             f"The {metric_title(one.name).en} of the experts is {one.value:.3f} on {counted_en(one.n, 'item')}{sure}."
         )

@@ -10,8 +10,10 @@ from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.experts import Marks
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
-from merilo.metrics.scoring import Scores
+from merilo.metrics.score import Score
 from merilo.people.experts.out_of_bag import OutOfBag
+from merilo.people.uncertainty.two_way import TwoWay
+from merilo.reports.estimates import interval_json
 from merilo.reports.json_numbers import rounded, score_json
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.paired_tests import Difference
@@ -55,9 +57,12 @@ def out_of_bag_summary(
             "decision": result.design.decision,
             "mine": list(result.design.mine),
         },
-        **_metrics(scored.scores),
+        **_metrics(scored),
         "undecided_counted_as_wrong": rounded(scored.undecided_wrong),
-        "by_domain": {name: score_json(score) for name, score in scored.by_domain.items()},
+        "by_domain": {
+            name: _over_both(score, scored.domain_two_ways.get(name))
+            for name, score in scored.by_domain.items()
+        },
     }
 
 
@@ -74,7 +79,7 @@ def basic_summary(baseline: Baseline, scored: LabelScores) -> dict[str, Json]:
         "annotators": baseline.annotators.height,
         "excluded": int(baseline.annotators["excluded"].sum()),
         "items": baseline.items,
-        **_metrics(scored.scores),
+        **_metrics(scored),
     }
 
 
@@ -156,11 +161,20 @@ def expert_items(result: OutOfBag, scored: LabelScores, responses: Responses) ->
     return table.join(inputs, on="item", how="left", maintain_order="left")
 
 
-def _metrics(scores: Scores) -> dict[str, Json]:
+def _metrics(scored: LabelScores) -> dict[str, Json]:
+    scores, over_both = scored.scores, scored.two_ways
     return {
-        "metrics": {name: score_json(score) for name, score in scores.main.items()},
-        "by_group": {name: score_json(score) for name, score in scores.extra.items()},
+        "metrics": {name: _over_both(score, over_both.get(name)) for name, score in scores.main.items()},
+        "by_group": {name: _over_both(score, over_both.get(name)) for name, score in scores.extra.items()},
         "missing_metrics": dict(scores.missing),
+    }
+
+
+def _over_both(score: Score, crowd: TwoWay | None) -> dict[str, Json]:
+    """Return a score with its intervals over items, and over items and annotators (null if it is not defined)."""
+    return {
+        **score_json(score),
+        "ci95_items_and_annotators": interval_json(crowd.interval if crowd else None),
     }
 
 

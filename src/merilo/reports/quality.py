@@ -11,6 +11,7 @@ import polars as pl
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.sensitivity import SensitivityRow
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
+from merilo.reports.estimates import interval_json
 from merilo.reports.json_numbers import rounded
 from merilo.strict_json import Json
 
@@ -74,9 +75,8 @@ def sensitivity_summary(quality: StudyQuality) -> dict[str, Json]:
                 "metric": row.score.name if row.score else None,
                 "value": rounded(row.score.value) if row.score else None,
                 "n": row.score.n if row.score else 0,
-                "ci95": [rounded(row.score.interval.low), rounded(row.score.interval.high)]
-                if row.score and row.score.interval
-                else None,
+                "ci95": interval_json(row.score.interval if row.score else None),
+                "ci95_items_and_annotators": interval_json(row.two_way.interval if row.two_way else None),
             }
             for row in quality.sensitivity
         ],

@@ -183,9 +183,11 @@ def _group(group: Group) -> dict[str, Json]:
     if group.agreement:
         found |= {"answers": group.agreement.answers, "agreement": _coefficients(group.agreement)}
     for score in group.scores.values():
+        crowd = group.two_ways.get(score.name)
         found[score.name] = {
             "value": rounded(score.value),
             "ci95": _interval(score.interval),
+            "ci95_items_and_annotators": _interval(crowd.interval if crowd else None),
             "n": score.n,
             "clusters": score.clusters,
         }

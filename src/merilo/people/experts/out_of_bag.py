@@ -72,6 +72,7 @@ class ExpertItem:
         answers: label -> answers that count, most frequent first; late answers that count as wrong have the label "".
         label: the experts' answer; `None` if there is none.
         outcome: how it was decided, or why not.
+        given: expert -> label of their answer that counts, as in `answers`.
     """
 
     item: int
@@ -83,6 +84,7 @@ class ExpertItem:
     answers: Mapping[str, int] = field(default_factory=dict)
     label: str | None = None
     outcome: Outcome = "too_few"
+    given: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def left(self) -> int:
@@ -184,7 +186,7 @@ def _item(
     design: OutOfBagDesign,
 ) -> ExpertItem:
     """Decide one item; an answer of `None` is a mark."""
-    counts: Counter[str] = Counter()
+    counted: dict[str, str] = {}
     authors = {who for who, (answer, _) in given.items() if answer is None} | set(marked)
     late = 0
     for who, (answer, seconds) in given.items():
@@ -193,9 +195,10 @@ def _item(
         too_late = design.seconds is not None and seconds is not None and seconds > design.seconds
         late += too_late
         if not too_late or design.late == "keep":
-            counts[answer] += 1
+            counted[who] = answer
         elif design.late == "wrong":
-            counts[""] += 1
+            counted[who] = ""
+    counts = Counter(counted.values())
     label, outcome = _decide(counts, design)
     return replace(
         empty,
@@ -205,6 +208,7 @@ def _item(
         answers=dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))),
         label=label,
         outcome=outcome,
+        given=counted,
     )
 
 

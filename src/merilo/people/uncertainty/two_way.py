@@ -129,7 +129,7 @@ def two_way(
             items. It is smaller for macro F1 with rare labels.
         bounds: the smallest and the largest possible value of the metric: (0, 1), or (-1, 1) for correlations.
         level: the nominal coverage, in (0, 1).
-        resamples: the number of bootstrap resamples.
+        resamples: the number of bootstrap resamples; with 0, the variances of the bootstrap are computed exactly.
         seed: random seed for the bootstrap resamples.
 
     Returns:
@@ -162,12 +162,17 @@ def two_way(
     estimate = influence.value if value is None else value
     n = influence.scored
     floor = (width / n) ** 2
-    item_draws = resampled_means(influence.item, rng, resamples)
-    person_draws = resampled_means(spread, rng, resamples) * spread.shape[0]
     clusters, cluster_effect = cluster_effect_of(votes, influence.item / width)
-    item_draws = item_draws * sqrt(cluster_effect)
-    item_variance = max(float(item_draws.var()), floor * cluster_effect)
-    effect = max(1.0, float((item_draws + person_draws).var()) / item_variance) if shared > 0 else 1.0
+    if resamples:
+        item_draws = resampled_means(influence.item, rng, resamples) * sqrt(cluster_effect)
+        person_draws = resampled_means(spread, rng, resamples) * spread.shape[0]
+        item_variance = max(float(item_draws.var()), floor * cluster_effect)
+        both = float((item_draws + person_draws).var())
+    else:
+        over_items = cluster_effect * float(influence.item.var()) / influence.item.shape[0]
+        item_variance = max(over_items, floor * cluster_effect)
+        both = over_items + float(spread.var()) * spread.shape[0]
+    effect = max(1.0, both / item_variance) if shared > 0 else 1.0
     total = item_variance + shared
     freedom = total**2 / (item_variance**2 / max((clusters or n) - 1, 1) + freedom_cost)
     p = min(max((estimate - low) / width, 0.0), 1.0)
@@ -184,10 +189,9 @@ def two_way(
         variances=(item_variance, shared, total**2 / freedom),
         level=level,
     )
+    drawn = f"{resamples} resamples, seed {seed}" if resamples else "exact variances"
     over = "items" if clusters is None else f"{clusters} clusters of items"
-    method = (
-        f"two-way bootstrap over {over} and annotators (Wilson's form, {resamples} resamples, seed {seed})"
-    )
+    method = f"two-way bootstrap over {over} and annotators (Wilson's form, {drawn})"
     return TwoWay(
         estimate,
         n,

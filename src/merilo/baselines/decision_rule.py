@@ -1,0 +1,235 @@
+"""The rule by which a consensus is decided again if annotators change, and the interval of any metric of any items by it.
+
+The interval over items and annotators of a whole study, of a group of items, of a row of the sensitivity table and of a
+study of experts is computed by the same function, `over_annotators`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
+from merilo.baselines.settings import Settings
+from merilo.errors import DataError
+from merilo.metrics.score import Score
+from merilo.metrics.worth import NamedPart
+from merilo.people.aggregation import Consensus, Fit, wrong_answers
+from merilo.people.decision import PoolVotes
+from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
+from merilo.people.uncertainty.two_way import TwoWay, two_way
+from merilo.people.votes import Votes
+from merilo.statistics.arrays import FloatArray
+from merilo.statistics.intervals import RESAMPLES
+
+#: Scale of the weights that break ties; small, so that they never outweigh a vote.
+_BREAKS_TIES: Final = 1e-3
+_LEAST_WEIGHT: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRule:
+    """How items are decided again with other annotators: by equal votes, or by weighted votes.
+
+    Attributes:
+        votes: the answers that count.
+        needed: the number of equal votes that a consensus needs, one number or shape (items,); 0 if the leading label
+            decides.
+        weight: shape (n,), the weight of each answer; `None` if votes count equally.
+    """
+
+    votes: Votes
+    needed: int | NDArray[np.int64] = 0
+    weight: FloatArray | None = None
+
+
+def by_majority_alone(settings: Settings) -> bool:
+    """Return whether a majority of equal votes decides and other items are left out."""
+    return (settings.aggregator, settings.resolve) == ("majority", "none")
+
+
+def decision_rule(pool: PoolVotes, annotators: pl.DataFrame, settings: Settings) -> DecisionRule:
+    """Return the rule of a baseline's settings.
+
+    Args:
+        pool: the votes.
+        annotators: one row per annotator, see `vote_weights`.
+        settings: how the consensus is reached.
+    """
+    if by_majority_alone(settings):
+        return DecisionRule(pool.votes, needed=pool.needed(settings.min_votes))
+    weight = vote_weights(pool.votes, pool.everyone.annotators, annotators, settings)
+    return DecisionRule(pool.votes, weight=weight)
+
+
+def over_annotators(
+    rule: DecisionRule,
+    scorer: ConsensusScorer,
+    part: NamedPart,
+    consensus: Consensus,
+    value: float,
+    *,
+    pairs: Pairs | None = None,
+    resamples: int = RESAMPLES,
+) -> TwoWay | None:
+    """Compute the uncertainty of a metric over items and annotators.
+
+    Args:
+        rule: how items are decided again.
+        scorer: scores a consensus; it may be restricted to some of the items.
+        part: the metric and its items.
+        consensus: the consensus.
+        value: the metric of the consensus.
+        pairs: the pairs of items and answers of the scorer, the votes and the consensus; by default they are computed.
+        resamples: the number of bootstrap resamples; with 0, the bootstrap variances are computed exactly.
+
+    Returns:
+        The uncertainty; `None` if fewer than three annotators answered, because they cannot show how much annotators
+        differ, or if no item has a consensus.
+    """
+    if pairs is None:
+        rule = _on_items(rule, scorer)
+        pairs = scorer.pairs(rule.votes, consensus)
+    inside = pairs.votes_of(part)
+    votes = rule.votes.where(inside)
+    if np.unique(votes.annotator).shape[0] < LEAST_ANNOTATORS:
+        return None
+    worth = scorer.worth(part, pairs, pairs.chosen(consensus))
+    unseen = np.zeros(votes.items)
+    unseen[scorer.codes] = worth.unseen
+    try:
+        return two_way(
+            votes,
+            worth.answer[pairs.pair_of_vote[inside]],
+            min_votes=rule.needed,
+            weight=None if rule.weight is None else rule.weight[inside],
+            unseen=unseen,
+            value=value,
+            alike=worth.alike if not part.is_mean else None,
+            bounds=part.bounds,
+            resamples=resamples,
+        )
+    except DataError:
+        return None
+
+
+def two_ways(
+    rule: DecisionRule, scorer: ConsensusScorer, consensus: Consensus, scores: Mapping[str, Score]
+) -> dict[str, TwoWay]:
+    """Compute the uncertainty of several metrics over items and annotators, with exact variances.
+
+    Args:
+        rule: how items are decided again.
+        scorer: the scorer, which may be restricted to some of the items.
+        consensus: the consensus.
+        scores: the metrics of the consensus by name.
+
+    Returns:
+        Mapping from name to uncertainty, without metrics that it is not defined for (see `over_annotators`).
+    """
+    if not scores:
+        return {}
+    rule = _on_items(rule, scorer)
+    pairs = scorer.pairs(rule.votes, consensus)
+    main, extra = scorer.parts()
+    found = {
+        part.name: over_annotators(
+            rule, scorer, part, consensus, scores[part.name].value, pairs=pairs, resamples=0
+        )
+        for part in (*main, *extra)
+        if part.name in scores
+    }
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _on_items(rule: DecisionRule, scorer: ConsensusScorer) -> DecisionRule:
+    """Leave out the votes on items that the scorer does not score."""
+    inside = np.isin(rule.votes.item, scorer.codes)
+    return DecisionRule(
+        rule.votes.where(inside), rule.needed, None if rule.weight is None else rule.weight[inside]
+    )
+
+
+def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:
+    """Return the weight of each answer when items are decided again in a resample.
+
+    Under a model of annotators the weight is the log odds of the correct answer against one particular wrong answer: with
+    accuracy p and m wrong answers log(p m / (1 - p)).
+
+    Args:
+        votes: the answers.
+        names: the annotators' ids by code, shape (annotators,).
+        annotators: one row per annotator with `annotator`, `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
+        settings: how the consensus is reached.
+
+    Returns:
+        Positive weights, shape (n,).
+    """
+    people = (
+        names.cast(pl.String)
+        .to_frame("annotator")
+        .join(annotators, on="annotator", how="left", maintain_order="left")
+    )
+    if settings.aggregator in {"dawid-skene", "one-coin"}:
+        quality = _column(people, "expected_accuracy", 0.5)
+        return _log_odds(votes, quality, by_ability=False, open_answers=settings.open_answers)
+    if settings.aggregator == "glad":
+        quality = _column(people, "ability", 1.0)
+        return _log_odds(votes, quality, by_ability=True, open_answers=settings.open_answers)
+    column = "skill" if people["skill"].is_not_null().any() else "control_accuracy"
+    skill = _column(people, column, np.nan) if settings.resolve in {"skill", "cascade"} else None
+    ability = _column(people, "ability", np.nan) if settings.resolve in {"glad", "cascade"} else None
+    return tie_weights(votes, skill, ability)
+
+
+def tie_weights(votes: Votes, skill: FloatArray | None, ability: FloatArray | None) -> FloatArray:
+    """Return weights of about 1 that break ties by the sum of skills, and then of abilities, shape (n,).
+
+    Args:
+        votes: the answers.
+        skill: shape (annotators,), NaN if unknown; `None` if skill does not break ties.
+        ability: the same for GLAD's abilities.
+    """
+    weight = np.ones(votes.annotators)
+    if skill is not None:
+        weight += _BREAKS_TIES * _ranked(skill)
+    if ability is not None:
+        weight += _BREAKS_TIES**2 * _ranked(ability)
+    return np.asarray(weight[votes.annotator])
+
+
+def model_weights(votes: Votes, fit: Fit, *, open_answers: bool | None) -> FloatArray:
+    """Return the weight of each answer under a fitted model of annotators, shape (n,); see `vote_weights`."""
+    unknown = 1.0 if fit.model == "glad" else 0.5
+    quality = np.where(np.isfinite(fit.quality), fit.quality, unknown)
+    return _log_odds(votes, quality, by_ability=fit.model == "glad", open_answers=open_answers)
+
+
+def _log_odds(
+    votes: Votes, quality: FloatArray, *, by_ability: bool, open_answers: bool | None
+) -> FloatArray:
+    """Return the log odds of each answer from the annotators' accuracies, or from their abilities in GLAD."""
+    wrong = wrong_answers(votes, open_answers=open_answers)
+    accuracy = np.clip(quality, 0.01, 0.99)
+    odds = quality + np.log(wrong) if by_ability else np.log(accuracy / (1 - accuracy) * wrong)
+    return np.asarray(np.maximum(odds, _LEAST_WEIGHT)[votes.annotator])
+
+
+def _column(people: pl.DataFrame, name: str, unknown: float) -> FloatArray:
+    values: FloatArray = people[name].cast(pl.Float64).fill_null(unknown).fill_nan(unknown).to_numpy()
+    return values
+
+
+def _ranked(values: FloatArray) -> FloatArray:
+    """Scale values to the range from 0 to 1; annotators without a value get the mean."""
+    known = np.isfinite(values)
+    if not known.any():
+        return np.zeros(values.shape[0])
+    filled = np.where(known, values, values[known].mean())
+    reach = float(filled.max() - filled.min())
+    return np.asarray((filled - filled.min()) / reach if reach > 0 else np.zeros(values.shape[0]))

@@ -1,0 +1,237 @@
+"""The interval over items and annotators of groups, sensitivity rows and experts is that of their own votes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from command import merilo
+from exports import row, toloka, written
+
+from merilo.baselines.decision_rule import tie_weights
+from merilo.baselines.expert_scores import LabelScores, score_experts
+from merilo.people.experts.out_of_bag import OutOfBagDesign, out_of_bag
+from merilo.people.gold import Gold
+from merilo.people.uncertainty.two_way import TwoWay, two_way
+from merilo.people.votes import Votes, encode
+from merilo.responses import SCHEMA, Responses
+
+
+def crowd(items: int, people: int, seed: int = 0) -> list[tuple[int, str, str]]:
+    """(item, annotator, label): five answers an item, label A is right in 60 to 95 % of answers."""
+    rng = np.random.default_rng(seed)
+    ability = np.linspace(0.6, 0.95, people)
+    return [
+        (item, f"w{person:02}", "A" if rng.random() < ability[person] else str(rng.choice(["B", "C"])))
+        for item in range(items)
+        for person in sorted(rng.choice(people, 5, replace=False).tolist())
+    ]
+
+
+def alone(answers: list[tuple[int, str, str]], **rule: int) -> TwoWay:
+    """The interval computed from these answers only."""
+    votes = encode(*(pl.Series(column) for column in zip(*answers, strict=True))).votes
+    right = np.array([label == "A" for _, _, label in answers], dtype=float)
+    return two_way(votes, right, resamples=0, **rule)
+
+
+def pool_of(folder: Path, answers: list[tuple[int, str, str]], domains: int) -> tuple[Path, Path]:
+    items = {item for item, _, _ in answers}
+    gold = [
+        {"inputs": f"q{item}", "outputs": "A", "meta": {"id": item, "domain": f"d{item % domains}"}}
+        for item in items
+    ]
+    return (
+        written(folder / "p.tsv", toloka([row(f"q{item}", label, who) for item, who, label in answers])),
+        written(folder / "gold.json", json.dumps({"data": {"test": gold}})),
+    )
+
+
+@pytest.fixture
+def grouped(tmp_path: Path) -> tuple[list[tuple[int, str, str]], dict]:
+    answers = crowd(60, 12)
+    pool, gold = pool_of(tmp_path, answers, 2)
+    found = merilo(
+        "baseline", pool, "--gold", gold, "--by", "domain", "--resolve", "none", "--max-low-agreement", "1",
+        "--out", tmp_path / "out", "--json", "-",
+    ).json  # fmt: skip
+    return answers, found
+
+
+def test_a_group_has_the_interval_of_its_own_items(grouped: tuple[list, dict]) -> None:
+    answers, found = grouped
+    for domain in (0, 1):
+        inside = [one for one in answers if one[0] % 2 == domain]
+        expected = alone(inside, min_votes=3)
+        group = found["by"]["domain"][f"d{domain}"]["acc"]
+        assert group["value"] == pytest.approx(expected.value, abs=1e-6)
+        assert group["ci95_items_and_annotators"] == pytest.approx(
+            (expected.interval.low, expected.interval.high), abs=1e-6
+        )
+        assert group["ci95_items_and_annotators"][0] < group["ci95"][0]
+
+
+def test_a_row_of_the_sensitivity_table_has_the_interval_of_its_procedure(grouped: tuple[list, dict]) -> None:
+    answers, found = grouped
+    rows = {one["aggregator"]: one for one in found["sensitivity"]["rows"]}
+    assert {"majority", "cascade", "dawid-skene", "one-coin", "glad"} <= set(rows)
+    expected = alone(answers, min_votes=3).interval
+    assert rows["majority"]["ci95_items_and_annotators"] == pytest.approx(
+        (expected.low, expected.high), abs=1e-6
+    )
+    for one in rows.values():
+        low, high = one["ci95_items_and_annotators"]
+        assert low < one["ci95"][0] < one["value"] < one["ci95"][1]
+        assert high > one["value"]
+    # The baseline's own row differs from its metric only by drawn and exact variances.
+    own = found["metrics"]["acc"]["ci95_items_and_annotators"]
+    assert rows["majority"]["ci95_items_and_annotators"] == pytest.approx(own, abs=0.01)
+
+
+def test_the_report_and_the_terminal_show_the_interval_of_a_group(tmp_path: Path) -> None:
+    pool, gold = pool_of(tmp_path, crowd(60, 12), 2)
+    outcome = merilo(
+        "baseline", pool, "--gold", gold, "--by", "domain", "--out", tmp_path / "out", "--json", "-"
+    )
+    low, high = outcome.json["by"]["domain"]["d0"]["acc"]["ci95_items_and_annotators"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert f"{low:.3f}" in page
+    assert f"{high:.3f}" in page
+    assert "95 % interval over items and annotators" in page
+    shown = " ".join(merilo("baseline", pool, "--gold", gold, "--by", "domain").out.replace("│", " ").split())
+    assert "groups with intervals over items and annotators" in shown
+    assert f"[{low:.3f}, {high:.3f}] on 30" in shown
+
+
+def test_a_group_of_one_item_or_of_two_annotators_has_null_or_a_wide_interval(tmp_path: Path) -> None:
+    answers = crowd(12, 12)
+    # One item each; the last one was answered by two annotators.
+    answers = [one for one in answers if one[0] < 11] + [(11, "w00", "A"), (11, "w01", "A")]
+    pool, gold = pool_of(tmp_path, answers, 12)
+    found = merilo(
+        "baseline", pool, "--gold", gold, "--by", "domain", "--max-low-agreement", "1", "--json", "-"
+    ).json["by"]["domain"]
+    assert found["d11"]["acc"]["ci95_items_and_annotators"] is None
+    for name in set(found) - {"d11"}:
+        if interval := found[name].get("acc", {}).get("ci95_items_and_annotators"):
+            assert interval[1] - interval[0] > 0.5
+
+
+def test_exact_variances_are_the_limit_of_many_resamples() -> None:
+    answers = crowd(80, 10)
+    votes = encode(*(pl.Series(column) for column in zip(*answers, strict=True))).votes
+    right = np.array([label == "A" for _, _, label in answers], dtype=float)
+    exact = two_way(votes, right, resamples=0)
+    drawn = two_way(votes, right, resamples=100_000)
+    assert exact.item_error == pytest.approx(drawn.item_error, rel=0.01)
+    assert exact.design_effect == pytest.approx(drawn.design_effect, rel=0.02)
+    assert exact.interval.low == pytest.approx(drawn.interval.low, abs=0.003)
+    assert "exact variances" in exact.interval.method
+
+
+def test_unknown_skills_count_as_the_mean_and_ability_decides_after_skill() -> None:
+    votes = Votes(np.zeros(3, np.int32), np.arange(3, dtype=np.int32), np.zeros(3, np.int32), 1, 3, 1)
+    skill, ability = np.array([0.2, np.nan, 1.0]), np.array([0.0, 1.0, 0.5])
+    weight = tie_weights(votes, skill, ability)
+    assert weight == pytest.approx(1 + 1e-3 * np.array([0, 0.5, 1]) + 1e-6 * ability)
+    assert tie_weights(votes, np.full(3, np.nan), None) == pytest.approx(np.ones(3))
+
+
+FIVE = ["ann", "bob", "cat", "dan", "eve"]
+
+
+def experts(
+    items: int, *, own: bool = True, seed: int = 0
+) -> tuple[LabelScores, list[tuple[int, str, str]], Responses]:
+    """Each expert wrote a fifth of the items and skips them; answers are right in 70 to 95 %."""
+    rng = np.random.default_rng(seed)
+    ability = dict(zip(FIVE, np.linspace(0.7, 0.95, 5), strict=True))
+    rows, counted = [], []
+    for item in range(items):
+        for who in FIVE:
+            if own and FIVE[item % 5] == who:
+                rows.append((item, who, "skip: this may be mine"))
+                continue
+            label = "A" if rng.random() < ability[who] else str(rng.choice(["B", "C"]))
+            rows.append((item, who, label))
+            counted.append((item, who, label))
+    responses = responses_of(rows)
+    return (
+        score_experts(out_of_bag(responses, OutOfBagDesign()), responses, right(items), None),
+        counted,
+        responses,
+    )
+
+
+def responses_of(rows: list[tuple[int, str, str]]) -> Responses:
+    table = pl.DataFrame(
+        [{"item": n, "respondent": who, "answer": answer, "is_control": False} for n, who, answer in rows],
+        schema_overrides={"item": pl.UInt32},
+    )
+    table = table.with_columns(
+        pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items() if name not in table.columns
+    ).select(list(SCHEMA))
+    numbers = sorted({one[0] for one in rows})
+    items = pl.DataFrame(
+        {"item": numbers, "question": [f"question {n}" for n in numbers]},
+        schema_overrides={"item": pl.UInt32},
+    )
+    return Responses(table, items, len(rows), {})
+
+
+def right(items: int) -> Gold:
+    schema = {"item": pl.UInt32, "gold": pl.String, "id": pl.String}
+    rows = [(n, "A", None) for n in range(items)]
+    return Gold(pl.DataFrame(rows, schema=schema, orient="row"), "gold.csv")
+
+
+def test_experts_need_more_than_half_of_the_answers_that_are_left() -> None:
+    scored, counted, _ = experts(100)
+    # Four answers are left on every item: three equal ones are more than half.
+    expected = alone(counted, min_votes=3)
+    found = scored.two_ways["acc"]
+    assert found.value == pytest.approx(scored.scores.main["acc"].value)
+    assert (found.n, found.annotators) == (scored.scores.main["acc"].n, 5)
+    assert (found.interval.low, found.interval.high) == pytest.approx(
+        (expected.interval.low, expected.interval.high)
+    )
+    bare = scored.scores.main["acc"].interval
+    assert bare is not None
+    assert found.interval.low < bare.low
+    assert found.interval.high > bare.high
+
+
+def test_items_with_too_few_answers_left_do_not_enter_the_experts_interval() -> None:
+    _, counted, _ = experts(60)
+    rows = [*counted, *((60, who, "B") for who in FIVE[:2])]
+    responses = responses_of(rows)
+    scored = score_experts(out_of_bag(responses, OutOfBagDesign()), responses, right(61), None)
+    assert scored.two_ways["acc"].n == alone(counted, min_votes=3).n
+    assert scored.two_ways["acc"].interval == alone(counted, min_votes=3).interval
+
+
+def test_two_experts_have_no_interval_over_experts() -> None:
+    rows = [(n, who, "A") for n in range(20) for who in FIVE[:2]]
+    responses = responses_of(rows)
+    scored = score_experts(out_of_bag(responses, OutOfBagDesign(min_answers=1)), responses, right(20), None)
+    assert scored.scores.main["acc"].value == 1
+    assert scored.two_ways == {}
+
+
+def test_experts_whose_items_are_all_undecided_have_no_interval() -> None:
+    rows = [(n, who, answer) for n in range(5) for who, answer in zip(FIVE, "AABBC", strict=True)]
+    responses = responses_of(rows)
+    scored = score_experts(out_of_bag(responses, OutOfBagDesign()), responses, right(5), None)
+    assert scored.two_ways == {}
+
+
+def test_a_domain_of_experts_has_the_interval_of_its_own_items() -> None:
+    _, counted, responses = experts(80)
+    result = out_of_bag(
+        responses, OutOfBagDesign(), domains={n: "law" if n < 40 else "art" for n in range(80)}
+    )
+    scored = score_experts(result, responses, right(80), None)
+    expected = alone([one for one in counted if one[0] < 40], min_votes=3).interval
+    found = scored.domain_two_ways["law"].interval
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
