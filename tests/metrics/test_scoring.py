@@ -59,7 +59,7 @@ def test_items_of_one_text_are_one_cluster() -> None:
 def test_a_respondent_is_nowhere_to_be_seen() -> None:
     """The respondent is not an argument of the scorer."""
     names = score.__code__.co_varnames[: score.__code__.co_argcount + score.__code__.co_kwonlyargcount]
-    assert names == ("dataset", "items", "answers", "rater", "seed")
+    assert names == ("dataset", "items", "answers", "clusters", "rater", "seed")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from merilo.errors import DataError, UsageError
 from merilo.people.uncertainty.two_way import two_way
 from merilo.people.votes import Votes
 from merilo.statistics.comparison_planning import items_for_difference
-from merilo.statistics.intervals import wilson
+from merilo.statistics.intervals import mean_interval, wilson
 from merilo.statistics.paired_tests import mcnemar
 from merilo.statistics.power import (
     StudyPlan,
@@ -224,3 +224,32 @@ def test_a_crowd_must_be_possible() -> None:
 def test_a_very_large_overlap_overflows_nothing() -> None:
     assert merilo("power", "--overlap", 100_000, "--items", 10**9, "--json", "-").status == 0
     assert consensus_accuracy(0.6, 100_001) == pytest.approx(1)
+
+
+def test_clusters_multiply_the_items_by_their_design_effect() -> None:
+    alone = items_for_half_width(StudyPlan(0.9), 0.03).items
+    shared = items_for_half_width(StudyPlan(0.9, cluster_size=5, icc=0.3), 0.03).items
+    assert shared / alone == pytest.approx(1 + 4 * 0.3, rel=0.01)
+    difference = items_for_difference(StudyPlan(0.9), 0.2, 0.05).items_alone
+    of_clusters = items_for_difference(StudyPlan(0.9, cluster_size=5, icc=0.3), 0.2, 0.05).items_alone
+    assert of_clusters / difference == pytest.approx(2.2, rel=0.01)
+    assert items_for_half_width(StudyPlan(0.9, cluster_size=5), 0.03).items == pytest.approx(alone, rel=0.03)
+
+
+def test_the_planned_half_width_is_that_of_simulated_clusters() -> None:
+    rng, widths = np.random.default_rng(0), []
+    codes = np.repeat(np.arange(60), 5)
+    for _ in range(60):
+        of_text, own = rng.random(60) < 0.85, rng.random(300) < 0.85
+        scores = np.where(rng.random(300) < np.sqrt(0.4), of_text[codes], own)
+        found = mean_interval(scores.astype(float), codes.tolist())
+        assert found is not None
+        widths.append((found.high - found.low) / 2)
+    planned = precision(StudyPlan(0.85, cluster_size=5, icc=0.4), 300).half_width
+    assert np.mean(widths) == pytest.approx(planned, rel=0.05)
+
+
+@pytest.mark.parametrize("wrong", [{"cluster_size": 0.5}, {"icc": 1.5}, {"icc": -0.1}, {"icc": float("nan")}])
+def test_impossible_clusters_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        StudyPlan(0.9, **wrong)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, Literal
 
 from merilo.errors import DataError, UsageError, argument
@@ -36,6 +37,8 @@ def power(
     overlap: int = 5,
     people: int | None = None,
     spread: float = 0.1,
+    cluster_size: float = 1.0,
+    icc: float = 0.0,
     each: int = 50,
     min_control_accuracy: float = 0.5,
     chance: float = 0.25,
@@ -58,6 +61,8 @@ def power(
         overlap: how many annotators answer an item.
         people: the number of annotators; by default, enough to make their share of the variance negligible.
         spread: the standard deviation of accuracy between single annotators.
+        cluster_size: how many items form a cluster, such as questions about one text.
+        icc: the intra-cluster correlation of items' scores, or of their differences from a model.
         each: how many items one annotator answers.
         min_control_accuracy: annotators with a lower accuracy on control items are excluded.
         chance: the accuracy of random guessing.
@@ -85,7 +90,7 @@ def power(
     for name, share in (("level", level), ("power", power)):
         if not 0 < share < 1:
             raise UsageError(f"{argument(name)} takes a share between 0 and 1, not {share:g}")
-    crowd = StudyPlan(expected, overlap, people, spread)
+    crowd = StudyPlan(expected, overlap, people, spread, cluster_size, icc)
     content: dict[str, Json] = {
         "metric": metric,
         "assumed": {
@@ -93,6 +98,9 @@ def power(
             "overlap": overlap,
             "people": people,
             "spread": spread,
+            "cluster_size": cluster_size,
+            "icc": icc,
+            "cluster_design_effect": round(crowd.cluster_effect, 6),
             "single_person": round(crowd.person, 6),
             "level": level,
             "power": power,
@@ -135,9 +143,7 @@ def _precision(crowd: StudyPlan, items: int, level: float) -> dict[str, Json]:
 
 
 def _interval(crowd: StudyPlan, half_width: float, level: float, each: int) -> dict[str, Json]:
-    alone = items_for_half_width(
-        StudyPlan(crowd.expected, crowd.overlap, None, crowd.spread), half_width, level=level
-    )
+    alone = items_for_half_width(replace(crowd, people=None), half_width, level=level)
     content: dict[str, Json] = {
         "half_width": half_width,
         "items_if_people_do_not_matter": alone.items,

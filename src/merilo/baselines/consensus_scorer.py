@@ -38,22 +38,25 @@ class ConsensusScorer:
     clusters: Mapping[ItemId, int] | None = None
 
     @classmethod
-    def of(cls, dataset: Declared, encoding: Encoding, gold: Mapping[int, Item]) -> ConsensusScorer:
+    def of(
+        cls,
+        dataset: Declared,
+        encoding: Encoding,
+        gold: Mapping[int, Item],
+        clusters: Mapping[ItemId, int] | None = None,
+    ) -> ConsensusScorer:
         """Build the scorer from the items with gold and the encoded votes.
 
         Args:
             dataset: the declaration.
             encoding: the pool's votes; its items are numbers.
             gold: mapping from item number to the item with its gold answer.
+            clusters: mapping from item number to the code of its cluster; by default, items are independent.
         """
         numbers = [int(number) for number in encoding.items]
         known = [(code, number) for code, number in enumerate(numbers) if number in gold]
         items = tuple(_numbered(gold[number], number) for _, number in known)
         codes = np.array([code for code, _ in known], dtype=np.int64)
-        cluster = encoding.votes.cluster
-        clusters: dict[ItemId, int] | None = None
-        if cluster is not None:
-            clusters = {number: int(cluster[code]) for code, number in known}
         return cls(dataset, items, codes, tuple(map(str, encoding.labels)), clusters)
 
     def answers(self, consensus: Consensus) -> dict[int | str, Given]:

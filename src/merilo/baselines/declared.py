@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.settings import Settings
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
@@ -45,7 +46,9 @@ def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
     return plain if settings.metric is None else with_metric(plain, settings.metric)
 
 
-def consensus_scorer(dataset: PlainDataset, pool: PoolVotes, gold: Gold | None) -> ConsensusScorer | None:
+def consensus_scorer(
+    dataset: PlainDataset, pool: PoolVotes, gold: Gold | None, clusters: ItemClusters | None = None
+) -> ConsensusScorer | None:
     """Return the scorer of a study's consensus; `None` without gold, or if the metrics need more than the answers."""
     if gold is None or set(dataset.metrics) <= set(RATED):
         return None
@@ -53,7 +56,7 @@ def consensus_scorer(dataset: PlainDataset, pool: PoolVotes, gold: Gold | None) 
     if dataset.answer.kind in _LABELS:
         texts = gold.answers.select("item", "gold").iter_rows()
         items = {number: _with_outputs(items[number], text) for number, text in texts}
-    return ConsensusScorer.of(dataset, pool.everyone, items)
+    return ConsensusScorer.of(dataset, pool.everyone, items, clusters.for_scores(items) if clusters else None)
 
 
 def _with_outputs(item: Item, text: str) -> Item:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from merilo.baselines.warnings import BaselineWarning
 from merilo.bilingual import counted, counted_en
 from merilo.errors import DataError, UsageError, argument
-from merilo.items import Item
+from merilo.items import Item, ItemId
 from merilo.people.decision import PoolVotes
 from merilo.wording import listed
 
@@ -52,6 +52,15 @@ class ItemClusters:
             return None
         found = [self.code.get(number, _alone(number)) for number in numbers]
         return np.unique(found, return_inverse=True)[1].astype(np.int32)
+
+    def for_scores(self, numbers: Iterable[int]) -> dict[ItemId, int] | None:
+        """Map item numbers to clusters for `merilo.metrics.scoring.score`; `None` if items are independent.
+
+        The turns of a single dialogue are one cluster, because metrics have their own intervals over its turns.
+        """
+        if not self.code:
+            return None
+        return {number: 0 if self.block else self.code.get(number, _alone(number)) for number in numbers}
 
     def warnings(self) -> tuple[BaselineWarning, ...]:
         """Return the warnings about the clusters for the reader of a baseline."""

@@ -221,7 +221,7 @@ def baseline(
     screened = screen(cleaned, settings, skills)
     decided = decide_items(cleaned, screened, declaration, settings)
     screened = with_quality(screened, decided)
-    scorer = consensus_scorer(declaration, screened.pool, cleaned.gold)
+    scorer = consensus_scorer(declaration, screened.pool, cleaned.gold, cleaned.clusters)
     check = check_controls(cleaned, screened, declaration, settings, skills)
     return Baseline(
         settings=settings,

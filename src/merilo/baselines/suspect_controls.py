@@ -60,7 +60,7 @@ def check_controls(
     except DataError:
         # The other control items exclude all annotators.
         return ControlCheck(health, None)
-    scorer = consensus_scorer(declaration, others.pool, cleaned.gold)
+    scorer = consensus_scorer(declaration, others.pool, cleaned.gold, cleaned.clusters)
     decided = decide_items(without, others, declaration, settings)
     found = scorer.headline(decided.consensus) if scorer else None
     if scorer is None or found is None:

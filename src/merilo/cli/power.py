@@ -35,6 +35,8 @@ def plan(
     overlap: Annotated[int, typer.Option(min=1, help="How many annotators answer an item.", rich_help_panel=_PEOPLE)] = 5,
     people: Annotated[int | None, typer.Option(min=2, help="How many annotators there are. Default: enough to make their share of the variance negligible.", rich_help_panel=_PEOPLE)] = None,
     spread: Annotated[float, typer.Option(help="The standard deviation of accuracy between single annotators.", rich_help_panel=_PEOPLE)] = 0.1,
+    cluster_size: Annotated[float, typer.Option(help="How many items form a cluster, such as questions about one text.", rich_help_panel=_FIGURE)] = 1.0,
+    icc: Annotated[float, typer.Option(help="The correlation of items' scores within a cluster, from 0 to 1.", rich_help_panel=_FIGURE)] = 0.0,
     each: Annotated[int, typer.Option(min=1, help="How many items one annotator answers.", rich_help_panel=_PEOPLE)] = 50,
     min_control_accuracy: Annotated[float, typer.Option(help="Exclude annotators whose accuracy on control items is lower.", rich_help_panel=_CONTROLS)] = 0.5,
     chance: Annotated[float, typer.Option(help="The expected accuracy of random guessing.", rich_help_panel=_CONTROLS)] = 0.25,
@@ -60,6 +62,8 @@ def plan(
         overlap=overlap,
         people=people,
         spread=spread,
+        cluster_size=cluster_size,
+        icc=icc,
         each=each,
         min_control_accuracy=min_control_accuracy,
         chance=chance,
@@ -95,7 +99,7 @@ def _show(content: dict[str, Json]) -> None:
         table.add_row(
             "assumed",
             f"consensus {assumed['expected']:g} at overlap {assumed['overlap']}, single annotator {assumed['single_person']:.3f} "
-            f"± {assumed['spread']:g}, {crowd}",
+            f"± {assumed['spread']:g}, {crowd}{_clusters_text(assumed)}",
         )
     interval = content.get("interval")
     if isinstance(interval, dict):
@@ -108,6 +112,15 @@ def _show(content: dict[str, Json]) -> None:
                 name, f"{said}{_size_text(values)}" if name in {"difference", "equivalence"} else said
             )
     Console(highlight=False).print(table)
+
+
+def _clusters_text(assumed: dict[str, Json]) -> str:
+    if assumed["cluster_design_effect"] == 1:
+        return ""
+    return (
+        f", clusters of {assumed['cluster_size']:g} items with a correlation of {assumed['icc']:g} "
+        f"(design effect {assumed['cluster_design_effect']:.2f})"
+    )
 
 
 def _size_text(values: dict[str, Json]) -> str:

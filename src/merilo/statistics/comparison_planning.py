@@ -53,11 +53,12 @@ class _Question:
     def power(self, plan: StudyPlan, items: int) -> float:
         """Compute the power with these annotators and items."""
         true = 0.0 if self.equivalence else self.distance
-        from_items = (self.discordant - true**2) / items
+        from_items = plan.cluster_effect * (self.discordant - true**2) / items
         _, shared, doubt = variances(plan, items)
         total = from_items + shared
         doubt *= heavy_tails(plan.people) if plan.people else 1.0
-        freedom = total**2 / (from_items**2 / max(items - 1, 1) + doubt) if total > 0 else inf
+        units = items / plan.cluster_size
+        freedom = total**2 / (from_items**2 / max(units - 1, 1) + doubt) if total > 0 else inf
         freedom = limited_freedom(freedom, plan.people or 1)
         effect = 1 + shared / from_items if from_items > 0 else 1.0
         # The score test takes the variance that the hypothesis allows, times the design effect.
@@ -65,6 +66,7 @@ class _Question:
             _score_variance(self.discordant, true, self.distance if self.equivalence else 0.0)
             / items
             * effect
+            * plan.cluster_effect
         )
         quantile = quantile_of(self.level if self.equivalence else (1 + self.level) / 2, freedom)
         if total <= 0:
@@ -208,7 +210,7 @@ def _size(question: _Question, power: float, what: str, seen: str) -> Comparison
         )
     _, shared, _ = variances(chosen, items)
     true = 0.0 if question.equivalence else question.distance
-    rest = (question.discordant - true**2) / items
+    rest = chosen.cluster_effect * (question.discordant - true**2) / items
     return ComparisonSize(
         items, alone, people, question.power(chosen, items), 1 + shared / rest if rest > 0 else 1.0
     )

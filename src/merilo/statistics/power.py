@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, lgamma, log, sqrt
 from typing import Final
 
@@ -25,12 +25,16 @@ class StudyPlan:
         overlap: the number of answers for each item.
         people: the number of annotators; `None` if every annotator answers one item only.
         spread: the standard deviation of individual accuracy between annotators.
+        cluster_size: the mean number of items in a cluster, such as questions about one text, weighted by size.
+        icc: the intra-cluster correlation of the items' scores, or of their differences from a model.
     """
 
     expected: float
     overlap: int = 5
     people: int | None = None
     spread: float = 0.1
+    cluster_size: float = 1.0
+    icc: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.expected < 1:
@@ -41,6 +45,12 @@ class StudyPlan:
             raise UsageError(
                 f"{argument('spread')} takes a standard deviation from 0 to 0.5, not {self.spread:g}"
             )
+        if not 1 <= self.cluster_size <= MOST_ITEMS:
+            raise UsageError(
+                f"{argument('cluster_size')} takes a number of items of at least 1, not {self.cluster_size:g}"
+            )
+        if not 0 <= self.icc <= 1:
+            raise UsageError(f"{argument('icc')} takes a correlation from 0 to 1, not {self.icc:g}")
         if self.overlap < 1:
             raise UsageError(f"{argument('overlap')} takes a number of at least 1")
         if self.people is not None and self.people < max(self.overlap, 2):
@@ -48,6 +58,15 @@ class StudyPlan:
                 f"{self.people} annotators are too few for {self.overlap} answers per item and an estimate of their spread: "
                 f"{argument('people')} takes a number of at least {max(self.overlap, 2)}"
             )
+
+    @property
+    def cluster_effect(self) -> float:
+        """The factor by which the items' variance grows because items of one cluster depend on each other.
+
+        References:
+            L. Kish (1965), Survey sampling, section 5.4:  1 + (cluster size - 1) * correlation.
+        """
+        return 1 + (self.cluster_size - 1) * self.icc
 
     @property
     def person(self) -> float:
@@ -137,7 +156,7 @@ def _divided(votes: int, person: float) -> float:
 def precision(plan: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
     """Compute the expected precision of the consensus accuracy for a given number of items.
 
-    The variance is the sum of  θ(1 - θ) / I  for the items and  h² s² A m (m - 1) / I²  for the A annotators, each of whom
+    The variance is the sum of  D θ(1 - θ) / I  for the items, with the design effect D of their clusters, and  h² s² A m (m - 1) / I²  for the A annotators, each of whom
     answers m = k I / A items. Here s is the spread of their accuracy and h the value of `pivotal`. The interval is
     Wilson's with the number of items divided by the design effect, and with Student's quantile at Satterthwaite's degrees
     of freedom, at most A - 1, as in `uncertainty.two_way`.
@@ -149,10 +168,11 @@ def precision(plan: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
     """
     p = plan.expected
     from_items, shared, doubt = variances(plan, items)
-    freedom = (from_items + shared) ** 2 / (from_items**2 / max(items - 1, 1) + doubt)
+    units = items / plan.cluster_size
+    freedom = (from_items + shared) ** 2 / (from_items**2 / max(units - 1, 1) + doubt)
     effect = 1 + shared / from_items
     t = student_quantile((1 + level) / 2, limited_freedom(freedom, plan.people or 1))
-    n = items / effect
+    n = items / (effect * plan.cluster_effect)
     half = t * sqrt(p * (1 - p) / n + t * t / (4 * n * n)) / (1 + t * t / n)
     return Precision(items, half, effect)
 
@@ -164,7 +184,7 @@ def variances(plan: StudyPlan, items: int) -> tuple[float, float, float]:
         The two variances; and the square of the second one divided by its degrees of freedom, a term of Satterthwaite's
         formula. Without a number of annotators the last two are 0.
     """
-    from_items = plan.expected * (1 - plan.expected) / items
+    from_items = plan.cluster_effect * plan.expected * (1 - plan.expected) / items
     if plan.people is None:
         return from_items, 0.0, 0.0
     each = plan.overlap * items / plan.people
@@ -208,8 +228,7 @@ def people_for_half_width(
     """Find the smallest number of annotators for the half-width; `None` if there are too few items."""
 
     def enough(people: int) -> bool:
-        several = StudyPlan(plan.expected, plan.overlap, people, plan.spread)
-        return precision(several, items, level=level).half_width <= half_width
+        return precision(replace(plan, people=people), items, level=level).half_width <= half_width
 
     return fewest(enough, MOST_PEOPLE, least=max(plan.overlap, 2))
 
