@@ -13,14 +13,15 @@ Exit status 1: the average lies outside 93 to 97 %, or more than a twentieth of 
 
 60 studies per cell keep `make bench` short; the tables in docs/uncertainty.md are computed with `--studies 300 --all`.
 
-The last table is on macro F1, Matthews correlation, token F1 and the exam's grade, computed by the functions that `merilo baseline` calls.
+The next table is on macro F1, Matthews correlation, token F1 and the exam's grade, computed by the functions that `merilo baseline` calls.
 It has three intervals: over items alone (the true value is the score of the same annotators on new items), over items and annotators, and
 of the single person (the true values are those of new annotators on new items). The columns are the coverage, its Monte Carlo standard
 error, and the mean width. `!` marks a coverage below 93 % or, for the last two intervals, above 99 %, by more than two standard errors;
 one marked coverage gives exit status 1. Studies without an interval (all variants of the exam have the same score) are left out; they may
 be at most a tenth of the studies.
 
-The tables of `benchmarks/difference_coverage.py` come after it: the difference between people and a model, and verdicts of equivalence.
+The tables of `benchmarks/difference_coverage.py` come after it: the difference between people and a model, and verdicts of equivalence. The
+last table is that of `benchmarks/cluster_coverage.py`: items that share a text.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from cluster_coverage import table as clusters
 from difference_coverage import table as differences
 from numpy.typing import NDArray
 
@@ -512,7 +514,8 @@ def main() -> int:
         )
         held = held and 0.93 <= np.mean(coverages) <= 0.97 and outside <= cells / 20
     held = worlds(arguments.studies, arguments.seed) and held
-    return 0 if differences(arguments.studies, arguments.seed) and held else 1
+    held = differences(arguments.studies, arguments.seed) and held
+    return 0 if clusters(arguments.studies, arguments.seed) and held else 1
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ class MetricFacts:
         by_majority: the value, the number of items and the interval by majorities alone, if these are not all items.
         single: the mean of one annotator's answers, its interval, the number of annotators and of answers.
         dropped: items left out of the metric, and the value if they counted as wrong.
+        clusters: how many clusters the items form; `None` if they are independent.
     """
 
     name: str
@@ -73,6 +74,7 @@ class MetricFacts:
     by_majority: tuple[float, int, Span | None] | None
     single: tuple[float, Span | None, int, int] | None
     dropped: tuple[int, float] | None
+    clusters: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,6 +295,7 @@ def metric_facts(content: Mapping[str, Json]) -> tuple[MetricFacts, ...]:
                 else None,
                 single=_single(mapping_at(metrics, name, "single_person")),
                 dropped=(dropped, wrong) if dropped and wrong is not None else None,
+                clusters=count_at(metrics, name, "clusters"),
             )
         )
     return tuple(found)

@@ -251,7 +251,8 @@ def _in_group(name: str, one: MetricFacts) -> str:
 
 def _metric(one: MetricFacts, facts: BaselineFacts) -> str:
     who = _WHO[facts.role]
-    told = f"The {metric_title(one.name).en} of the consensus is {one.value:.3f} on {counted(one.n, 'item')}{_sure(one, who)}."
+    items = counted(one.n, "item") + (f" in {counted(one.clusters, 'cluster')}" if one.clusters else "")
+    told = f"The {metric_title(one.name).en} of the consensus is {one.value:.3f} on {items}{_sure(one, who)}."
     if one.by_majority:
         value, n, span = one.by_majority
         sure = f"; 95% confidence interval {interval(span)}" if span else ""

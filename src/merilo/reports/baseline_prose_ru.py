@@ -306,6 +306,8 @@ def _in_group(name: str, one: MetricFacts) -> str:
 def _metric(one: MetricFacts, facts: BaselineFacts) -> str:
     name = metric_title(one.name).ru
     items = f"{one.n} {form(one.n, 'вопросе', 'вопросах', 'вопросах')}"
+    if one.clusters:
+        items += f" в {one.clusters} {form(one.clusters, 'кластере', 'кластерах', 'кластерах')}"
     told = f"{name[0].upper()}{name[1:]} согласованных ответов на {items} составляет {decimal(one.value)}{_sure(one, facts)}."
     if one.by_majority:
         value, n, span = one.by_majority
