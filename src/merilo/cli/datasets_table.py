@@ -108,6 +108,8 @@ def _facts(declared: Dataset) -> Iterator[tuple[str, str]]:
     yield "metrics", ", ".join(declared.metrics)
     if declared.extra:
         yield "metric by group", declared.extra
+    if declared.cluster:
+        yield "clusters", f"items with the same {declared.cluster}"
     yield "shots", _shots(declared)
     yield "stops at", ", ".join(map(repr, declared.stop))
     if declared.prompts_by:
