@@ -11,6 +11,7 @@ from command import merilo
 
 from merilo.api.baseline import baseline
 from merilo.api.comparison import compare
+from merilo.baselines.expert_comparison import compare as between
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.datasets import CATALOGUE, dataset
 from merilo.errors import DataError, UsageError
@@ -283,3 +284,16 @@ def test_a_custom_declaration_names_the_field(study: Path) -> None:
     wrong = merilo(*words, "--cluster", "txt")
     assert wrong.status == 2
     assert "there is no field 'txt' (choose from: text, question, id, book)" in wrong.complaint
+
+
+def test_experts_and_people_are_compared_by_clusters() -> None:
+    people = dict.fromkeys(range(24), 1.0)
+    experts = {item: float(item >= 8) for item in range(24)}
+    shared = between(people, experts, clusters={item: item // 4 for item in range(24)})
+    alone = between(people, experts)
+    assert shared is not None
+    assert alone is not None
+    assert shared.value == alone.value
+    # Two of the six texts differ: all of their four sign patterns are as extreme or less.
+    assert shared.test.p == 0.5
+    assert alone.test.p < 0.01

@@ -197,12 +197,17 @@ def beside_people(
 
     Raises:
         UsageError: the two studies have no item in common.
+        DataError: all common items belong to one cluster.
     """
     ours = _keys(responses, gold, experts.keys())
     theirs = _keys(people.responses, people.gold, points.keys())
+    codes = people.clusters.codes(points) if people.clusters else None
     result = compare(
         {theirs[item]: value for item, value in points.items()},
         {ours[item]: value for item, value in experts.items()},
+        clusters=None
+        if codes is None
+        else {theirs[item]: int(one) for item, one in zip(points, codes, strict=True)},
     )
     if result is None:
         raise UsageError(
