@@ -3,7 +3,12 @@
     python benchmarks/crowds.py [FOLDER] [--quick]
 
 FOLDER holds tables of task, worker, label and truth (CSV, gzip); default: ../shared/data/crowds. Accuracy is over the
-tasks with a known true label, and a task without a label counts as wrong. "surplus" is the mean confidence minus the accuracy.
+tasks with a known true label, and a task without a label counts as wrong and has confidence 0.
+
+The second table is about confidences. "surplus" is the mean confidence minus the accuracy. "ECE" is the expected calibration
+error: tasks are put into ten bins of equal width by their confidence; it is the mean over tasks of the absolute difference
+between the mean confidence and the accuracy of their bin. "model" are the probabilities of the model, "calibrated" those that
+Merilo reports. Constants of the calibration were chosen on the other datasets in the rows "chosen on the others".
 `--quick` leaves out crowd-kit's MACE and GLAD, which take minutes. Exit status 1: a value misses its target.
 """
 
@@ -21,7 +26,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from merilo.people.aggregation import Consensus, cascade, dawid_skene, glad, majority, one_coin, plurality
+from merilo.people.aggregation import (
+    Consensus,
+    cascade,
+    dawid_skene,
+    glad,
+    majority,
+    one_coin,
+    plurality,
+    shared_errors,
+)
 from merilo.people.votes import Votes, encode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
@@ -43,6 +57,14 @@ OURS: dict[str, Callable[[Votes], Consensus]] = {
 }
 
 
+#: Methods whose confidence is the label's share of the votes.
+BY_VOTES = (majority, plurality, cascade)
+
+#: Methods whose calibrated confidence has to be near the accuracy, and by how much it may differ, as a mean over datasets.
+CALIBRATED = ("one-coin", "GLAD", RECOMMENDED)
+MOST_SURPLUS = 0.05
+
+
 @dataclass(frozen=True)
 class Crowd:
     """One set: its votes, the table that crowd-kit reads, and the index of each item's true label (-1: unknown, -2: no annotator gave it)."""
@@ -58,8 +80,9 @@ class Crowd:
 @dataclass(frozen=True)
 class Result:
     accuracy: float
-    surplus: float
     seconds: float
+    raw: tuple[float, float] = (float("nan"), float("nan"))
+    calibrated: tuple[float, float] = (float("nan"), float("nan"))
 
 
 def read(path: Path) -> Crowd:
@@ -78,10 +101,22 @@ def read(path: Path) -> Crowd:
     )
 
 
-def result(label: np.ndarray, confidence: np.ndarray, truth: np.ndarray, seconds: float) -> Result:
+def expected_calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int = 10) -> float:
+    """The expected calibration error with bins of equal width (Naeini, Cooper, Hauskrecht 2015; Guo et al. 2017)."""
+    place = np.minimum((confidence * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(place, confidence - right, bins)).sum() / confidence.size)
+
+
+def calibration(confidence: np.ndarray, label: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+    """The surplus and the expected calibration error over the tasks with a known true label."""
     known = truth != -1
-    accuracy = float((label == truth)[known].mean())
-    return Result(accuracy, float(np.nan_to_num(confidence[known]).mean()) - accuracy, seconds)
+    right = (label == truth)[known]
+    sure = np.where(label == -1, 0.0, np.nan_to_num(confidence))[known]
+    return float(sure.mean() - right.mean()), expected_calibration_error(sure, right)
+
+
+def accuracy(label: np.ndarray, truth: np.ndarray) -> float:
+    return float((label == truth)[truth != -1].mean())
 
 
 def crowd_kit(*, quick: bool) -> dict[str, Callable[[], object]]:
@@ -107,30 +142,76 @@ def theirs(make: Callable[[], object], crowd: Crowd) -> Result:
     found = method.labels_.reindex(crowd.items)
     table = method.probas_.reindex(crowd.items).max(axis=1).to_numpy()
     label = np.array([places.get(name, -1) for name in found])
-    return result(label, table, crowd.truth, seconds)
+    return Result(accuracy(label, crowd.truth), seconds, calibration(table, label, crowd.truth))
 
 
 def ours(method: Callable[[Votes], Consensus], crowd: Crowd) -> Result:
     start = time.process_time()
     found = method(crowd.votes)
     seconds = time.process_time() - start
-    return result(found.label, found.confidence, crowd.truth, seconds)
+    sure = calibration(found.confidence, found.label, crowd.truth)
+    raw = sure
+    if found.fit is not None and found.fit.posterior is not None and method not in BY_VOTES:
+        raw = calibration(found.fit.posterior.max(axis=1), found.label, crowd.truth)
+    return Result(accuracy(found.label, crowd.truth), seconds, raw, sure)
 
 
 def line(name: str, results: list[Result]) -> None:
     accuracies = "".join(f"{one.accuracy:>10.3f}" for one in results)
     mean = np.mean([one.accuracy for one in results])
-    surplus = np.mean([one.surplus for one in results])
     seconds = sum(one.seconds for one in results)
-    print(f"{name:<32}{accuracies}{mean:>9.4f}{surplus:>9.3f}{seconds:>10.2f}", flush=True)
+    print(f"{name:<32}{accuracies}{mean:>9.4f}{seconds:>10.2f}", flush=True)
+
+
+def confidences(table: dict[str, list[Result]], sets: list[Crowd]) -> dict[str, float]:
+    """Print how far confidences are from accuracies; the mean surplus of each of our methods."""
+    print(
+        f"\n{'confidence minus accuracy':<32}{''.join(f'{one.name[:9]:>10}' for one in sets)}     mean  absolute     ECE"
+    )
+    found = {}
+    for name, results in table.items():
+        kinds = {"model": [one.raw for one in results], "calibrated": [one.calibrated for one in results]}
+        if name.startswith("crowd-kit") or name not in OURS:
+            kinds.pop("calibrated")
+        elif OURS[name] in BY_VOTES:
+            kinds = {"share of votes": kinds["model"]}
+        for kind, pairs in kinds.items():
+            surplus, error = np.array(pairs).T
+            cells = "".join(f"{value:>+10.3f}" for value in surplus)
+            print(
+                f"{f'{name}, {kind}':<32.32}{cells}{surplus.mean():>+9.3f}{np.abs(surplus).mean():>10.3f}{error.mean():>8.3f}",
+                flush=True,
+            )
+            found[name] = float(surplus.mean())
+    return found
+
+
+def priors(sets: list[Crowd]) -> None:
+    """Print the calibration under other priors, and with the prior that is best on the other datasets."""
+    tried = [(median, spread) for spread in (0.5, 1.0, 100.0) for median in (0.1, 0.2, 0.3, 0.5)]
+    kept = shared_errors.MEDIAN, shared_errors.LOG_SPREAD
+    print(
+        "\nconfidence minus accuracy by the prior on the correlation; its median and the spread of its logarithm"
+    )
+    for name in CALIBRATED:
+        found = []
+        for shared_errors.MEDIAN, shared_errors.LOG_SPREAD in tried:  # type: ignore[misc]
+            found.append([ours(OURS[name], one).calibrated for one in sets])
+        shared_errors.MEDIAN, shared_errors.LOG_SPREAD = kept  # type: ignore[misc]
+        surplus, error = np.moveaxis(np.array(found), 2, 0)
+        others = np.abs(surplus).sum(1, keepdims=True) - np.abs(surplus)
+        chosen = others.argmin(0), np.arange(len(sets))
+        print(
+            f"  {name:<20}from {surplus.mean(1).min():+.3f} to {surplus.mean(1).max():+.3f}, ECE from "
+            f"{error.mean(1).min():.3f} to {error.mean(1).max():.3f}; chosen on the others: {surplus[chosen].mean():+.3f}, "
+            f"ECE {error[chosen].mean():.3f}"
+        )
 
 
 def crowds(folder: Path, *, quick: bool) -> list[str]:
     """Print the table, and the targets that are met or missed."""
     sets = [read(path) for path in sorted(folder.glob("*.csv.gz"))]
-    print(
-        f"{len(sets)} crowds{'':<24}{''.join(f'{one.name[:9]:>10}' for one in sets)}     mean  surplus   seconds"
-    )
+    print(f"{len(sets)} crowds{'':<24}{''.join(f'{one.name[:9]:>10}' for one in sets)}     mean   seconds")
     table: dict[str, list[Result]] = {}
     for name, make in crowd_kit(quick=quick).items():
         table[f"crowd-kit {name}"] = [theirs(make, crowd) for crowd in sets]
@@ -138,6 +219,8 @@ def crowds(folder: Path, *, quick: bool) -> list[str]:
     for name, method in OURS.items():
         table[name] = [ours(method, crowd) for crowd in sets]
         line(name, table[name])
+    surplus = confidences(table, sets)
+    priors(sets)
     mean = {name: float(np.mean([one.accuracy for one in results])) for name, results in table.items()}
     best = max((value, name) for name, value in mean.items() if name.startswith("crowd-kit"))
     below = [
@@ -148,6 +231,10 @@ def crowds(folder: Path, *, quick: bool) -> list[str]:
     wanted = [
         (mean[RECOMMENDED] > best[0], f"{RECOMMENDED} {mean[RECOMMENDED]:.4f}, wanted above {best[1]} {best[0]:.4f}"),
         (min(below)[0] >= -0.02, f"{RECOMMENDED} less majority, at worst {min(below)[0]:+.3f} ({min(below)[1]}), wanted -0.02"),
+    ]  # fmt: skip
+    wanted += [
+        (abs(surplus[name]) <= MOST_SURPLUS, f"{name}: mean confidence less accuracy {surplus[name]:+.3f}, wanted within {MOST_SURPLUS}")
+        for name in CALIBRATED
     ]  # fmt: skip
     if not quick:
         peer = mean["crowd-kit MACE"]

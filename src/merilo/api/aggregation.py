@@ -51,8 +51,9 @@ class _Estimator(ABC):
     Attributes:
         labels_: the label of each task. pandas: a Series indexed by `task`. Polars: a table of `task` and `label`. A task
             with tied labels has a null label.
-        probas_: the probability of each label of each task. pandas: indexed by `task`. Polars: with a column `task`.
-            `None` if answers are open, because there are too many labels for a table.
+        probas_: the probability of each label of each task under the model, not calibrated (as in crowd-kit). pandas: indexed
+            by `task`. Polars: with a column `task`. `None` if answers are open, because there are too many labels for a table.
+            `consensus_.confidence` and `consensus_.fit.calibrated_posterior` are calibrated for correlated errors.
         skills_: the quality of each worker. pandas: a Series indexed by `worker`. Polars: a table of `worker` and `skill`.
         consensus_: the internal representation of the result.
     """
@@ -224,8 +225,8 @@ def aggregate(data: Frame, method: Method = "majority") -> Any:  # noqa: ANN401 
         method: "majority" (most votes), "dawid-skene", "one-coin", "glad" or "cascade".
 
     Returns:
-        A table of the same library, sorted by `task`: `task`, `label` (null if labels tie), `confidence` and
-        `resolved_by`.
+        A table of the same library, sorted by `task`: `task`, `label` (null if labels tie), `confidence` (the calibrated
+        probability of the label under a model; its share of the votes for "majority" and "cascade") and `resolved_by`.
 
     Raises:
         UsageError: there is no such method, a column is missing, or the labels do not suit the method.

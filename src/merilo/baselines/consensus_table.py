@@ -21,7 +21,7 @@ from merilo.people.gold import Gold
 #: votes        how many answers count
 #: label        the consensus, or null
 #: resolved_by  how the label was reached: the name of an `aggregation.Resolution` in lower case
-#: confidence   the model's probability of the label, or its share of the votes
+#: confidence   the model's probability of the label, calibrated without gold; without a model its share of the votes
 #: difficulty   GLAD's difficulty of the item, if GLAD was fitted
 #: gold         the gold answer as text, or null
 #: correct      whether the label earns all points of the item

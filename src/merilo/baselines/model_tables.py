@@ -18,7 +18,7 @@ MATTERS: Final = 0.001
 
 
 def posterior_table(pool: PoolVotes, fit: Fit, items: pl.Series) -> pl.DataFrame | None:
-    """Return the probability of every label of every item.
+    """Return the calibrated probability of every label of every item.
 
     Args:
         pool: the votes that the model was fitted to.
@@ -29,11 +29,12 @@ def posterior_table(pool: PoolVotes, fit: Fit, items: pl.Series) -> pl.DataFrame
         Columns `item`, `label`, `probability`, the most probable first; `None` if the model has no such table. If there
         are more than five million rows, only probabilities of at least 0.001 are kept.
     """
-    if fit.posterior is None:
+    calibrated = fit.calibrated_posterior
+    if calibrated is None:
         return None
     numbers = pool.everyone.items.cast(pl.UInt32)
     wanted = np.flatnonzero(numbers.is_in(items.cast(pl.UInt32).implode()).to_numpy())
-    probability = fit.posterior[wanted]
+    probability = calibrated[wanted]
     row, label = np.nonzero(probability >= (MATTERS if probability.size > MOST_ROWS else -1.0))
     return pl.DataFrame(
         {

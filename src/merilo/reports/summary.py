@@ -206,6 +206,7 @@ def _model(baseline: Baseline) -> Json:
         "tolerance": fit.tolerance,
         "log_likelihood": [rounded(value) for value in fit.log_likelihood],
         "anchored_items": fit.anchored,
+        "error_correlation": rounded(fit.error_correlation),
     }
 
 

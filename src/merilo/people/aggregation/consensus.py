@@ -88,7 +88,7 @@ class Fit:
     difficulty: FloatArray | None = None
     confusion: FloatArray | None = None
     wrong_answers: float | None = None
-    error_correlation: float | None = None
+    error_correlation: float = float("nan")
     power: FloatArray | None = None
 
     @property
