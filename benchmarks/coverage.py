@@ -20,8 +20,9 @@ error, and the mean width. `!` marks a coverage below 93 % or, for the last two 
 one marked coverage gives exit status 1. Studies without an interval (all variants of the exam have the same score) are left out; they may
 be at most a tenth of the studies.
 
-The tables of `benchmarks/difference_coverage.py` come after it: the difference between people and a model, and verdicts of equivalence. The
-last table is that of `benchmarks/cluster_coverage.py`: items that share a text.
+The tables of `benchmarks/difference_coverage.py` come after it: the difference between people and a model, and verdicts of equivalence.
+Then those of `benchmarks/post_stratified_coverage.py`, a sample's estimate for the whole dataset, and of `benchmarks/cluster_coverage.py`,
+items that share a text.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import polars as pl
 from cluster_coverage import table as clusters
 from difference_coverage import table as differences
 from numpy.typing import NDArray
+from post_stratified_coverage import table as whole_dataset
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.estimates import Estimate, estimate_metrics
@@ -515,6 +517,7 @@ def main() -> int:
         held = held and 0.93 <= np.mean(coverages) <= 0.97 and outside <= cells / 20
     held = worlds(arguments.studies, arguments.seed) and held
     held = differences(arguments.studies, arguments.seed) and held
+    held = whole_dataset(arguments.studies, arguments.seed) and held
     return 0 if clusters(arguments.studies, arguments.seed) and held else 1
 
 

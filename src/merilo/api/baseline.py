@@ -17,6 +17,7 @@ from merilo.api.reading import Source
 from merilo.api.result import BaselineResult
 from merilo.api.study_input import IN_MEMORY, GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
+from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.run_samples import run_file
 from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
@@ -26,8 +27,10 @@ from merilo.people import pseudonyms
 from merilo.people.agreement import Level
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
+from merilo.reports.planned_margin import planned_margin
 from merilo.responses import Responses
 from merilo.strict_json import Json
+from merilo.studies.plan_types import FROZEN_FILE
 from merilo.wording import shown
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ def baseline(
     skills: SkillSource = None,
     models: Sequence[str | Path] = (),
     common_items: bool = False,
+    margin: float | Margin | None = None,
     population: PopulationSource = None,
     strata: Sequence[str] = (),
     metric: str | None = None,
@@ -81,6 +85,8 @@ def baseline(
             annotator to skill.
         models: files of models' answers, or folders of runs, to compare with the annotators in the report; see also `compare`.
         common_items: if the items differ, compare models on the items that both sides answered.
+        margin: the largest difference from a model that counts as none, in (0, 1): with it, equivalence with people is
+            tested. By default, `baseline.margin` of the frozen plan if the file of gold answers is that of a study.
         population: the whole dataset, if the items are a sample of it: the file or table of its items, or of its strata with
             their numbers of items (column `count`), a study's `weights.csv`, or a mapping from the value of one field to the number of items.
         strata: the fields of the items whose values define the strata of the population.
@@ -151,6 +157,11 @@ def baseline(
         raise UsageError(
             f"{argument('model')} is compared on gold answers, and none are known: give {argument('gold')}"
         )
+    chosen = _margin(margin, gold) if models or margin is not None else None
+    if chosen and not models:
+        raise UsageError(
+            f"{argument('margin')} is for a comparison with models: give {argument('model', 'FILE')}"
+        )
     whole = find_population(
         population, strata, responses=read, gold=found, encoding=origin.encoding if origin else None
     )
@@ -165,6 +176,7 @@ def baseline(
         "skills": study.skills_name,
         "model": [shown(Path(one)) for one in models],
         "common_items": common_items,
+        "margin": chosen.value if chosen else None,
         "population": population_name(population),
         "strata": [*strata],
         **study.reading("encoding"),
@@ -190,6 +202,7 @@ def baseline(
             common_items,
             platform=origin.recognised if origin else None,
             population=whole,
+            margin=chosen,
         )
         return kept if anonymise else kept.pseudonymised(origin.key if origin else None)
 
@@ -199,5 +212,16 @@ def baseline(
         raw=raw,
         models=tuple(map(Path, models)),
         common_items=common_items,
+        margin=chosen,
         inputs=tuple(inputs),
     )
+
+
+def _margin(given: float | Margin | None, gold: GoldSource) -> Margin | None:
+    """Return the margin; it is planned if it equals that of the frozen plan beside the file of gold answers."""
+    if isinstance(given, Margin):
+        return given
+    own = Margin(given) if given is not None else None
+    folder = Path(gold).parent if isinstance(gold, str | Path) else None
+    planned = planned_margin(folder) if folder and (folder / FROZEN_FILE).is_file() else None
+    return planned if own is None or (planned and planned.value == own.value) else own

@@ -20,7 +20,7 @@ from merilo.baselines.run_samples import read_model
 from merilo.errors import UsageError, argument
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.reports.comparison import comparison_summary, sentences
-from merilo.reports.disagreement import disagreement_summary
+from merilo.reports.model_sections import with_disagreement
 from merilo.reports.planned_margin import planned_margin
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.strict_json import Json
@@ -70,12 +70,8 @@ class ComparisonResult:
         content = comparison_summary(
             self.baseline, list(self.found), metric=self.metric, seed=self.seed, forced=self.force
         )
-        models = content["models"]
-        if isinstance(models, list):
-            for model, one in zip(models, self.disagreements, strict=False):
-                if isinstance(model, dict):
-                    model["disagreement"] = disagreement_summary(one)
-                    model["disagreement_reason"] = one.reason or None
+        if self.disagreements:
+            content["models"] = with_disagreement(content["models"], self.disagreements)
         return content
 
     def __repr__(self) -> str:

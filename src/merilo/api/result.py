@@ -15,6 +15,7 @@ import polars as pl
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines.estimates import Bounds, Estimate
 from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline, Settings, test_items
 from merilo.errors import for_library
 from merilo.metrics.score import Score
@@ -84,6 +85,7 @@ class BaselineResult:
         *,
         models: tuple[Path, ...] = (),
         common_items: bool = False,
+        margin: Margin | None = None,
         inputs: tuple[Path, ...] = (),
         raw: Callable[[], RawStudy] | None = None,
     ) -> None:
@@ -91,6 +93,7 @@ class BaselineResult:
         self.provenance = provenance
         self.comparisons: list[ModelComparison] = []
         self._models, self._common_items, self._inputs = models, common_items, inputs
+        self._margin = margin
         self._raw = raw
 
     @property
@@ -191,6 +194,7 @@ class BaselineResult:
             self.quality,
             models=self._models,
             common_items=self._common_items,
+            margin=self._margin,
         )
         return content
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -98,6 +99,9 @@ def study_baseline(
     *,
     arm: str | None = None,
     responses: StudyResponses | None = None,
+    models: Sequence[str | Path] = (),
+    common_items: bool = False,
+    margin: float | None = None,
     anonymise: bool = False,
 ) -> BaselineResult:
     """Compute the baseline of a study with the settings of its frozen plan, or of its plan if it is not frozen.
@@ -106,6 +110,9 @@ def study_baseline(
         study: the study's folder.
         arm: the group of annotators; `people` by default.
         responses: the group's answers, if `study_responses` has read them already.
+        models: files of models' answers to compare with the annotators.
+        common_items: if the items differ, compare models on the items that both sides answered.
+        margin: the margin for equivalence; by default, that of the frozen plan.
         anonymise: replace annotators' ids by pseudonyms.
 
     Returns:
@@ -126,6 +133,9 @@ def study_baseline(
         responses or study_responses(folder, arm=name),
         dataset=shown(own) if own.exists() else folder.plan.dataset,
         gold=gold,
+        models=models,
+        common_items=common_items,
+        margin=margin,
         population=weights_file(folder, frozen) if gold else None,
         metric=plan.metric,
         min_control_accuracy=plan.min_control_accuracy,

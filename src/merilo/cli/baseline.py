@@ -9,6 +9,7 @@ import typer
 
 from merilo.api.baseline import baseline
 from merilo.api.reading import read_responses
+from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Settings
 from merilo.cli.exports import reading, votes_option
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
@@ -74,6 +75,7 @@ def make(
     skills: SkillsOption = None,
     model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; may be given several times.", rich_help_panel=INPUT)] = None,
     common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.", rich_help_panel=INPUT)] = False,
+    margin: Annotated[float | None, typer.Option(help="The largest difference from a model that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the frozen plan if --gold is the items.jsonl of a study.", rich_help_panel=INPUT)] = None,
     population: PopulationOption = None,
     strata: StrataOption = None,
     encoding: EncodingOption = None,
@@ -120,6 +122,8 @@ def make(
     votes = votes_option(min_votes)
     # Report wrong settings before reading a long file.
     Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes, max_low_agreement=max_low_agreement, normalise=tuple(normalise or ()))  # fmt: skip
+    if margin is not None:
+        Margin(margin)
     with reading(files) as progress:
         responses = read_responses(
             files, platform=platform, dataset=declared, item=item, annotator=annotator, answer=answer, control=control,
@@ -129,7 +133,7 @@ def make(
     with working(f"Making a baseline of {responses.table.height:,} answers"):
         made = baseline(
             responses, dataset=dataset_name, gold=gold, gold_column=gold_column, skills=skills, models=model or (),
-            common_items=common_items, population=population, strata=fields_of_strata(strata), metric=metric, alternatives=alternatives,
+            common_items=common_items, margin=margin, population=population, strata=fields_of_strata(strata), metric=metric, alternatives=alternatives,
             min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes,
             max_low_agreement=max_low_agreement, aggregator=aggregator, resolve=resolve, anchor_controls=anchor_controls,
             normalise=normalise or (), by=by or (), cluster=cluster, level=level, repeats=repeats, currency=currency, anonymise=anonymise,

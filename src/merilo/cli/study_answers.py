@@ -10,6 +10,7 @@ import typer
 from merilo.atomic_write import write_files
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.study_options import AnonymiseOption, EncodingOption, ForceOption, JsonOption
+from merilo.errors import UsageError
 from merilo.people.platforms import Platform
 from merilo.studies.study_folder import StudyFolder, open_study
 
@@ -122,6 +123,9 @@ def baseline_(
     study: StudyArgument,
     *,
     arm: ArmOption = None,
+    model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; may be given several times.")] = None,
+    common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.")] = False,
+    margin: Annotated[float | None, typer.Option(help="The largest difference from a model that counts as none. Default: the margin of the frozen plan.")] = None,
     out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.")] = None,
     anonymise: AnonymiseOption = False,
     force: ForceOption = False,
@@ -136,15 +140,35 @@ def baseline_(
 
     study_folder = open_study(study)
     name, group = arm_of(study_folder, arm)
-    folder = OutFolder.checked(out, force=force, needed=_files(study_folder))
-    refuse_json(json_to, _files(study_folder))
+    folder = OutFolder.checked(out, force=force, needed=[*_files(study_folder), *(model or [])])
+    refuse_json(json_to, [*_files(study_folder), *(model or [])])
+    if margin is not None and not model:
+        raise UsageError("--margin is for a comparison with models: give --model FILE")
     _warn_unfrozen(study_folder)
     _warn_changes(study_folder)
     if frozen_plan(study_folder).arms.get(name, group).skip_own:
+        if model:
+            raise UsageError(
+                f"models are compared with people, not with the arm '{name}' that skips its own items",
+                field="--model",
+            )
         return _experts(study_folder, name, folder, json_to)
     with working("Making the baseline"):
-        made = study_baseline(study_folder, arm=name, anonymise=anonymise)
-        content = made.save(folder.path, force=folder.force) if folder else made.to_dict() if json_to else {}
+        made = study_baseline(
+            study_folder,
+            arm=name,
+            models=model or (),
+            common_items=common_items,
+            margin=margin,
+            anonymise=anonymise,
+        )
+        content = (
+            made.save(folder.path, force=folder.force)
+            if folder
+            else made.to_dict()
+            if json_to or model
+            else {}
+        )
     for warning in (*made.details.warnings, *made.details.reasons):
         say(warning.en)
     if json_to:
@@ -159,6 +183,10 @@ def baseline_(
         console.print(table(made.details, for_command_line))
         if out:
             console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
+        if made.comparisons:
+            from merilo.cli.compare_table import show as show_models  # noqa: PLC0415 - the same
+
+            show_models(made.comparisons, made.details.declaration.metrics[0])
     return 0 if made.status == "accepted" else 1
 
 

@@ -23,6 +23,19 @@ LISTED: Final = 50
 #: Infit above this, and unlikely by chance after Holm's correction, marks an item that does not fit the model.
 MISFIT: Final = 1.2
 _WIDTH: Final = 720
+#: The texts of the chart: above the axis, below it, and the title.
+_CHART_TEXTS: Final = {
+    "en": (
+        "people (dots) and models (lines): ability, in logits",
+        "items: difficulty",
+        "People and models on one scale",
+    ),
+    "ru": (
+        "люди (точки) и модели (линии): способность, в логитах",
+        "вопросы: трудность",
+        "Люди и модели на одной шкале",
+    ),
+}
 
 
 def scale_summary(scale: AbilityScale) -> dict[str, Json]:
@@ -96,7 +109,18 @@ def separating(scale: AbilityScale, model: ModelLocation) -> tuple[list[int], li
 
 
 def scale_chart(scale: AbilityScale) -> str:
-    """Draw people's abilities as dots, models as named lines, and items' difficulties below, as one SVG file."""
+    """Draw people, models and items on one axis as the text of an SVG file."""
+    return str(scale_drawing(scale))
+
+
+def scale_drawing(scale: AbilityScale, language: str = "en") -> Markup:
+    """Draw people's abilities as dots, models as named lines, and items' difficulties below, as SVG.
+
+    Args:
+        scale: people, items and models on one scale.
+        language: `en` or `ru`.
+    """
+    above_axis, below_axis, heading = _CHART_TEXTS[language]
     people = np.nan_to_num(scale.fit.ability)
     items = scale.fit.difficulty[np.isfinite(scale.fit.difficulty)]
     models = [(one.model, one.location.ability) for one in scale.models]
@@ -114,7 +138,7 @@ def scale_chart(scale: AbilityScale) -> str:
     scaled = min(1.0, 120 / max(6 * deep, 1))
     bottom = axis + 34 + 6 * deep * scaled
     body = [
-        _text(20, 16, "people (dots) and models (lines): ability, in logits", "start"),
+        _text(20, 16, above_axis, "start"),
         Markup('<line x1="20" x2="{}" y1="{:.1f}" y2="{:.1f}" stroke="#444"/>').format(
             _WIDTH - 20, axis, axis
         ),
@@ -129,7 +153,7 @@ def scale_chart(scale: AbilityScale) -> str:
             )
             for cx, row in below
         ),
-        _text(20, bottom + 12, "items: difficulty", "start"),
+        _text(20, bottom + 12, below_axis, "start"),
     ]
     for place, (name, ability) in enumerate(models):
         y, left = 34 + 20.0 * place, x(ability) > _WIDTH / 2
@@ -145,8 +169,8 @@ def scale_chart(scale: AbilityScale) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1:.0f}" width="{0}" height="{1:.0f}" role="img" '
         'font-family="sans-serif" font-size="12"><title>{2}</title><rect width="100%" height="100%" fill="#fff"/>{3}</svg>\n'
     )
-    title = f"People and models on one scale: {scale.baseline.folder}"
-    return str(drawing.format(_WIDTH, bottom + 22, escape(title), Markup("").join(body)))
+    title = f"{heading}: {scale.baseline.folder}" if scale.baseline.folder else heading
+    return drawing.format(_WIDTH, bottom + 22, escape(title), Markup("").join(body))
 
 
 def _stacked(values: FloatArray, x: Callable[[float], float]) -> tuple[list[tuple[float, int]], int]:

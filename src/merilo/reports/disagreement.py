@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from merilo.baselines.model_disagreement import ModelDisagreement
+from merilo.bilingual import BilingualText
 from merilo.people.disagreement import Disagreement, Measure
 from merilo.reports.comparison import number
 from merilo.reports.estimates import interval_json
@@ -20,6 +21,28 @@ MEASURES: Final = {
     "entropy_correlation": "correlation of entropies",
     "people_spread": "two people differ",
     "model_spread": "two samples differ",
+}
+
+#: The name of each measure in the report.
+MEASURE_NAMES: Final = {
+    "agreement": BilingualText("agreement with a person", "совпадение с ответом одного человека"),
+    "distance": BilingualText(
+        "distance of the distributions (0: the same)", "расстояние между распределениями (0 — совпадают)"
+    ),
+    "divergence": BilingualText("Jensen–Shannon divergence, bits", "дивергенция Йенсена — Шеннона, бит"),
+    "like_people": BilingualText(
+        "the same with equally many answers of people", "то же при равном числе ответов людей и модели"
+    ),
+    "cross_entropy": BilingualText("cross-entropy, bits", "перекрёстная энтропия, бит"),
+    "entropy_correlation": BilingualText(
+        "correlation of entropies over items", "корреляция энтропий по вопросам"
+    ),
+    "people_spread": BilingualText(
+        "probability that two people differ", "вероятность, что ответы двух людей различны"
+    ),
+    "model_spread": BilingualText(
+        "probability that two samples of the model differ", "вероятность, что два ответа модели различны"
+    ),
 }
 
 

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from merilo.atomic_write import guarded
-from merilo.baselines.baseline_reader import ITEMS_FILE, responses_with_fate, stored_baseline_of
-from merilo.baselines.model_comparison import ModelComparison, compare
+from merilo.baselines.baseline_reader import ITEMS_FILE, responses_with_fate
+from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_tables import confusion_table, posterior_table
+from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
-from merilo.baselines.run_samples import read_model
 from merilo.items import entry_of
-from merilo.reports.comparison import comparison_summary
-from merilo.reports.item_browser import ModelAnswers, item_browser, model_answers
+from merilo.reports.item_browser import item_browser
+from merilo.reports.model_sections import with_models
 from merilo.reports.page import page
 from merilo.reports.quality import quality_table
 from merilo.strict_json import Json, as_text
@@ -30,6 +30,7 @@ def write_folder(
     *,
     models: Sequence[Path] = (),
     common_items: bool = False,
+    margin: Margin | None = None,
 ) -> tuple[dict[str, Json], list[ModelComparison]]:
     """Write all files of a baseline.
 
@@ -46,12 +47,14 @@ def write_folder(
         quality: the quality of its annotators; left out if not given.
         models: files of models' answers to compare with the annotators.
         common_items: if the items differ, compare on the items that both answered.
+        margin: the margin for equivalence with the models.
 
     Returns:
         The summary, with the comparisons with models if there are any; and the comparisons, one per model.
 
     Raises:
-        DataError: a model's items differ from the baseline's, and `common_items` is not given.
+        DataError: a model's items differ from the baseline's, and `common_items` is not given; or the study is too small
+            for the margin.
         InputError: a file of models' answers cannot be read.
     """
     tables = {
@@ -70,32 +73,19 @@ def write_folder(
         guarded(table).write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
     _write_items(folder, baseline)
-    content, comparisons, answered = with_models(baseline, content, models, common_items=common_items)
-    _write_summary(folder, content)
-    (folder / "report.html").write_text(page(baseline, content, quality, comparisons), encoding="utf-8")
-    (folder / "items.html").write_text(item_browser(baseline, answered), encoding="utf-8")
-    return content, comparisons
-
-
-def with_models(
-    baseline: Baseline, content: dict[str, Json], models: Sequence[Path], *, common_items: bool
-) -> tuple[dict[str, Json], list[ModelComparison], list[ModelAnswers]]:
-    """Compare models with the annotators, score their answers item by item, and add the comparisons to the summary.
-
-    Args:
-        baseline: the baseline.
-        content: the summary of the baseline.
-        models: files of models' answers; without any, the summary is returned unchanged.
-        common_items: if the items differ, compare on the items that both answered.
-    """
-    if not models:
-        return content, [], []
-    crowd = stored_baseline_of(baseline)
-    samples = [read_model(path, crowd) for path in models]
-    comparisons = compare(crowd, samples, force=common_items)
-    found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
-    said: Json = {name: value for name, value in found.items() if name != "baseline"}
-    return {**content, "models": said}, comparisons, model_answers(crowd, samples)
+    found = with_models(baseline, content, models, common_items=common_items, margin=margin)
+    _write_summary(folder, found.content)
+    report = page(
+        baseline,
+        found.content,
+        quality,
+        found.comparisons,
+        disagreements=found.disagreements,
+        scale=found.scale,
+    )
+    (folder / "report.html").write_text(report, encoding="utf-8")
+    (folder / "items.html").write_text(item_browser(baseline, found.answered), encoding="utf-8")
+    return found.content, found.comparisons
 
 
 def _write_items(folder: Path, baseline: Baseline) -> None:

@@ -9,10 +9,12 @@ from typing import Final
 import polars as pl
 from markupsafe import Markup
 
+from merilo.baselines.ability_scale import AbilityScale
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.estimates import Estimate
 from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.settings import Settings
@@ -22,11 +24,13 @@ from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
 from merilo.reports import charts
+from merilo.reports.ability_scale import misfits, scale_drawing, separating
 from merilo.reports.asked import asked
 from merilo.reports.audit import doubtful_golds
 from merilo.reports.baseline_facts import baseline_facts
 from merilo.reports.charts import Dot, Segment
 from merilo.reports.controls import suspect_controls
+from merilo.reports.disagreement import MEASURE_NAMES, measures
 from merilo.reports.environment import page_environment
 from merilo.reports.expert_prose import comparison_paragraph
 from merilo.reports.paper_tables import arms_table
@@ -90,6 +94,8 @@ def page(
     plan: Mapping[str, Json] | None = None,
     attachments: Mapping[str, bytes] | None = None,
     experts: Mapping[str, Json] | None = None,
+    disagreements: Sequence[ModelDisagreement] = (),
+    scale: AbilityScale | None = None,
 ) -> str:
     """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
 
@@ -101,6 +107,8 @@ def page(
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
         attachments: the files of the plan by name, such as the instruction.
         experts: the JSON of `merilo experts baseline`, if experts answered too.
+        disagreements: the distributions of people's and models' labels.
+        scale: people and models on one scale.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -149,6 +157,13 @@ def page(
         verdict_sentence=verdict_sentence,
         whole=baseline.whole,
         heaviest=_heaviest(baseline),
+        disagreements=[one for one in disagreements if one.found],
+        measures=measures,
+        measure_names=MEASURE_NAMES,
+        scale=scale,
+        scale_charts={language: scale_drawing(scale, language) for language in LANGUAGES} if scale else None,
+        separating=separating,
+        misfits=misfits,
         standing_chart=_standing_chart(baseline, comparisons),
     )
     return for_command_line(rendered)

@@ -154,7 +154,11 @@ def _call(settings: Mapping[str, Json], raw: RawStudy) -> str:
     """Return the call of `merilo.baseline` with every setting spelled out."""
     given = {name: value for name, value in settings.items() if value is not None and value != []}
     lines = [f"    {name}={value!r}," for name, value in given.items()]
-    models = ["    models=raw.models,", "    common_items=raw.common_items,"] if raw.models else []
+    models = (
+        ["    models=raw.models,", "    common_items=raw.common_items,", "    margin=raw.margin,"]
+        if raw.models
+        else []
+    )
     return "\n".join(
         [
             "made = merilo.baseline(",

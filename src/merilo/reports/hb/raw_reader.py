@@ -11,6 +11,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from merilo.atomic_write import unguarded
+from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.settings import OF_DATASET, Settings
@@ -75,6 +76,7 @@ def read_raw(folder: str | Path) -> RawStudy:
         # Earlier versions did not record the platform.
         platform=reading.text("platform") if "platform" in reading.content else None,
         population=_population(place, reading),
+        margin=reading.made("margin", _margin) if "margin" in reading.content else None,
     )
 
 
@@ -212,6 +214,13 @@ def _dataset(folder: Path, reading: _Reading) -> Dataset | None:
     if name in CATALOGUE:
         return CATALOGUE[name]
     return read_declaration(folder / "dataset.yaml")
+
+
+def _margin(said: Mapping[str, Json] | None) -> Margin | None:
+    if said is None:
+        return None
+    planned = said["planned"]
+    return Margin(float(cast("float", said["value"])), None if planned is None else str(planned))
 
 
 def _population(place: Path, reading: _Reading) -> Population | None:

@@ -26,6 +26,7 @@ import polars as pl
 import yaml
 
 from merilo.atomic_write import guarded
+from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.settings import Settings
@@ -58,6 +59,7 @@ class RawStudy:
         common_items: whether models are compared on the items that both sides answered.
         platform: the code of the platform that wrote the files; `None` if it is not known.
         population: the whole dataset in strata; `None` if the items are not a sample of it.
+        margin: the margin for equivalence with models; `None` if there is none.
     """
 
     responses: Responses
@@ -70,6 +72,7 @@ class RawStudy:
     common_items: bool = False
     platform: str | None = None
     population: Population | None = None
+    margin: Margin | None = None
 
     @property
     def keywords(self) -> dict[str, Json]:
@@ -141,6 +144,9 @@ class RawStudy:
             },
             "dataset": None if dataset is None else dataset.name if _is_bundled(dataset) else "dataset.yaml",
             "common_items": self.common_items,
+            "margin": None
+            if self.margin is None
+            else {"value": self.margin.value, "planned": self.margin.planned},
             "population": None
             if self.population is None
             else {"source": PurePath(self.population.source).name, "fields": [*self.population.fields]},

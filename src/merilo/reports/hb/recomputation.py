@@ -13,9 +13,9 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline, baseline
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.quality import StudyQuality, study_quality
-from merilo.reports.folder import with_models
 from merilo.reports.hb.raw_study import RawStudy
-from merilo.reports.item_browser import ModelAnswers, item_browser
+from merilo.reports.item_browser import item_browser
+from merilo.reports.model_sections import ModelSections, with_models
 from merilo.reports.page import page
 from merilo.reports.report_source import ReportSource
 from merilo.reports.summary import summary
@@ -31,16 +31,19 @@ class Recomputed:
         baseline: the baseline.
         quality: the quality of its annotators.
         content: the baseline as JSON, exactly as it is written to files.
-        comparisons: the comparisons with models.
-        answered: the answers of models, item by item.
+        models: the comparisons with models, their disagreement with people and their places on the scale.
     """
 
     raw: RawStudy
     baseline: Baseline
     quality: StudyQuality
     content: dict[str, Json]
-    comparisons: list[ModelComparison]
-    answered: list[ModelAnswers]
+    models: ModelSections
+
+    @property
+    def comparisons(self) -> list[ModelComparison]:
+        """Return the comparisons with models."""
+        return self.models.comparisons
 
     @property
     def made_by(self) -> Provenance:
@@ -57,11 +60,13 @@ class Recomputed:
             plan=source.plan if source else None,
             attachments=source.attachments if source else None,
             experts=source.experts if source else None,
+            disagreements=self.models.disagreements,
+            scale=self.models.scale,
         )
 
     def item_page(self) -> str:
         """Return the page of all items."""
-        return item_browser(self.baseline, self.answered)
+        return item_browser(self.baseline, self.models.answered)
 
     def tables(self) -> dict[str, bytes]:
         """Return the annotators and the consensus as CSV files, by name."""
@@ -85,10 +90,14 @@ def recompute(raw: RawStudy) -> Recomputed:
     )
     quality = study_quality(made)
     record = raw.provenance or provenance("merilo baseline", [], raw.keywords)
-    content, comparisons, answered = with_models(
-        made, summary(made, record, quality), raw.models, common_items=raw.common_items
+    models = with_models(
+        made,
+        summary(made, record, quality),
+        raw.models,
+        common_items=raw.common_items,
+        margin=raw.margin,
     )
-    return Recomputed(raw, made, quality, as_written(content), comparisons, answered)
+    return Recomputed(raw, made, quality, as_written(models.content), models)
 
 
 def as_written(content: dict[str, Json]) -> dict[str, Json]:

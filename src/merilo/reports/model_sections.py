@@ -1,0 +1,114 @@
+"""What a report says about models: comparisons, verdicts, disagreement, and people and models on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from merilo.baselines.ability_scale import AbilityScale, ability_scale
+from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
+from merilo.baselines.model_comparison import ModelComparison, compare
+from merilo.baselines.model_disagreement import ModelDisagreement, model_disagreement
+from merilo.baselines.model_verdicts import Margin
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.run_samples import read_model
+from merilo.errors import DataError, UsageError
+from merilo.reports.ability_scale import scale_summary
+from merilo.reports.comparison import comparison_summary
+from merilo.reports.disagreement import disagreement_summary
+from merilo.reports.item_browser import ModelAnswers, model_answers
+from merilo.strict_json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSections:
+    """Models beside the annotators of a baseline.
+
+    Attributes:
+        content: the summary of the baseline with the models.
+        comparisons: the comparison of each model with the annotators.
+        answered: the answers of models, item by item.
+        disagreements: the distributions of people's and each model's labels.
+        scale: people and models on one scale; `None` without models, or if it cannot be fitted.
+    """
+
+    content: dict[str, Json]
+    comparisons: list[ModelComparison]
+    answered: list[ModelAnswers]
+    disagreements: tuple[ModelDisagreement, ...] = ()
+    scale: AbilityScale | None = None
+
+
+def with_models(
+    baseline: Baseline,
+    content: dict[str, Json],
+    models: Sequence[Path],
+    *,
+    common_items: bool,
+    margin: Margin | None = None,
+) -> ModelSections:
+    """Compare models with the annotators, and add the comparisons, disagreement and scale to the summary.
+
+    Args:
+        baseline: the baseline.
+        content: the summary of the baseline.
+        models: files of models' answers; without any, the summary is returned unchanged.
+        common_items: if the items differ, compare on the items that both answered.
+        margin: the margin for equivalence.
+
+    Raises:
+        DataError: the items differ and `common_items` is not given, or the study is too small for the margin.
+        InputError: a file cannot be read.
+    """
+    if not models:
+        return ModelSections(content, [], [])
+    crowd = stored_baseline_of(baseline)
+    samples = [read_model(path, crowd) for path in models]
+    comparisons = compare(crowd, samples, force=common_items, margin=margin)
+    fields = _fields(crowd, baseline.settings.by)
+    apart = tuple(model_disagreement(crowd, one, by=fields) for one in samples)
+    found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
+    told: dict[str, Json] = {name: value for name, value in found.items() if name != "baseline"}
+    told["models"] = with_disagreement(told["models"], apart)
+    scale, reason = None, None
+    try:
+        scale = ability_scale(crowd, samples)
+        placed: dict[str, Json] = {
+            name: value for name, value in scale_summary(scale).items() if name != "baseline"
+        }
+    except (DataError, UsageError) as error:
+        reason = error.message
+    return ModelSections(
+        {**content, "models": told, "scale": placed if scale else {"reason": reason}},
+        comparisons,
+        model_answers(crowd, samples),
+        apart,
+        scale,
+    )
+
+
+def with_disagreement(models: Json, found: Sequence[ModelDisagreement]) -> Json:
+    """Add the disagreement of each model to the list of comparisons as JSON."""
+    if not isinstance(models, list):
+        return models
+    return [
+        {
+            **model,
+            "disagreement": disagreement_summary(one),
+            "disagreement_reason": one.reason or None,
+        }
+        if isinstance(model, dict)
+        else model
+        for model, one in zip(models, found, strict=True)
+    ]
+
+
+def _fields(crowd: StoredBaseline, by: Sequence[str]) -> list[str]:
+    """Return those fields of the groups that the items have; others come from a table of gold answers."""
+    known = {
+        name
+        for item in crowd.items
+        for name in (*item.meta, *(item.inputs if isinstance(item.inputs, Mapping) else ()))
+    }
+    return [name for name in (one.removeprefix("meta.") for one in by) if name in known]

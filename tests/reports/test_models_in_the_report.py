@@ -1,0 +1,102 @@
+"""Models in the report of a baseline: the verdict by a margin, disagreement, and people and models on one scale."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import merilo
+from compared_study import guesses, model, study
+
+import merilo as library
+from merilo.studies.freezing import combined_hash
+
+
+def given(folder: Path, *, people: int = 12, samples: int = 3) -> list[object]:
+    study(folder, people=people, overlap=5)
+    model(folder / "robot.csv", guesses(samples=samples))
+    return [
+        "baseline", folder / "answers.csv", "--platform", "csv", "--item", "text", "--annotator", "annotator", "--answer", "answer",
+        "--gold", folder / "items.csv", "--gold-column", "gold", "--min-votes", 2, "--model", folder / "robot.csv",
+    ]  # fmt: skip
+
+
+def test_a_margin_gives_the_verdict_of_compare_and_is_marked_as_given_later(tmp_path: Path) -> None:
+    options = given(tmp_path)
+    made = merilo(*options, "--margin", 0.3, "--out", tmp_path / "out", "--json", "-")
+    (ours,) = made.json["models"]["models"]
+    (theirs,) = merilo(
+        "compare", tmp_path / "people", tmp_path / "robot.csv", "--margin", 0.3, "--json", "-"
+    ).json["models"]
+    for kind, match in ours["comparisons"].items():
+        assert match["verdict"] == theirs["comparisons"][kind]["verdict"]
+        assert match["equivalence"]["margin_given"] == "after_the_data"
+    page = (tmp_path / "out" / "report.html").read_text()
+    for match in ours["comparisons"].values():
+        assert match["verdict_sentence"]["en"].replace("'", "&#39;") in page.replace("’", "&#39;")
+    assert "margin given after the data" in page
+    assert "допуск задан после получения данных" in page
+
+
+def test_the_margin_of_a_frozen_plan_beside_the_gold_is_planned(tmp_path: Path) -> None:
+    options = given(tmp_path)
+    files = {"study.yaml": "0" * 64}
+    plan = {"baseline": {"margin": 0.25}}
+    record = {"date": "2026-01-02", "hash": combined_hash(files), "files": files, "plan": plan}
+    (tmp_path / "frozen.json").write_text(json.dumps(record))
+    for more, where in (((), "in_the_frozen_plan"), (("--margin", 0.25), "in_the_frozen_plan"), (("--margin", 0.3), "after_the_data")):  # fmt: skip
+        (found,) = merilo(*options, *more, "--json", "-").json["models"]["models"]
+        assert found["comparisons"]["single"]["equivalence"]["margin_given"] == where
+
+
+@pytest.mark.parametrize("margin", [0, 1, 1.5, -0.1])
+def test_a_margin_outside_0_to_1_is_wrong_usage(margin: float, tmp_path: Path) -> None:
+    outcome = merilo(*given(tmp_path), "--margin", margin)
+    assert outcome.status == 2
+    assert "--margin takes a difference between 0 and 1" in outcome.complaint
+
+
+def test_a_margin_without_a_model_is_wrong_usage(tmp_path: Path) -> None:
+    options = given(tmp_path)
+    place = options.index("--model")
+    outcome = merilo(*options[:place], *options[place + 2 :], "--margin", 0.1)
+    assert outcome.status == 2
+    assert "--margin is for a comparison with models: give --model FILE" in outcome.complaint
+
+
+def test_the_report_shows_disagreement_and_the_scale_in_both_languages(tmp_path: Path) -> None:
+    made = merilo(*given(tmp_path), "--by", "text", "--out", tmp_path / "out", "--json", "-")
+    content = made.json
+    (found,) = content["models"]["models"]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Disagreement: distributions of labels" in page
+    assert "Разногласия: распределения меток" in page
+    assert f"{found['disagreement']['agreement']['value']:.3f}" in page
+    for name in found["disagreement"]["ambiguous"][:3]:
+        assert f"<code>{name}</code>" in page
+    assert found["disagreement"]["ambiguous"]
+    assert "People and models on one scale" in page
+    assert "люди (точки) и модели (линии): способность, в логитах" in page
+    (placed,) = content["scale"]["models"]
+    assert placed["model"] == "robot"
+    assert f"{abs(placed['ability']):.2f}" in page
+
+
+def test_one_answer_an_item_has_no_distribution_and_the_reason_is_given(tmp_path: Path) -> None:
+    made = merilo(*given(tmp_path, samples=1), "--out", tmp_path / "out", "--json", "-")
+    (found,) = made.json["models"]["models"]
+    assert found["disagreement"] is None
+    assert "at least 2" in found["disagreement_reason"]
+    assert "distributions of labels" not in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_folder_hb_has_the_same_verdict_and_verifies_the_scale(tmp_path: Path) -> None:
+    options = given(tmp_path)
+    merilo(*options, "--margin", 0.3, "--out", tmp_path / "out")
+    assert merilo("report", tmp_path / "out", "--out", tmp_path / "hb").status == 0
+    found = library.verify(tmp_path / "hb")
+    assert found.ok
+    names = {one.name for one in found.figures}
+    assert any(name.startswith("models.models.robot.comparisons.single.equivalence.margin") for name in names)
+    assert any(name.startswith("scale.models.robot.ability") for name in names)
+    assert "margin given after the data" in (tmp_path / "hb" / "report.html").read_text()
+    assert "margin=raw.margin" in (tmp_path / "hb" / "hb.ipynb").read_text()
