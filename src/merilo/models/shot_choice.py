@@ -103,7 +103,7 @@ def _why_never(declared: Dataset) -> str | None:
     if declared.answer.kind == "criteria":
         return f"its gold answer has {len(declared.answer.criteria)} criteria, and a model is asked for one label"
     if declared.answer.kind == "program":
-        return "its items are not solved in the prompt"
+        return "a problem is shown without solved ones"
     return None
 
 

@@ -1,0 +1,354 @@
+"""Requests hold the prompt, the shots or the dialogue, and what ends an answer."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from every import every
+
+from merilo.datasets import Answer, Dataset, Shots, dataset, names
+from merilo.datasets.bundled import examples
+from merilo.datasets.rendering import Media, render
+from merilo.errors import DataError, UsageError
+from merilo.items import Item
+from merilo.models.prompt_settings import PromptSettings
+from merilo.models.prompter import Prompter
+
+NO_SHOTS = PromptSettings(shots=0)
+SUM = dataset("simplear")
+SOLVED = [
+    Item(number, f"Сумма номер {number}: {{inputs}}\nОтвет:", f"{number} + 1 = ", str(number + 1))
+    for number in range(10, 20)
+]
+QUESTION = Item(1, "Сколько будет {inputs}?\nОтвет:", "2 + 2 = ", "4")
+
+PICTURES = Dataset(
+    name="pictures",
+    title="Pictures",
+    fields=("image", "question", "option_a", "option_b"),
+    media=("image",),
+    answer=Answer(kind="choice", labels=("A", "B")),
+    metrics=("acc",),
+    shots=Shots(count=1),
+)
+
+
+def picture(number: int) -> Item:
+    inputs = {
+        "image": f"image/{number}.png",
+        "question": f"What is it? {number}",
+        "option_a": "cat",
+        "option_b": "dog",
+    }
+    return Item(number, "Look.\n<image>\n{question}\nA. {option_a}\nB. {option_b}\nAnswer:", inputs, "A")
+
+
+def prompt(shots: int, question: Item = QUESTION, seed: int = 0) -> str:
+    return Prompter(SUM, SOLVED, PromptSettings(shots=shots, seed=seed), chat=False).request(question).prompt
+
+
+def test_without_shots_the_question_carries_its_instruction() -> None:
+    assert prompt(0) == "Сколько будет 2 + 2 = ?\nОтвет:"
+
+
+def test_only_the_first_shot_carries_an_instruction() -> None:
+    first, second, question = prompt(2).split("\n\n")
+    assert first.startswith("Сумма номер ")
+    assert "Сумма номер" not in second
+    assert "Сколько будет" not in question
+    assert question == "2 + 2 = \nОтвет:"
+
+
+def test_one_space_stands_before_the_answer_of_a_shot() -> None:
+    shot = prompt(1).split("\n\n")[0]
+    number = int(shot.split("номер ")[1].split(":")[0])
+    assert shot.endswith(f"Ответ: {number + 1}")
+
+
+def test_a_larger_number_of_shots_begins_with_the_same_ones() -> None:
+    blocks = [prompt(shots).split("\n\n")[:-1] for shots in range(1, 6)]
+    for fewer, more in pairwise(blocks):
+        assert more[: len(fewer)] == fewer
+
+
+def test_the_same_seed_chooses_the_same_shots_and_another_seed_others() -> None:
+    assert prompt(3) == prompt(3)
+    assert len({prompt(3, seed=seed) for seed in range(20)}) > 10
+
+
+def test_the_shots_of_a_dataset_are_spread_over_its_items() -> None:
+    first = {prompt(1, replace(QUESTION, id=number)).split("\n")[0] for number in range(200)}
+    assert len(first) == len(SOLVED)
+
+
+def test_no_shot_is_the_item_itself_even_under_another_id() -> None:
+    asked = Prompter(SUM, SOLVED, PromptSettings(shots=9), chat=False)
+    for item in SOLVED:
+        twin = replace(item, id=f"copy of {item.id}")
+        assert asked.request(twin).prompt.count(str(item.inputs)) == 1
+
+
+def test_an_id_that_a_shot_shares_with_another_question_is_no_reason_to_leave_it_out() -> None:
+    other = replace(QUESTION, id=SOLVED[0].id)
+    assert (
+        Prompter(SUM, SOLVED[:1], PromptSettings(shots=1), chat=False)
+        .request(other)
+        .prompt.startswith("Сумма")
+    )
+
+
+def test_shots_share_the_domain_of_the_item() -> None:
+    declared = dataset("rummlu")
+    splits = examples(declared)
+    asked = Prompter(declared, splits["shots"].items, PromptSettings(), chat=False)
+    for item in splits["test"]:
+        (same,) = [shot for shot in splits["shots"] if shot.meta["domain"] == item.meta["domain"]]
+        assert str(dict(same.inputs)["text"]) in asked.request(item).prompt  # type: ignore[arg-type]
+
+
+def test_a_gold_answer_with_alternatives_is_shown_as_its_first() -> None:
+    declared = dataset("chegeka")
+    solved = Item(2, "{text} {topic}", {"text": "Кто?", "topic": "Поэты"}, "Пушкин;А. С. Пушкин")
+    asked = Item(1, "{text} {topic}", {"text": "Что?", "topic": "Вещи"}, "самовар")
+    text = Prompter(declared, [solved], PromptSettings(shots=1), chat=False).request(asked).prompt
+    assert text.startswith("Кто? Поэты Пушкин\n\n")
+
+
+def test_the_numbers_of_one_exam_answer_are_not_alternatives() -> None:
+    declared = dataset("use")
+    splits = examples(declared)
+    asked = Prompter(declared, splits["shots"].items, PromptSettings(), chat=False)
+    first = splits["test"].items[0]
+    shot = next(item for item in splits["shots"] if item.meta["id_task"] == "1")
+    assert f"Ответ: {shot.outputs}\n\n" in asked.request(first).prompt
+    assert "," in str(shot.outputs)
+
+
+def test_closed_answers_are_compared_by_a_backend_that_continues_and_generated_by_one_that_chats() -> None:
+    declared = dataset("bps")
+    item = examples(declared)["test"].items[0]
+    continued = Prompter(declared, [], NO_SHOTS, chat=False).request(item)
+    assert continued.choices == (" 0", " 1")
+    assert (continued.stop, continued.max_tokens, continued.messages) == ((), None, ())
+    said = Prompter(declared, [], NO_SHOTS, chat=True).request(item)
+    assert said.mode == "generate"
+    assert said.messages[0].text == said.prompt == render(item, declared).rstrip()
+
+
+@every("name", names())
+def test_a_text_as_people_saw_it_is_the_rendered_prompt(name: str) -> None:
+    declared = dataset(name)
+    asked = Prompter(declared, [], PromptSettings(as_people=True), chat=True)
+    for item in examples(declared)["test"]:
+        assert asked.request(item).messages[0].text == asked.request(item).prompt == render(item, declared)
+
+
+def test_a_program_keeps_its_white_space_at_the_end() -> None:
+    declared = dataset("ruhumaneval")
+    item = Item(1, "{function}", {"function": "def f(x):\n    ", "tests": "[]"}, meta={"entry_point": "f"})
+    assert Prompter(declared, [], PromptSettings(), chat=False).request(item).prompt == "def f(x):\n    "
+
+
+def test_programs_are_sampled_with_a_seed_for_each_sample_and_answers_are_greedy() -> None:
+    programs = Prompter(dataset("ruhumaneval"), [], PromptSettings(), chat=False)
+    item = examples(dataset("ruhumaneval"))["test"].items[0]
+    requests = [programs.request(item, sample) for sample in (1, 2, 3)]
+    assert {request.temperature for request in requests} == {0.6}
+    assert len({request.seed for request in requests}) == len({request.sha256 for request in requests}) == 3
+    greedy = Prompter(SUM, [], NO_SHOTS, chat=False).request(QUESTION)
+    assert (greedy.temperature, greedy.seed) == (0.0, None)
+    assert PromptSettings().samples_for(dataset("ruhumaneval")) == 10
+    assert PromptSettings().samples_for(SUM) == 1
+
+
+def test_runs_of_neighbouring_seeds_share_no_sample() -> None:
+    programs = dataset("ruhumaneval")
+    seeds = [
+        PromptSettings(seed=seed).seed_for(programs, sample) for seed in range(5) for sample in range(1, 11)
+    ]
+    assert len(set(seeds)) == 50
+
+
+def test_the_dataset_ends_a_continued_answer_and_a_chat_model_ends_its_own() -> None:
+    exam = dataset("use")
+    assert PromptSettings().stop_for(exam, chat=False) == ("\n", ".")
+    assert PromptSettings().stop_for(exam, chat=True) == ()
+    assert PromptSettings(stop=("END",)).stop_for(exam, chat=True) == ("END",)
+    assert PromptSettings(stop=()).stop_for(exam, chat=False) == ()
+
+
+def test_a_system_prompt_opens_the_conversation_or_the_text() -> None:
+    settings = PromptSettings(shots=0, system="Кратко.")
+    said = Prompter(SUM, [], settings, chat=True).request(QUESTION)
+    assert [(message.role, message.text) for message in said.messages] == [
+        ("system", "Кратко."),
+        ("user", "Сколько будет 2 + 2 = ?\nОтвет:"),
+    ]
+    assert Prompter(SUM, [], settings, chat=False).request(QUESTION).prompt.startswith("Кратко.\n\nСколько")
+
+
+def test_shots_as_turns_are_questions_of_the_user_and_answers_of_the_model() -> None:
+    settings = PromptSettings(shots=2, shots_as_turns=True)
+    request = Prompter(SUM, SOLVED, settings, chat=True).request(QUESTION)
+    assert [message.role for message in request.messages] == [
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert request.messages[-1].text == "2 + 2 = \nОтвет:"
+    blocks = [
+        f"{asked.text} {said.text}"
+        for asked, said in zip(request.messages[:-1:2], request.messages[1::2], strict=True)
+    ]
+    assert "\n\n".join([*blocks, request.messages[-1].text]) == request.prompt
+
+
+def test_pictures_stay_pictures_in_shots_and_question() -> None:
+    request = Prompter(PICTURES, [picture(2)], PromptSettings(), chat=True).request(picture(1))
+    (message,) = request.messages
+    assert [part for part in message.parts if isinstance(part, Media)] == [
+        Media("image", "image/2.png"),
+        Media("image", "image/1.png"),
+    ]
+    assert message.text.endswith("Answer: A\n\n<image>\nWhat is it? 1\nA. cat\nB. dog\nAnswer:")
+
+
+class TestDialogue:
+    declared = dataset("rutie")
+    turns = examples(dataset("rutie"))["test"].items
+
+    def asked(self, **settings: object) -> Prompter:
+        return Prompter(self.declared, [], PromptSettings(**settings), chat=True)  # type: ignore[arg-type]
+
+    def test_the_model_reads_its_own_earlier_answers(self) -> None:
+        first, second, third = self.turns[:3]
+        text = self.asked().request(third, earlier=[(first, "2"), (second, "1")]).prompt
+        shown = text.split("\n\n")
+        assert [block.rsplit("\n", 1)[1] for block in shown[:2]] == ["Ответ: 2", "Ответ: 1"]
+        assert shown[2] == render(third, self.declared).rstrip()
+
+    def test_a_turn_without_a_readable_answer_says_so(self) -> None:
+        first, second = self.turns[:2]
+        assert "Ответ: (нет ответа)\n\n" in self.asked().request(second, earlier=[(first, None)]).prompt
+
+    def test_the_template_may_say_where_the_earlier_turns_stand(self) -> None:
+        first, second = self.turns[:2]
+        second = replace(
+            second, instruction="Беседа:\n{context}\nТеперь: {question} {choice1} {choice2}\nОтвет:"
+        )
+        text = self.asked().request(second, earlier=[(first, "1")]).prompt
+        assert text.startswith("Беседа:\nВопрос: Привет!")
+        assert "Ответ: 1\nТеперь: А у паука" in text
+        assert self.asked().request(second).prompt.startswith("Беседа:\n\nТеперь:")
+
+    def test_earlier_turns_may_be_turns_of_the_conversation(self) -> None:
+        first, second = self.turns[:2]
+        request = self.asked(shots_as_turns=True).request(second, earlier=[(first, "1")])
+        assert [message.role for message in request.messages] == ["user", "assistant", "user"]
+        assert request.messages[1].text == "1"
+
+    def test_it_has_no_shots(self) -> None:
+        with pytest.raises(UsageError, match="ruTiE has no shots: an item follows the earlier turns"):
+            self.asked(shots=1)
+
+    def test_other_datasets_have_no_earlier_turns(self) -> None:
+        with pytest.raises(UsageError, match="SimpleAr has no dialogues"):
+            Prompter(SUM, [], NO_SHOTS, chat=True).request(QUESTION, earlier=[(QUESTION, "4")])
+
+
+class TestBadInput:
+    def test_a_prompt_that_names_a_field_that_the_item_lacks(self) -> None:
+        item = Item(7, "{question}", "2 + 2 = ", "4")
+        with pytest.raises(DataError, match=r"item 7 names \{question\}, which the item does not have"):
+            Prompter(SUM, [], NO_SHOTS, chat=False).request(item)
+
+    def test_a_field_that_only_the_bare_form_names(self) -> None:
+        item = Item(7, "{text}", {"text": "Что?"}, "самовар")
+        shot = Item(8, "{text} {topic}", {"text": "Кто?", "topic": "Поэты"}, "Пушкин")
+        with pytest.raises(DataError, match=r"item 7 names \{topic\}"):
+            Prompter(dataset("chegeka"), [shot], PromptSettings(shots=1), chat=False).request(item)
+
+    def test_a_shot_without_a_gold_answer(self) -> None:
+        with pytest.raises(DataError, match="item 10 of SimpleAr is used as a shot, but has no gold answer"):
+            Prompter(SUM, [replace(SOLVED[0], outputs=None)], PromptSettings(shots=1), chat=False)
+
+    def test_more_shots_than_there_are(self) -> None:
+        asked = Prompter(SUM, SOLVED[:2], PromptSettings(shots=3), chat=False)
+        with pytest.raises(
+            DataError, match="item 1 of SimpleAr needs 3 shots, but there are 2 besides the item"
+        ):
+            asked.request(QUESTION)
+
+    def test_a_domain_without_shots(self) -> None:
+        declared = dataset("rummlu")
+        splits = examples(declared)
+        shots = [shot for shot in splits["shots"] if shot.meta["domain"] != "astronomy"]
+        asked = Prompter(declared, shots, PromptSettings(), chat=False)
+        with pytest.raises(DataError, match="needs 1 shot with domain 'astronomy', but there are none"):
+            asked.request(splits["test"].items[0])
+
+    def test_an_item_without_the_field_that_shots_share(self) -> None:
+        declared = dataset("rummlu")
+        splits = examples(declared)
+        asked = Prompter(declared, splits["shots"].items, PromptSettings(), chat=False)
+        with pytest.raises(DataError, match=r"meta\.domain: item 1 of ruMMLU has no domain"):
+            asked.request(replace(splits["test"].items[0], meta={"id": 1}))
+
+    def test_no_shots_in_the_data_of_a_dataset_that_is_asked_with_shots(self) -> None:
+        with pytest.raises(
+            DataError, match="SimpleAr is asked with 2 shots an item, but its data has no solved"
+        ):
+            Prompter(SUM, [], PromptSettings(), chat=False)
+
+    def test_shots_of_a_dataset_that_has_none(self) -> None:
+        with pytest.raises(
+            UsageError, match="ruModAr has no shots, so it cannot be asked with 1 shot an item"
+        ) as error:
+            Prompter(dataset("rumodar"), [], PromptSettings(shots=1), chat=False)
+        assert error.value.exit_status == 2
+        assert error.value.on_command_line.endswith("use --shots 0")
+
+    def test_log_likelihoods_of_open_answers(self) -> None:
+        with pytest.raises(UsageError, match="the answers of SimpleAr are open"):
+            Prompter(SUM, [], PromptSettings(shots=0, mode="loglikelihood"), chat=False)
+
+    def test_turns_for_a_backend_that_continues_a_text(self) -> None:
+        with pytest.raises(UsageError, match="shots_as_turns needs a backend that takes a conversation"):
+            Prompter(SUM, SOLVED, PromptSettings(shots_as_turns=True), chat=False)
+
+    def test_several_greedy_answers(self) -> None:
+        with pytest.raises(
+            UsageError, match="5 answers to an item of SimpleAr would be equal at temperature 0"
+        ):
+            PromptSettings().samples_for(SUM, 5)
+        with pytest.raises(UsageError, match="samples: takes a number of at least 1"):
+            PromptSettings().samples_for(SUM, 0)
+        assert PromptSettings(temperature=0.7).samples_for(SUM, 5) == 5
+        assert PromptSettings(temperature=0.0).samples_for(dataset("ruhumaneval")) == 1
+
+
+@every("name", ["ruethics", "ruhumaneval", "rucodeeval"])
+def test_shots_of_a_dataset_that_cannot_have_any(name: str) -> None:
+    with pytest.raises(UsageError, match="has no shots: "):
+        Prompter(dataset(name), SOLVED, PromptSettings(shots=1), chat=False)
+
+
+@every(
+    ("settings", "message"),
+    [
+        ({"shots": -1}, "shots: takes a number of at least 0"),
+        ({"max_tokens": 0}, "max_tokens: takes a number of at least 1"),
+        ({"temperature": -0.1}, "temperature: takes a number of at least 0"),
+        ({"temperature": float("nan")}, "temperature: takes a number of at least 0"),
+        ({"top_p": 0.0}, "top_p: takes a number above 0"),
+        ({"top_p": 1.1}, "top_p: takes a number above 0"),
+        ({"stop": ("",)}, "stop: takes texts that are not empty"),
+        ({"mode": "guess"}, "mode: takes auto, generate or loglikelihood"),
+        ({"as_people": True, "shots": 1}, "people saw no shots"),
+    ],
+)
+def test_settings_out_of_range(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        PromptSettings(**settings)  # type: ignore[arg-type]
