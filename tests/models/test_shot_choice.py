@@ -20,7 +20,7 @@ def items(first: int, count: int, *, gold: bool = True) -> tuple[Item, ...]:
 
 @every("name", ["shots", "train", "public_test", "validation"])
 def test_shots_are_another_split_of_the_same_file(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "simplear.json"
+    path = tmp_path / name / "simplear.json"
     write_splits(path, [Split("test", items(1, 3)), Split(name, items(10, 2))])
     assert [item.id for item in shots_of(path, SUM)] == [10, 11]
 
@@ -41,9 +41,10 @@ def test_an_empty_split_is_passed_over(tmp_path: Path) -> None:
 
 @every("suffix", [".json", ".jsonl", ".parquet"])
 def test_shots_are_a_file_beside_the_test(tmp_path: Path, suffix: str) -> None:
-    write_splits(tmp_path / f"test{suffix}", [Split("test", items(1, 3))], layout="v2")
-    write_splits(tmp_path / f"shots{suffix}", [Split("shots", items(10, 2))], layout="v2")
-    assert [item.id for item in shots_of(tmp_path / f"test{suffix}", SUM)] == [10, 11]
+    folder = tmp_path / suffix[1:]
+    write_splits(folder / f"test{suffix}", [Split("test", items(1, 3))], layout="v2")
+    write_splits(folder / f"shots{suffix}", [Split("shots", items(10, 2))], layout="v2")
+    assert [item.id for item in shots_of(folder / f"test{suffix}", SUM)] == [10, 11]
 
 
 def test_files_beside_a_file_that_is_not_named_test_belong_to_others(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ class NumberListReader:
             for match in _LIST.finditer(text)
             # Digits without a separator are read apart only if nothing else is said: "25 предложений" is a number.
             if (match[0] in self._known or not re.fullmatch(r"\d{2,}", match[0]))
-            and not _DENIED_BEFORE.search(text[: match.start()][-30:])
+            and not _DENIED_BEFORE.search(text[max(0, match.start() - 30) : match.start()])
         ]
         return list(dict.fromkeys(found))
 

@@ -64,6 +64,10 @@ _WORDS: Final = {
 _NOUN: Final = r"(?:вариант|ответ|предложение|утверждение|гипотеза|реплика|причина|следствие|option|choice|answer|one|reply)"
 
 
+#: How many characters around a label are looked at.
+_WINDOW: Final = 60
+
+
 class LabelReader:
     """Reads labels of a choice.
 
@@ -133,19 +137,20 @@ class LabelReader:
         if match is None:
             return None
         token, end = match[1], match.end()
-        if token not in self._spellings and start == 0 and not re.match(r"\s*[)\]]", piece[end:]):
-            return self._word(token, piece[end:])
-        if not _AFTER.match(piece[end:]) or re.match(r"[.,:/]\d", piece[end:]):
+        after = piece[end : end + _WINDOW]
+        if token not in self._spellings and start == 0 and not re.match(r"\s*[)\]]", after):
+            return self._word(token, piece, end)
+        if not _AFTER.match(after) or re.match(r"[.,:/]\d", after) or _DENIED_AFTER.match(after):
             return None
-        if self._next_in_list.match(piece, end) or _DENIED_AFTER.match(piece[end:]):
+        if self._next_in_list.match(piece, end) or _is_initial(token, after):
             return None
-        if self._is_shown(piece) or self._is_enumeration(piece) or _is_initial(token, piece[end:]):
+        if self._is_shown(piece) or self._is_enumeration(piece):
             return None
         return self._folded[token.casefold()] if token not in self._spellings else self._spellings[token]
 
-    def _word(self, token: str, after: str) -> str | None:
+    def _word(self, token: str, piece: str, end: int) -> str | None:
         """Return a label that is a word in other letter case: "да, ..."."""
-        if len(token) == 1 or not _AFTER.match(after) or self._next_in_list.match(after):
+        if len(token) == 1 or not _AFTER.match(piece, end) or self._next_in_list.match(piece, end):
             return None
         return self._folded[token.casefold()]
 
@@ -155,11 +160,11 @@ class LabelReader:
             self._spellings[match[1]]
             for match in self._right.finditer(text)
             if match[1] in self._spellings
-            and not _DENIED_BEFORE.search(text[: match.start()][-40:])
+            and not _DENIED_BEFORE.search(text[max(0, match.start() - _WINDOW) : match.start()])
             # "А правильный ответ ..." begins with a conjunction.
             and not (
                 re.match(r"[А-Я]\s+(?:правильн|верный|верно)", match[0])
-                and not _VARIANT.search(text[: match.start()])
+                and not _VARIANT.search(text[max(0, match.start() - _WINDOW) : match.start()])
             )
         ]
         return list(dict.fromkeys(found))
@@ -182,15 +187,18 @@ class LabelReader:
 
     def _is_other(self, match: re.Match[str], text: str) -> bool:
         """Check whether a token is not meant as a label."""
-        token, before, after = match[1], text[: match.start()], text[match.end() :]
+        token = match[1]
+        before = text[max(0, match.start() - _WINDOW) : match.start()]
+        after = text[match.end() : match.end() + _WINDOW]
         end = match.end()
-        while (joined := self._next_in_list.match(text, end)) is not None:
-            end = joined.end()
-        if _DENIED_BEFORE.search(before[-40:]) or _DENIED_AFTER.match(text[end : end + 60]):
+        for _ in self.labels:
+            joined = self._next_in_list.match(text, end)
+            end = end if joined is None else joined.end()
+        if _DENIED_BEFORE.search(before) or _DENIED_AFTER.match(text[end : end + _WINDOW]):
             return True
         if token.isdigit():
             return bool(re.search(r"\d[.,:/]$|[-−]$", before) or re.match(r"[.,:/]\d|\s*(?:%|°)", after))
-        if len(token) > 1 or _VARIANT.search(before[-30:]):
+        if len(token) > 1 or _VARIANT.search(before):
             return False
         if _IS_LABEL.match(after):
             return False
