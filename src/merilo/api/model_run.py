@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from merilo.api.asked_datasets import ItemSource, asked_datasets, item_sources
+from merilo.api.asked_datasets import BUNDLED_NAME, ItemSource, asked_datasets, item_sources
 from merilo.api.j_raters import rater_of
 from merilo.api.run_plan import RunPlan, plan_of
 from merilo.api.run_programs import ProgramWatch, run_programs, unwatched
@@ -21,9 +21,10 @@ from merilo.metrics.detox import Rater
 from merilo.models.asked_dataset import AskedDataset
 from merilo.models.asking import ModelBackend
 from merilo.models.backends import RateLimits
+from merilo.models.builtin_respondents import RespondentMaterial
 from merilo.models.contamination import SUFFIX, contamination_of, contamination_requests
 from merilo.models.event_loop import RunInLoop, event_loop
-from merilo.models.model_choice import BUILTIN, open_model
+from merilo.models.model_choice import open_model
 from merilo.models.prompt_settings import AskedMode, PromptSettings
 from merilo.models.run_answers import write_answers
 from merilo.models.run_budget import Price, RunBudget
@@ -31,8 +32,10 @@ from merilo.models.run_folder import RunFolder, run_in
 from merilo.models.run_log import RunLog, log_path, read_log
 from merilo.models.run_record import AskedModel, RunRecord, hidden_args
 from merilo.models.runner import Progress, Requests, ask_all
+from merilo.models.shot_choice import shots_of
 from merilo.strict_json import Json
 from merilo.version import __version__
+from merilo.wording import listed
 
 #: Called before anything is asked with the number of requests that are left and that were answered before; the returned context
 #: receives a function to call with the progress.
@@ -273,7 +276,8 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
             options.model,
             options.model_args,
             options.limits,
-            {one.declared.name: (one.declared, one.split.items) for one in sources},
+            [_material(one, options.settings) for one in sources],
+            seed=options.settings.seed,
             device=options.device,
             media_folder=media,
         )
@@ -293,7 +297,7 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
                 name=backend.model,
                 backend=backend.name,
                 args=hidden_args(options.model_args),
-                builtin=backend.name in BUILTIN,
+                builtin=backend.abilities.builtin,
             ),
             settings=options.settings,
             datasets={one.declared.name: one.record() for one in asked},
@@ -302,6 +306,12 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
         yield _Prepared(options, backend, sources, asked, record)
     finally:
         loop(backend.close())
+
+
+def _material(source: ItemSource, settings: PromptSettings) -> RespondentMaterial:
+    """Return what a built-in respondent reads: items, and the solved items that a model sees as shots."""
+    shots = () if settings.as_people or source.study else shots_of(source.file, source.declared)
+    return RespondentMaterial(source.declared, source.split.items, shots)
 
 
 def _command(options: RunOptions) -> dict[str, Json]:
@@ -314,8 +324,7 @@ def _command(options: RunOptions) -> dict[str, Json]:
 
 def _check_likelihoods(prepared: _Prepared, loop: RunInLoop) -> None:
     """Check a backend's log-likelihoods before they are trusted."""
-    name = prepared.backend.name
-    if name in BUILTIN or not isinstance(prepared.options.model, str):
+    if prepared.record.model.builtin or not isinstance(prepared.options.model, str):
         return
     if any(one.mode == "loglikelihood" for one in prepared.record.datasets.values()):
         from merilo.models.backends.self_check import self_check  # noqa: PLC0415 - only log-likelihoods need it
@@ -386,6 +395,10 @@ def _result(
                 f"{one.declared.title}: {len(one.refused)} of {len(source.split)} items have media that the backend does not take, and are left out"
             )
         found[name] = scored
+    if bundled := [one.declared.title for one in prepared.asked if one.source == BUNDLED_NAME]:
+        notes.append(
+            f"{listed(bundled)}: the items are examples included in Merilo, not the benchmark's test"
+        )
     if prepared.record.model.builtin:
         notes.append(f"{prepared.record.model.name} is a built-in respondent, not a model")
     return RunResult(folder, found, done.stopped, seconds, done.answered + done.failed, tuple(notes))

@@ -189,7 +189,7 @@ def _judged(
         str(item.id), 1, extracted.answer if extracted.answer is not None else "", extracted.outcome
     )
     try:
-        _, given = sampled(declared, [item], [answer])
+        _, given, _ = sampled(declared, [item], [answer])
         return tuple(explain_points(declared, item, given[item.id], rater=rater)), ""
     except MeriloError as error:
         return (), error.marked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from merilo.datasets import Dataset
 from merilo.errors import DataError, for_library
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given, read_answer
+from merilo.metrics.cluster_fields import clusters_for
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, has_gold
@@ -108,7 +109,7 @@ class RunResult:
 
     @property
     def model(self) -> str:
-        """The model's name; built-in respondents are marked."""
+        """The model's name; that of a built-in respondent says so."""
         return self.folder.model
 
     @property
@@ -215,29 +216,37 @@ def scored_dataset(
         return _scored_programs(folder, found, items, seed)
     if not answers.answers:
         return replace(found, reason="there are no answers")
-    expanded, given = sampled(source.declared, items, answers.answers)
-    return replace(found, scores=score_answers(source.declared, expanded, given, rater=rater, seed=seed))
+    expanded, given, clusters = sampled(source.declared, items, answers.answers)
+    scores = score_answers(source.declared, expanded, given, rater=rater, seed=seed, clusters=clusters)
+    return replace(found, scores=scores)
 
 
 def sampled(
     declared: Dataset, items: Sequence[Item], answers: Sequence[RunAnswer]
-) -> tuple[Sequence[Item], dict[ItemId, Given]]:
-    """Return items and answers as the scorer takes them.
+) -> tuple[Sequence[Item], dict[ItemId, Given], dict[ItemId, Hashable] | None]:
+    """Return items, answers and clusters as the scorer takes them.
 
-    If items were answered several times, each answer is scored as an item of its own, and the answers to one item are one cluster of
-    the interval: a metric is the mean over all answers.
+    If items were answered several times, each answer is scored as an item of its own, so that a metric is the mean over all answers;
+    the answers to one item are in one cluster, which the intervals take into account.
     """
     ids: dict[str, ItemId] = {str(item.id): item.id for item in items}
     samples = max((one.sample for one in answers), default=1)
     if samples == 1:
-        return items, {ids[one.item]: _given(declared, one) for one in answers}
-    expanded = [_copy(item, sample) for sample in range(1, samples + 1) for item in items]
-    return expanded, {f"{one.item}#{one.sample}": _given(declared, one) for one in answers}
+        return items, {ids[one.item]: _given(declared, one) for one in answers}, None
+    groups = clusters_for(items, declared.cluster, None) or [item.id for item in items]
+    expanded: list[Item] = []
+    clusters: dict[ItemId, Hashable] = {}
+    for sample in range(1, samples + 1):
+        for item, group in zip(items, groups, strict=True):
+            expanded.append(_copy(item, sample))
+            clusters[expanded[-1].id] = group
+    return expanded, {f"{one.item}#{one.sample}": _given(declared, one) for one in answers}, clusters
 
 
 def _copy(item: Item, sample: int) -> Item:
-    meta = {"dialog_id": str(item.id), **item.meta}
+    meta = dict(item.meta)
     if "variant" in meta:
+        # Each sample answers the exam's variant anew.
         meta["variant"] = f"{meta['variant']}#{sample}"
     return replace(item, id=f"{item.id}#{sample}", meta=meta)
 

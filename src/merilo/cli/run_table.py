@@ -35,6 +35,10 @@ def show_run(result: RunResult) -> None:
     console = Console()
     console.print(table)
     for one in result.datasets.values():
+        missing = {} if one.scores is None else one.scores.missing
+        for reason in dict.fromkeys(missing.values()):
+            names = ", ".join(name for name, why in missing.items() if why == reason)
+            console.print(Text(f"{one.declared.title}: not computed: {names} ({for_command_line(reason)})"))
         if one.contamination is not None:
             console.print(Text(_contamination(one)))
 

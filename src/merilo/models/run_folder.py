@@ -44,9 +44,8 @@ class RunFolder:
 
     @property
     def model(self) -> str:
-        """The model's name, as tables show it; built-in respondents are marked."""
-        model = self.record.model
-        return f"{model.name} (built-in respondent)" if model.builtin else model.name
+        """The model's name, as tables show it; that of a built-in respondent says so."""
+        return self.record.model.name
 
     def dataset_named(self, name: str | None = None) -> str:
         """Return a dataset of the run: that of this name, or the only one.
