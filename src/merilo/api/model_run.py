@@ -246,12 +246,14 @@ def run_model(
     """
     if options.price is None and options.max_usd is not None:
         RunBudget(max_usd=options.max_usd)  # raises the error before anything is written
-    with event_loop() as loop, _prepared(options, loop) as prepared:
-        _check_likelihoods(prepared, loop)
-        with run_in(out, prepared.record, force=force) as (folder, log):
-            begun = time.monotonic()
-            done = _ask(prepared, log, loop, watch, say)
-            seconds = time.monotonic() - begun
+    with (
+        event_loop() as loop,
+        _prepared(options, loop) as prepared,
+        run_in(out, prepared.record, force=force) as (folder, log),
+    ):
+        begun = time.monotonic()
+        done = _ask(prepared, log, loop, watch, say)
+        seconds = time.monotonic() - begun
     return _result(prepared, folder, done, seconds, rater=rater, watch=watch_programs)
 
 
@@ -359,6 +361,8 @@ def _ask(
     for cut in log.cut:
         say(f"{cut}; its request is asked again")
     options = prepared.options
+    if left:
+        _check_likelihoods(prepared, loop)
     budget = RunBudget(
         options.price, max_usd=options.max_usd, max_requests=options.max_requests, usd=usd, requests=spent
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
-from merilo.errors import UsageError
+from merilo.errors import UsageError, argument
 from merilo.models.asking import ModelBackend
 from merilo.models.backends import RateLimits
 from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
@@ -41,6 +42,8 @@ def open_model(
         if args:
             raise UsageError(f"the built-in respondent {name} takes no arguments")
         return BuiltinRespondent(name, materials, seed=seed)
+    if near := get_close_matches(name, BUILTIN_RESPONDENTS, n=1, cutoff=0.8):
+        raise UsageError(f"there is no backend '{name}'; did you mean {near[0]}?", field=argument("model"))
     from merilo.models.backends import open_backend  # noqa: PLC0415 - imports the backends
 
     return open_backend(name, args, limits, device=device, media_folder=media_folder)

@@ -1,0 +1,461 @@
+"""`merilo run` as its users see it: a server on loopback that misbehaves, tables, refusals and exit statuses."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from command import merilo
+from every import every
+from scripted_server import (
+    MODEL,
+    Act,
+    Answers,
+    Asked,
+    Drops,
+    Fails,
+    Raw,
+    ScriptedServer,
+    Stalls,
+    half_a_line,
+    limits,
+)
+
+from merilo.datasets import dataset
+from merilo.datasets.bundled import examples
+from merilo.models.backends import attempts
+
+LOCAL = "local-chat-completions"
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Back-off is tested with the backends; here no test waits for it, and the machine's own keys are not used."""
+    monkeypatch.setattr(attempts, "FIRST_WAIT", 0.0)
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def args(server: ScriptedServer, **more: object) -> str:
+    given = {
+        "model": MODEL,
+        "base_url": server.url,
+        "max_retries": 2,
+        "timeout": 20,
+        "num_concurrent": 8,
+        **more,
+    }
+    return ",".join(f"{name}={value}" for name, value in given.items())
+
+
+def data_of(folder: Path, count: int, name: str = "lcs") -> Path:
+    """Items that are told apart by their text; the gold answer of each is its number modulo 10."""
+    items = [
+        {"instruction": "Вопрос {inputs}", "inputs": f"номер-{n}.", "outputs": str(n % 10), "meta": {"id": n}}
+        for n in range(count)
+    ]
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps({"data": {"test": items}}), encoding="utf-8")
+    return folder
+
+
+def number_of(asked: Asked) -> int:
+    return int(asked.text.rpartition("номер-")[2].partition(".")[0])
+
+
+def records(run: Path, name: str = "lcs") -> list[dict]:
+    return [json.loads(line) for line in (run / "log" / f"{name}.jsonl").read_text().splitlines()]
+
+
+def test_a_server_that_misbehaves_in_every_way_loses_nothing_and_every_outcome_is_counted(
+    tmp_path: Path,
+) -> None:
+    first_try: Counter[int] = Counter()
+
+    def script(asked: Asked) -> Act:
+        number = number_of(asked)
+        first_try[number] += 1
+        once: dict[int, Act] = {
+            1: Fails(500), 2: limits("0"), 3: Drops(), 4: half_a_line(), 5: Raw(b"<html>busy</html>", content_type="text/html"),
+            6: Fails(503, headers={"Retry-After": "0"}),
+        }  # fmt: skip
+        always: dict[int, Act] = {
+            10: Fails(500), 11: Answers("", finish="length"), 12: Answers(""), 13: Answers("вот такие дела"),
+            14: Answers(None, refusal="I can't help with that."), 15: Fails(400, "This model's maximum context length is 5 tokens. However, your "
+            "messages resulted in 9 tokens.", "context_length_exceeded"), 16: Answers("7 7 7 8"),
+        }  # fmt: skip
+        if number in once and first_try[number] == 1:
+            return once[number]
+        # Earlier items take longer, so that answers arrive in another order than requests.
+        return always.get(number, Answers(str(number % 10), seconds=0.02 if number < 4 else 0.0))
+
+    with ScriptedServer(script) as server:
+        done = merilo(
+            *(
+                "run",
+                "--model",
+                LOCAL,
+                "--model-args",
+                args(server),
+                "--datasets",
+                "lcs",
+                "--data",
+                data_of(tmp_path / "data", 40),
+            ),
+            *("--shots", "0", "--out", tmp_path / "run", "--json", "-"),
+        )
+    assert done.status == 1, done.err
+    found = done.json["datasets"]["lcs"]
+    assert found["outcomes"] == {
+        "answered": 33, "refused": 1, "empty": 1, "truncated": 1, "unreadable": 2, "too_long": 1, "failed": 1, "not_asked": 0,
+    }  # fmt: skip
+    assert found["metrics"]["acc"]["n"] == 39
+    assert found["metrics"]["acc"]["value"] == pytest.approx(33 / 39)
+    logged = records(tmp_path / "run")
+    assert Counter(one["item"] for one in logged) == Counter(map(str, range(40)))
+    assert {one["item"]: one["text"] for one in logged}["23"] == "3"
+    failed = next(one for one in logged if one["item"] == "10")
+    assert (failed["finish"], failed["attempts"]) == ("failed", 3)
+    assert all(first_try[number] == 2 for number in range(1, 7))
+    assert all(times == 1 for number, times in first_try.items() if number not in {*range(1, 7), 10})
+
+
+def test_the_same_command_goes_on_after_a_dead_server_and_asks_nothing_twice(tmp_path: Path) -> None:
+    data = data_of(tmp_path / "data", 60)
+    words = [
+        "run",
+        "--model",
+        LOCAL,
+        "--datasets",
+        "lcs",
+        "--data",
+        data,
+        "--shots",
+        "0",
+        "--out",
+        tmp_path / "run",
+    ]
+    with ScriptedServer() as server:
+        port_args = args(server, max_retries=0, num_concurrent=4)
+
+        def script(asked: Asked) -> Act:
+            return (
+                Answers(str(number_of(asked) % 10))
+                if len(server.asked) <= 25
+                else Fails(401, "the key has been withdrawn", "invalid_api_key")
+            )
+
+        server._script = script
+        ended = merilo(*words, "--model-args", port_args)
+        assert ended.status == 2
+        assert "key" in ended.complaint
+        answered = {one["item"] for one in records(tmp_path / "run")}
+        assert len(answered) == 25
+        server._script = lambda asked: Answers(str(number_of(asked) % 10))
+        before = len(server.asked)
+        done = merilo(*words, "--model-args", port_args, "--json", "-")
+        assert done.status == 0, done.err
+        assert "resuming: 25 replies are there, 35 are left" in done.err
+        assert {str(number_of(one)) for one in server.asked[before:]} == {
+            str(n) for n in range(60)
+        } - answered
+    assert done.json["datasets"]["lcs"]["metrics"]["acc"] | {"ci95": 0} == {
+        "value": 1.0,
+        "n": 60,
+        "ci95": 0,
+        "interval": "Wilson score",
+    }
+
+
+def test_an_unreachable_server_ends_the_run_with_one_sentence(tmp_path: Path) -> None:
+    with ScriptedServer() as server:
+        nowhere = args(server, max_retries=0)
+    done = merilo(
+        "run", "--model", LOCAL, "--model-args", nowhere, "--datasets", "lcs", "--out", tmp_path / "run"
+    )
+    assert done.status == 2
+    assert server.url in done.err
+    assert "Traceback" not in done.err
+
+
+def test_thought_is_kept_in_the_log_and_counted(tmp_path: Path) -> None:
+    with ScriptedServer([Answers("1", thought="долго думаю", usage=(10, 30, 25))]) as server:
+        done = merilo(
+            *(
+                "run",
+                "--model",
+                LOCAL,
+                "--model-args",
+                args(server),
+                "--datasets",
+                "lcs",
+                "--out",
+                tmp_path / "run",
+                "--limit",
+                "2",
+            ),
+            *("--price-in", "1", "--price-out", "10", "--json", "-"),
+        )
+    found = done.json["datasets"]["lcs"]
+    assert found["tokens"] == {"prompt": 20, "completion": 60, "thought": 50}
+    assert found["usd"] == pytest.approx(2 * (10 + 300) / 1e6)
+    assert [one["thought"] for one in records(tmp_path / "run")] == ["долго думаю"] * 2
+
+
+def test_the_budget_stops_the_run_before_it_is_passed_and_a_higher_one_resumes_it(tmp_path: Path) -> None:
+    data = data_of(tmp_path / "data", 100)
+    words = [
+        "run",
+        "--model",
+        LOCAL,
+        "--datasets",
+        "lcs",
+        "--data",
+        data,
+        "--shots",
+        "0",
+        "--out",
+        tmp_path / "run",
+        "--max-tokens",
+        "100",
+    ]
+    prices = ["--price-in", "1", "--price-out", "10", "--json", "-"]
+    with ScriptedServer(lambda asked: Answers(str(number_of(asked) % 10), usage=(50, 100, 0))) as server:
+        first = merilo(*words, "--model-args", args(server), *prices, "--max-usd", "0.02")
+        assert first.status == 1
+        assert 0.015 < first.json["usd"] <= 0.02
+        assert "the next request may exceed --max-usd 0.02" in first.err
+        done = merilo(*words, "--model-args", args(server), *prices, "--max-usd", "1")
+        assert done.status == 0
+        assert len(server.asked) == 100
+    assert done.json["usd"] == pytest.approx(100 * 1050 / 1e6)
+
+
+def test_a_budget_without_a_price_is_refused(tmp_path: Path) -> None:
+    done = merilo("run", "--model", "gold", "--datasets", "lcs", "--max-usd", "1", "--out", tmp_path / "run")
+    assert done.status == 2
+    assert (
+        done.complaint == "merilo: --max-usd: needs the price of a million tokens: --price-in and --price-out"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+@every(
+    ("words", "told"),
+    [
+        (["--model", "local-chat-completion", "--datasets", "lcs"], "there is no backend 'local-chat-completion'; did you mean local-chat-completions"),
+        (["--model", "randm", "--datasets", "lcs"], "there is no backend 'randm'; did you mean random?"),
+        (["--model", LOCAL, "--model-args", "modle=x", "--datasets", "lcs"], "modle"),
+        (["--model", LOCAL, "--model-args", "model", "--datasets", "lcs"], "--model-args: takes NAME=VALUE"),
+        (["--model", "gold", "--datasets", "lcz"], "there is no dataset 'lcz': did you mean lcs?"),
+        (["--model", "gold", "--datasets", "lcs,LCS"], "--datasets: LCS is named twice"),
+        (["--model", "gold"], "--datasets: name at least one dataset"),
+        (["--model", "gold", "--datasets", "rutie", "--shots", "2"], "ruTiE has no shots"),
+        (["--model", "gold", "--datasets", "chegeka", "--mode", "loglikelihood"], "the answers of CheGeKa are open"),
+        (["--model", "gold", "--datasets", "lcs", "--as-people", "--shots", "1"], "people saw no shots"),
+        (["--model", "gold", "--datasets", "lcs", "--samples", "3"], "would be equal at temperature 0: give --temperature T above 0"),
+        (["--model", "gold", "--datasets", "lcs", "--price-in", "1"], "--price-in and --price-out need each other"),
+        (["--model", "gold", "--datasets", "lcs", "--data", "nowhere"], "nowhere: there is no such folder of items"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_one_sentence_and_makes_no_folder(words: list[str], told: str, tmp_path: Path) -> None:
+    done = merilo("run", *words, "--out", tmp_path / "run")
+    assert done.status == 2
+    assert told in done.complaint
+    assert not (tmp_path / "run").exists()
+
+
+def test_log_likelihoods_of_a_chat_server_are_refused(tmp_path: Path) -> None:
+    with ScriptedServer() as server:
+        done = merilo(
+            *(
+                "run",
+                "--model",
+                LOCAL,
+                "--model-args",
+                args(server),
+                "--datasets",
+                "bps",
+                "--mode",
+                "loglikelihood",
+                "--out",
+                tmp_path / "run",
+            )
+        )
+    assert done.status == 2
+    assert "has no log-likelihoods: ask BPS with --mode generate" in done.complaint
+    assert server.asked == []
+
+
+def test_a_server_that_lies_about_log_likelihoods_is_refused_and_an_honest_one_is_not(tmp_path: Path) -> None:
+    def run(kind: str) -> tuple[int, str]:
+        with ScriptedServer(likelihoods=kind) as server:
+            done = merilo(
+                *(
+                    "run",
+                    "--model",
+                    "local-completions",
+                    "--model-args",
+                    args(server, tokenized_requests="False"),
+                    "--datasets",
+                    "bps",
+                ),
+                *("--out", tmp_path / kind),
+            )
+        return done.status, done.err
+
+    status, told = run("shifted")
+    assert status == 2
+    assert "log-likelihood" in told
+    assert not (tmp_path / "shifted" / "bps.jsonl").exists()
+    status, told = run("right")
+    assert status == 0, told
+
+
+def test_two_runs_into_one_folder_are_refused(tmp_path: Path) -> None:
+    from merilo.models.run_log import open_log
+
+    with open_log(tmp_path / "run"):
+        done = merilo("run", "--model", "gold", "--datasets", "lcs", "--out", tmp_path / "run")
+    assert done.status == 2
+    assert (
+        "another process is writing this run; wait until it ends, or choose another folder" in done.complaint
+    )
+
+
+def test_a_folder_with_other_files_is_not_taken_for_a_run(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    for force in ([], ["--force"]):
+        done = merilo("run", "--model", "gold", "--datasets", "lcs", "--out", tmp_path, *force)
+        assert (done.status, (tmp_path / "notes.txt").read_text()) == (2, "mine")
+        assert "exists already and holds no run" in done.complaint
+
+
+def test_a_log_that_was_cut_off_is_said_and_only_its_last_request_is_asked_again(tmp_path: Path) -> None:
+    words = ["run", "--model", "gold", "--datasets", "lcs", "--out", tmp_path / "run"]
+    assert merilo(*words).status == 0
+    log = tmp_path / "run" / "log" / "lcs.jsonl"
+    whole = log.read_bytes()
+    log.write_bytes(whole[:-30])
+    scored = merilo("score", tmp_path / "run")
+    assert scored.status == 0
+    assert "the last line is cut off after" in scored.err
+    assert "1 not asked" in scored.out
+    done = merilo(*words)
+    assert done.status == 0
+    assert "the last line is cut off after" in done.err
+    assert "its request is asked again" in done.err
+    assert len(log.read_bytes().splitlines()) == len(whole.splitlines())
+
+
+def test_a_dry_run_shows_prompts_and_estimates_and_asks_nothing(tmp_path: Path) -> None:
+    with ScriptedServer() as server:
+        words = [
+            "run",
+            "--model",
+            LOCAL,
+            "--model-args",
+            args(server),
+            "--datasets",
+            "lcs,rumodar",
+            "--price-in",
+            "1",
+            "--price-out",
+            "2",
+            "--dry-run",
+        ]
+        shown, told = merilo(*words), merilo(*words, "--json", "-")
+    assert server.asked == []
+    assert "=== LCS, item 1 ===" in shown.out
+    assert "BERYOZA ZABOR" in shown.out
+    found = told.json["datasets"]["lcs"]
+    assert found["requests"] == len(found["rendered"]) == len(examples(dataset("lcs"))["test"])
+    assert found["prompt_tokens"] > 0
+    assert told.json["usd"] == pytest.approx(sum(one["usd"] for one in told.json["datasets"].values()))
+
+
+def test_explain_shows_prompt_reply_thought_rule_and_score(tmp_path: Path) -> None:
+    with ScriptedServer([Answers("Думаю, ответ: 2", thought="считаю")]) as server:
+        done = merilo(
+            *(
+                "run",
+                "--model",
+                LOCAL,
+                "--model-args",
+                args(server),
+                "--datasets",
+                "lcs",
+                "--out",
+                tmp_path / "run",
+                "--explain",
+                "1",
+            )
+        )
+    for part in (
+        "=== LCS, item 1 ===",
+        "[user]",
+        "[thought]\nсчитаю",
+        "[reply] (stop)\nДумаю, ответ: 2",
+        "(rule: ",
+        "[acc] ",
+        "gold '",
+    ):
+        assert part in done.out
+    later = merilo("score", tmp_path / "run", "--explain", "1")
+    assert later.out == done.out
+    assert merilo("score", tmp_path / "run", "--explain", "999").complaint.endswith(
+        "no dataset of the run has an item '999'"
+    )
+
+
+def test_built_in_respondents_are_marked_in_the_table(tmp_path: Path) -> None:
+    done = merilo("run", "--model", "most-frequent", "--datasets", "parus", "--out", tmp_path / "run")
+    assert "most-frequent (built-in)" in done.out
+    assert "is a built-in respondent, not a model" in done.err
+    assert merilo("score", tmp_path / "run", "--json", "-").json["model"]["builtin"]
+
+
+def test_the_record_holds_no_password(tmp_path: Path) -> None:
+    with ScriptedServer([Answers("1")]) as server:
+        url = server.url.replace("http://", "http://me:hush@")
+        merilo(
+            "run",
+            "--model",
+            LOCAL,
+            "--model-args",
+            f"model={MODEL},base_url={url}",
+            "--datasets",
+            "lcs",
+            "--limit",
+            "1",
+            "--out",
+            tmp_path / "run",
+        )
+    for path in (tmp_path / "run").rglob("*"):
+        assert path.is_dir() or b"hush" not in path.read_bytes()
+
+
+def test_a_stalled_server_is_a_failed_request_that_the_next_command_asks_again(tmp_path: Path) -> None:
+    words = [
+        "run",
+        "--model",
+        LOCAL,
+        "--datasets",
+        "lcs",
+        "--data",
+        data_of(tmp_path / "data", 3),
+        "--shots",
+        "0",
+        "--out",
+        tmp_path / "run",
+        "--json",
+        "-",
+    ]
+    with ScriptedServer(lambda asked: Stalls() if number_of(asked) == 1 else Answers("0")) as server:
+        done = merilo(*words, "--model-args", args(server, timeout=1, max_retries=0))
+        assert done.status == 1
+        assert done.json["datasets"]["lcs"]["outcomes"]["failed"] == 1
+        assert "the same command asks them again" in done.err
+        server._script = lambda asked: Answers(str(number_of(asked)))
+        assert merilo(*words, "--model-args", args(server, timeout=1, max_retries=0)).status == 0
+        assert Counter(map(number_of, server.asked)) == {0: 1, 1: 2, 2: 1}
