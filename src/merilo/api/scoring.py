@@ -19,9 +19,10 @@ from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
 from merilo.metrics.scoring import explain as explain_points
 from merilo.metrics.scoring import score as score_answers
+from merilo.models.harness_logs.harness_answers import LogMapping
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import scores_content
-from merilo.submissions.sheets import Matched, Sheet, match, read_sheet
+from merilo.submissions.sheets import Matched, Sheet, match, read_sheet_or_log
 from merilo.wording import listed
 
 Answers = str | Path | Frame | Mapping[str, Json]
@@ -38,6 +39,7 @@ class MatchedAnswers:
         source: the file of the answers, or "answers".
         data: the file of the items.
         cluster: the field of the items' clusters; `None` if items are independent.
+        log: how the answers were found in the log of another harness; `None` for a file of answers.
     """
 
     declared: Dataset
@@ -46,6 +48,7 @@ class MatchedAnswers:
     source: str
     data: str
     cluster: str | None = None
+    log: LogMapping | None = None
 
     def scored(self, *, rater: Rater | None = None, seed: int = 0) -> ScoreResult:
         """Score the answers.
@@ -182,6 +185,8 @@ class ScoreResult:
             "metrics": scores_content(self.scores),
             "seed": self.seed,
         }
+        if self.answers.log:
+            content["log"] = self.answers.log.to_json()
         if explain:
             content["explained"] = {
                 str(name): [
@@ -216,8 +221,8 @@ def score(
     """Score answers of a model or of annotators to a dataset, as `merilo score` does.
 
     Args:
-        answers: a file of `id` and `answer`, a submission file, a table of `id` and `answer`, or a mapping from item id
-            to answer.
+        answers: a file of `id` and `answer`, a submission file, the log of another harness, a table of `id` and `answer`,
+            or a mapping from item id to answer.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         data: the items with their gold answers: JSON, JSONL or Parquet.
         split: the split of the file; by default "test", or the only split.
@@ -250,11 +255,17 @@ def match_answers(
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     items = read_split(Path(data), split).items
     _refuse_other_dataset(declared, items, data)
-    sheet = read_sheet(Path(answers)) if isinstance(answers, str | Path) else _sheet(answers)
+    sheet = (
+        read_sheet_or_log(Path(answers), declared, items)
+        if isinstance(answers, str | Path)
+        else _sheet(answers)
+    )
     found = match(sheet, items, declared.answer)
     if cluster is not None:
         _check_cluster(cluster, [item for item in items if item.id in found.given] or items)
-    return MatchedAnswers(declared, items, found, sheet.file, str(data), cluster or declared.cluster)
+    return MatchedAnswers(
+        declared, items, found, sheet.file, str(data), cluster or declared.cluster, sheet.log
+    )
 
 
 def _check_cluster(field: str, items: Sequence[Item]) -> None:

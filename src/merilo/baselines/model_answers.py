@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, cast, get_args
 
 from merilo.answer_tables import AnswerRecord, read_answer_records
 from merilo.baselines.baseline_reader import StoredBaseline
+from merilo.datasets import CATALOGUE, Answer, Dataset
+from merilo.datasets.declaration import AnswerKind
 from merilo.errors import InputError
+from merilo.metrics.plain_dataset import PlainDataset
+from merilo.models.harness_logs.harness_answers import (
+    HarnessAnswers,
+    LogMapping,
+    is_harness_log,
+    read_harness_log,
+)
+from merilo.models.harness_logs.item_matching import NamedItem
 from merilo.people.gold_file import text_of
 from merilo.people.labels import unify
 from merilo.people.normalisation import canonical, rules_of
 from merilo.people.spelling import key_of
 from merilo.strict_json import Json
+
+#: With more different gold answers than this, answers are read as free texts.
+_MOST_LABELS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +38,13 @@ class Samples:
         model: the name of the model.
         file: the file, with its name as given.
         answers: mapping from item id to its answers, in the order of the samples.
+        log: how the answers were found in the log of another harness; `None` for a file of answers.
     """
 
     model: str
     file: str
     answers: dict[str, tuple[str, ...]]
+    log: LogMapping | None = None
 
 
 def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
@@ -36,15 +52,19 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
 
     Args:
         path: a file of answers as `merilo.answer_tables` reads it, with `sample` if the model answered an item more than
-            once; in JSON, the answer may also be the list of all samples.
+            once; in JSON, the answer may also be the list of all samples. Or the log of another harness, or a folder with
+            such a log (`merilo.models.harness_logs`).
         crowd: the annotators with whom the model is compared.
 
     Raises:
         InputError: the file has no ids or answers, or has two answers to an item without sample numbers.
+        DataError: the log of another harness has no answer to an item of the baseline.
     """
+    log = _harness_log(path, crowd)
+    records = log.records if log else read_answer_records(path)
     found: dict[str, dict[str, str]] = {}
     sampled = False
-    for record in read_answer_records(path):
+    for record in records:
         sampled = sampled or record.sample is not None
         item = _folded(record.id)
         if not item:
@@ -63,13 +83,40 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
         raise InputError("has no answers", file=path)
     spelling = _spelling({answer for answers in found.values() for answer in answers.values()}, crowd)
     return Samples(
-        path.stem,
+        (log.mapping.model if log else None) or path.stem,
         str(path),
         {
             item: tuple(spelling[answer] for _, answer in _by_sample(answers))
             for item, answers in found.items()
         },
+        log.mapping if log else None,
     )
+
+
+def _harness_log(path: Path, crowd: StoredBaseline) -> HarnessAnswers | None:
+    """Read the log of another harness; `None` if the file is a file of answers."""
+    if not is_harness_log(path):
+        return None
+    plain = crowd.declaration
+    declared = CATALOGUE.get(plain.name) or _declared(plain, crowd.gold)
+    items = [NamedItem(name, item) for name, item in zip(crowd.names, crowd.items, strict=True)]
+    return read_harness_log(path, declared, items)
+
+
+def _declared(plain: PlainDataset, gold: Sequence[str]) -> Dataset:
+    """Return a declaration for a dataset outside the catalogue; without labels of its own, few gold answers are its labels."""
+    labels = plain.answer.labels or tuple(sorted(set(gold)))
+    kind = plain.answer.kind if plain.answer.kind in get_args(AnswerKind) else "choice"
+    if kind == "choice" and not 2 <= len(labels) <= _MOST_LABELS:
+        kind = "text"
+    answer = Answer(
+        kind=cast("AnswerKind", kind),
+        labels=labels if kind in {"choice", "criteria"} else (),
+        criteria=plain.answer.criteria,
+        alternatives=plain.answer.alternatives if kind == "text" else None,
+    )
+    name = plain.name or "these items"
+    return Dataset(name=name, title=name, answer=answer, metrics=plain.metrics)
 
 
 def _samples(path: Path, record: AnswerRecord) -> Iterator[tuple[str, str]]:

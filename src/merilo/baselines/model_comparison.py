@@ -22,9 +22,8 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.plain_dataset import undeclared, with_metric
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
-from merilo.people.uncertainty.annotator_accuracy import (
-    MIN_ANSWERS,
-)
+from merilo.models.harness_logs.harness_answers import LogMapping
+from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.people.uncertainty.answer_difference import answer_difference
 from merilo.people.uncertainty.percentile_rank import percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part
@@ -93,6 +92,7 @@ class ModelComparison:
         missing: mapping from kind to the reason why this comparison could not be made.
         percentile_rank: the share of annotators whose true score is below the model's, with its interval. `None` if no annotator answered enough items.
         people: how many annotators this share is computed over.
+        log: how the answers were found in the log of another harness; `None` for a file of answers.
     """
 
     model: str
@@ -105,6 +105,7 @@ class ModelComparison:
     missing: dict[Kind, str]
     percentile_rank: tuple[float, Interval] | None
     people: int
+    log: LogMapping | None = None
 
 
 def compare(
@@ -207,6 +208,7 @@ def _comparison(
         missing,
         rank,
         people,
+        model.log,
     )
 
 
@@ -219,6 +221,8 @@ def _subsets(
             f"{len(people_only)} of the {len(crowd.names)} items of {crowd.folder} have no answer here "
             f"({listed([name[:40] for name in people_only], 5)})"
         )
+    if model.log and (lost := model.log.lost()):
+        parts.append(f"{lost} requests of the log failed")
     if model_only:
         parts.append(
             f"{len(model_only)} {'answer is' if len(model_only) == 1 else 'answers are'} to items outside the baseline "

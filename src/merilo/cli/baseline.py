@@ -73,7 +73,7 @@ def make(
     item: ItemOption = None,
     recode: RecodeOption = None,
     skills: SkillsOption = None,
-    model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; may be given several times.", rich_help_panel=INPUT)] = None,
+    model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; or the log of lm-eval, Inspect, HELM or a batch; may be given several times.", rich_help_panel=INPUT)] = None,
     common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.", rich_help_panel=INPUT)] = False,
     margin: Annotated[float | None, typer.Option(help="The largest difference from a model that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the frozen plan if --gold is the items.jsonl of a study.", rich_help_panel=INPUT)] = None,
     population: PopulationOption = None,

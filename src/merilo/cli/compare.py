@@ -17,7 +17,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def people_against_models(
     baseline: Annotated[Path, typer.Argument(help="The human baseline: a folder written by 'merilo baseline --out'.")],
-    responses: Annotated[list[Path], typer.Argument(help="The models' answers, one file per model: id, answer, and sample if there are several per item; CSV, TSV, JSON or JSONL.")],
+    responses: Annotated[list[Path], typer.Argument(help="The models' answers, one file per model: id, answer, and sample if there are several per item; CSV, TSV, JSON or JSONL; or logs of lm-eval, Inspect, HELM or a batch.")],
     *,
     data: Annotated[Path | None, typer.Option(help="The items with ids and gold answers, if the baseline was made without them.")] = None,
     metric: Annotated[str | None, typer.Option(help="A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.")] = None,

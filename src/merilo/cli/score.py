@@ -21,7 +21,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def score_responses(
-    responses: Annotated[Path, typer.Argument(help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer, or a file of a submission. Or the folder of a run: all its datasets are scored.")],
+    responses: Annotated[Path, typer.Argument(help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer; a file of a submission; the log of lm-eval, Inspect, HELM or a batch. Or the folder of a run: all its datasets are scored.")],
     *,
     dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset: a name, or the path of a YAML declaration. A run knows its datasets.")] = None,
     data: Annotated[Path | None, typer.Option(help="The items with their gold answers: JSON, JSONL or Parquet. For a run, a folder of them; default: the items that were asked.")] = None,
@@ -48,6 +48,8 @@ def score_responses(
         )
     with working("Reading the items and the answers"):
         answers = match_answers(responses, dataset=dataset_name, data=data, split=split, cluster=cluster)
+    for sentence in answers.log.sentences() if answers.log else ():
+        say(sentence)
     _tell_unmatched(answers)
     rater = rater_of(rudetox_models, rudetox_curves) if answers.matched.given else None
     with working(f"Scoring {len(answers.matched.given):,} answers"):

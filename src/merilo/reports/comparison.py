@@ -56,8 +56,8 @@ def baseline_warnings(crowd: StoredBaseline) -> list[str]:
 
 
 def sentences(comparison: ModelComparison) -> list[str]:
-    """Return the warnings about a comparison."""
-    found = []
+    """Return the warnings about a comparison, and how a log of another harness was read."""
+    found = [*comparison.log.sentences()] if comparison.log else []
     if comparison.people_only:
         found.append(
             f"{counted(len(comparison.people_only), 'item')} of the baseline without an answer of {comparison.model}: "
@@ -104,6 +104,7 @@ def _comparison(comparison: ModelComparison) -> dict[str, Json]:
             "interval": interval.method if interval else None,
             "people": comparison.people,
         },
+        "log": comparison.log.to_json() if comparison.log else None,
         "warnings": [*sentences(comparison)],
     }
 

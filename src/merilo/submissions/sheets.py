@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.answer_tables import read_answer_records
-from merilo.errors import InputError
+from merilo.datasets import Dataset
+from merilo.errors import DataError, InputError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import (
     AnswerContentError,
@@ -20,6 +21,8 @@ from merilo.metrics.answers import (
     Given,
     read_answer,
 )
+from merilo.models.harness_logs.harness_answers import LogMapping, is_harness_log, read_harness_log
+from merilo.models.harness_logs.item_matching import NamedItem
 from merilo.strict_json import Json, parse_json
 
 
@@ -31,11 +34,13 @@ class Sheet:
         file: the file's name.
         answers: id as text -> the answer as JSON.
         rows: id as text -> the row (of a table, or line of JSONL) or the position from 1 (of a JSON list).
+        log: how the answers were found in the log of another harness; `None` for a file of answers.
     """
 
     file: str
     answers: dict[str, Json]
     rows: dict[str, int]
+    log: LogMapping | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,40 @@ def read_sheet(path: Path, *, first_sample: bool = False) -> Sheet:
                 row=record.row,
             )
         sheet.answers[record.id], sheet.rows[record.id] = record.answer, record.row
+    return sheet
+
+
+def read_sheet_or_log(path: Path, declared: Dataset, items: Sequence[Item]) -> Sheet:
+    """Read a file of answers, or the log of another harness, of which each item's first sample is taken.
+
+    Args:
+        path: the file, or a folder with a log.
+        declared: the dataset.
+        items: its items.
+
+    Raises:
+        InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
+        DataError: the log has no answer to an item, or holds programs, which must be run first.
+    """
+    if not is_harness_log(path):
+        return read_sheet(path)
+    if declared.answer.kind == "program":
+        raise DataError(
+            "holds programs, which must be run before they are scored: write them as JSON Lines for merilo code score",
+            file=path,
+        )
+    read = read_harness_log(path, declared, [NamedItem(str(item.id), item) for item in items])
+    sheet = Sheet(str(path), {}, {}, read.mapping)
+    for record in sorted(read.records, key=lambda record: int(record.sample or 1)):
+        if record.id in sheet.answers:
+            continue
+        if record.answer == "" and declared.answer.kind == "criteria":
+            continue
+        sheet.answers[record.id], sheet.rows[record.id] = record.answer, record.row
+    if more := len(read.records) - len({record.id for record in read.records}):
+        read.mapping.notes.append(
+            f"items have several samples: the first of each is scored, {more} are left out"
+        )
     return sheet
 
 

@@ -1,0 +1,270 @@
+"""Answers by item from the log of another harness."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from merilo.answer_tables import AnswerRecord
+from merilo.bilingual import counted_en
+from merilo.datasets.declaration import Dataset
+from merilo.errors import DataError, InputError
+from merilo.models.harness_logs.item_matching import ItemFinder, NamedItem, squeezed
+from merilo.models.harness_logs.item_prompts import ItemPrompts
+from merilo.models.harness_logs.log_recognition import Harness, harness_of, logs_in, open_log
+from merilo.models.harness_logs.log_rows import HarnessLog, LogRow
+from merilo.models.harness_logs.logged_answers import answer_of
+from merilo.strict_json import Json
+from merilo.wording import listed, shortened, shown
+
+#: Outcomes that leave an item without an answer; with the others, a model has answered, if not readably.
+UNANSWERED: Final = frozenset({"failed", "too_long"})
+
+#: How many rows of a log in a folder are tried.
+_TRIED: Final = 20
+_EXAMPLES: Final = 3
+
+
+@dataclass
+class LogMapping:
+    """How the rows of a log became answers.
+
+    Attributes:
+        harness: the name of the harness.
+        file: the log, as given.
+        task: the name of the task; `None` if the log does not name it.
+        model: the model's name; `None` if the log does not name it.
+        answer_field: the field that the answers come from.
+        rows: how many answers the log holds.
+        matched: how many rows were matched to an item, by the name of the field that gave the id, or "inputs".
+        unmatched: how many rows match no item, by the reason.
+        examples: ids or texts of the first unmatched rows.
+        outcomes: how many rows have each outcome.
+        rules: how many answers each rule found.
+        other_prompts: rows whose prompt is not the dataset's.
+        prompts_checked: rows whose prompt was compared with the dataset's.
+        other_prompt: the id of the first item with another prompt.
+        notes: other sentences for the reader.
+    """
+
+    harness: str
+    file: str
+    task: str | None
+    model: str | None
+    answer_field: str
+    rows: int = 0
+    matched: Counter[str] = field(default_factory=Counter)
+    unmatched: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)
+    other_prompts: int = 0
+    prompts_checked: int = 0
+    other_prompt: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what a reader must know about the mapping, one sentence at a time."""
+        names = [f"task {shortened(self.task)}"] if self.task else []
+        names += [f"model {shortened(self.model)}"] if self.model else []
+        told = f" ({', '.join(names)})" if names else ""
+        by = listed([f"{count} by {name}" for name, count in self.matched.most_common()])
+        yield (
+            f"{self.file} is a log of {self.harness}{told}: {sum(self.matched.values())} of {self.rows} rows"
+            f" belong to items ({by}); the answers are from {self.answer_field}"
+        )
+        if self.unmatched:
+            reasons = listed([f"{_REASONS[name]}: {count}" for name, count in self.unmatched.most_common()])
+            count = sum(self.unmatched.values())
+            fate = counted_en(count, "row belongs to no item and is", "rows belong to no item and are")
+            yield f"{fate} left out ({reasons}; the first: {', '.join(self.examples)})"
+        yield from self._unreadable()
+        if self.other_prompts:
+            yield (
+                f"in {self.other_prompts} of {self.prompts_checked} rows the prompt is not the dataset's"
+                f" (first: item {self.other_prompt}), so these answers are to another question than people read"
+            )
+        yield from self.notes
+
+    def _unreadable(self) -> Iterator[str]:
+        """Yield how many answers cannot be read, and how many requests failed."""
+        total = sum(self.outcomes.values())
+        given = {
+            name: count for name, count in self.outcomes.items() if name not in {"answered", *UNANSWERED}
+        }
+        if given:
+            yield f"{sum(given.values())} of {total} answers cannot be read ({_counts(given)})"
+        if lost := {name: count for name, count in self.outcomes.items() if name in UNANSWERED}:
+            yield f"{sum(lost.values())} of {total} requests gave no answer ({_counts(lost)}), so their items have none"
+
+    def lost(self) -> int:
+        """Return how many requests to items failed, so that the items have no answer."""
+        return sum(self.outcomes[name] for name in UNANSWERED)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the mapping as JSON."""
+        return {
+            "harness": self.harness,
+            "file": self.file,
+            "task": self.task,
+            "model": self.model,
+            "answer_field": self.answer_field,
+            "rows": self.rows,
+            "matched": dict(self.matched),
+            "unmatched": dict(self.unmatched),
+            "unmatched_examples": [*self.examples],
+            "outcomes": dict(self.outcomes),
+            "rules": dict(self.rules),
+            "prompts": {"checked": self.prompts_checked, "other": self.other_prompts},
+            "notes": [*self.notes],
+        }
+
+
+_REASONS: Final[Mapping[str, str]] = {
+    "unknown id": "unknown id and inputs",
+    "other inputs": "the id of an item but other inputs",
+    "several items": "inputs of several items",
+    "other dataset": "an id with an unknown prefix",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessAnswers:
+    """The answers of a log by item.
+
+    Attributes:
+        records: the answers, under the names of the items; a failed request has no record.
+        mapping: how they were found.
+    """
+
+    records: tuple[AnswerRecord, ...]
+    mapping: LogMapping
+
+
+def is_harness_log(path: Path) -> bool:
+    """Check whether a file is the log of another harness, or a folder that holds such logs.
+
+    Raises:
+        InputError: the file is missing or empty, or cannot be read.
+    """
+    return next(logs_in(path), None) is not None if path.is_dir() else harness_of(path) is not None
+
+
+def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) -> HarnessAnswers:
+    """Read the answers of a log and match them to the items of a dataset.
+
+    Args:
+        path: a log, or a folder that holds one log of the dataset.
+        declared: the dataset.
+        items: its items, with the names under which answers are wanted.
+
+    Raises:
+        InputError: the log cannot be read, holds no answers, or answers an item twice.
+        DataError: no row belongs to an item; or the folder holds several logs of the dataset, or none.
+        MissingPartError: the log needs a package that is not installed.
+    """
+    finder = ItemFinder(declared, items)
+    file, harness = _only_log(path, finder) if path.is_dir() else (path, harness_of(path))
+    if harness is None:
+        raise InputError("is not a log of lm-eval, Inspect, HELM or a batch", file=path)
+    log = open_log(file, harness)
+    mapping = LogMapping(log.harness, shown(file), log.task, log.model, log.answer_field)
+    prompts = ItemPrompts(declared)
+    records = []
+    seen: dict[tuple[int, int], int] = {}
+    for row in log.rows:
+        mapping.rows += 1
+        found = finder.find(row)
+        if found.place is None:
+            mapping.unmatched[found.by] += 1
+            if len(mapping.examples) < _EXAMPLES:
+                mapping.examples.append(_example(row))
+            continue
+        named, sample = items[found.place], row.sample if found.sample is None else found.sample
+        if (found.place, sample) in seen:
+            first = seen[found.place, sample]
+            raise InputError(
+                f"item {shortened(named.name)!r} is answered twice, here and in row {first}",
+                file=file,
+                row=row.row,
+            )
+        seen[found.place, sample] = row.row
+        mapping.matched[found.by] += 1
+        _compare_prompt(mapping, row, named, prompts.known(named.item))
+        extracted = answer_of(row, declared, named.item)
+        mapping.outcomes[extracted.outcome] += 1
+        mapping.rules[extracted.rule] += 1
+        if extracted.outcome not in UNANSWERED:
+            answer = "" if extracted.answer is None else extracted.answer
+            records.append(AnswerRecord(row.row, named.name, answer, str(sample)))
+    _complete(mapping, log, declared)
+    return HarnessAnswers(tuple(records), mapping)
+
+
+def _counts(outcomes: Mapping[str, int]) -> str:
+    return listed([f"{name.replace('_', ' ')}: {count}" for name, count in sorted(outcomes.items())])
+
+
+def _compare_prompt(mapping: LogMapping, row: LogRow, named: NamedItem, known: Sequence[str]) -> None:
+    """Count a row whose prompt contains none of the item's prompts."""
+    if not row.prompt or not known:
+        return
+    mapping.prompts_checked += 1
+    asked = squeezed(row.prompt)
+    if not any(prompt in asked for prompt in known):
+        mapping.other_prompts += 1
+        mapping.other_prompt = mapping.other_prompt or named.name
+
+
+def _complete(mapping: LogMapping, log: HarnessLog, declared: Dataset) -> None:
+    """Take over what is known after all rows were read, and refuse a log without answers of the dataset."""
+    mapping.harness, mapping.model, mapping.answer_field = log.harness, log.model, log.answer_field
+    mapping.notes += log.notes
+    if not mapping.rows:
+        told = f" ({'; '.join(log.notes)})" if log.notes else ""
+        raise InputError(f"holds no answers{told}", file=mapping.file)
+    if not mapping.matched:
+        reasons = listed([f"{_REASONS[name]}: {count}" for name, count in mapping.unmatched.most_common()])
+        task = f" of the task {shortened(log.task)}" if log.task else ""
+        raise DataError(
+            f"not one of {mapping.rows} rows{task} belongs to an item of {declared.title}: is it a log of another dataset or"
+            f" version? ({reasons}; the first: {', '.join(mapping.examples)})",
+            file=mapping.file,
+        )
+    if mapping.lost() == sum(mapping.outcomes.values()):
+        raise DataError(f"holds no answers: all {mapping.lost()} requests to items failed", file=mapping.file)
+
+
+def _example(row: LogRow) -> str:
+    name = next(
+        (f"{field} {ascii(value)[1:-1] if not value.isprintable() else value}" for field, value in row.ids),
+        "",
+    )
+    return shortened(name or next(iter(row.texts), "") or f"row {row.row}", 40)
+
+
+def _only_log(folder: Path, finder: ItemFinder) -> tuple[Path, Harness]:
+    """Return the only log in a folder with a row of the dataset among its first rows."""
+    logs = [*logs_in(folder)]
+    known = [(path, harness) for path, harness in logs if _has_items(path, harness, finder)]
+    if len(known) == 1:
+        return known[0]
+    if known:
+        names = listed([str(path.relative_to(folder)) for path, _ in known], 4)
+        raise DataError(
+            f"holds {len(known)} logs with items of the dataset: name one of them ({names})", file=folder
+        )
+    if not logs:
+        raise InputError("holds no log of lm-eval, Inspect, HELM or a batch", file=folder)
+    raise DataError(f"holds {len(logs)} logs, and none of them has items of the dataset", file=folder)
+
+
+def _has_items(path: Path, harness: Harness, finder: ItemFinder) -> bool:
+    try:
+        return any(finder.find(row).place is not None for row in islice(open_log(path, harness).rows, _TRIED))
+    except InputError:
+        return False

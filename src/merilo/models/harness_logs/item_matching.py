@@ -1,0 +1,225 @@
+"""Find the item of a log's row: by its id, and by its inputs.
+
+Texts are compared without white space, because harnesses strip and join them. A row whose id is an item's but whose texts are not is
+looked up by its texts: it may come from another version of the dataset.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import render
+from merilo.errors import MeriloError
+from merilo.items import Item, id_of
+from merilo.models.harness_logs.log_rows import LogRow, texts_of
+
+#: How a row was matched: the name of the field that gave the id, or "inputs".
+BY_INPUTS: Final = "inputs"
+
+#: Why a row matches no item.
+Mismatch: TypeAlias = Literal["unknown id", "other inputs", "several items", "other dataset"]
+
+#: A text that more items share does not identify any of them.
+_MOST_SHARED: Final = 200
+
+#: Longer texts are looked up by pieces of this many characters, because a prompt may hold them anywhere.
+_GRAM: Final = 10
+
+_SEPARATORS: Final = r"[-_/:#.|]"
+_MARKS: Final = re.compile(r"[:.)»]\s*")
+_QUOTED: Final = re.compile(r"«([^«»]+)»|\"([^\"]+)\"|`([^`]+)`|“([^“”]+)”")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedItem:
+    """An item and the id under which answers name it.
+
+    Attributes:
+        name: the id.
+        item: the item.
+    """
+
+    name: str
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class FoundItem:
+    """The item of a row.
+
+    Attributes:
+        place: the item's place among the items; `None` if the row matches no item.
+        by: the field that gave the id, or `BY_INPUTS`; for a row that matches no item, why.
+        sample: the number of the sample, if the id names it.
+    """
+
+    place: int | None
+    by: str
+    sample: int | None = None
+
+
+class ItemFinder:
+    """Finds the items of rows.
+
+    Args:
+        declared: the dataset.
+        items: its items.
+    """
+
+    def __init__(self, declared: Dataset, items: Sequence[NamedItem]) -> None:
+        self._dataset = declared.name
+        self._place: dict[str, int] = {}
+        for place, named in enumerate(items):
+            self._place[named.name] = place
+        for place, named in enumerate(items):
+            own = id_of(named.item.meta)
+            if isinstance(own, str | int) and not isinstance(own, bool):
+                self._place.setdefault(str(own), place)
+        hidden = {*declared.hidden, *declared.media}
+        self._values = [tuple(_visible(named.item, hidden)) for named in items]
+        self._rendered = [_rendered(named.item, declared) for named in items]
+        self._holders: dict[str, list[int]] = defaultdict(list)
+        for place, values in enumerate(self._values):
+            for key in {key for value in values for key in _keys(squeezed(value))}:
+                self._holders[key].append(place)
+        self._composed = re.compile(
+            rf"(?:{re.escape(self._dataset)}{_SEPARATORS})?(.+?)(?:{_SEPARATORS}(?:sample{_SEPARATORS}?)?(\d+))?",
+            re.IGNORECASE | re.DOTALL,
+        )
+
+    def find(self, row: LogRow) -> FoundItem:
+        """Find the item of a row."""
+        shown = _Shown.of(row.texts)
+        named = False
+        for field, value in row.ids:
+            if (place := self._place.get(value)) is not None:
+                if shown is None or not self._values[place] or shown.holds(self._values[place]):
+                    return FoundItem(place, field)
+                named = True
+        if shown is not None:
+            found = self._by_texts(shown, row.prompt)
+            if len(found) == 1:
+                return FoundItem(found[0], BY_INPUTS)
+            return FoundItem(None, _reason(several=len(found) > 1, named=named))
+        return self._by_composed_id(row)
+
+    def _by_texts(self, shown: _Shown, prompt: str | None) -> list[int]:
+        candidates: set[int] = set()
+        for key in shown.looked_up():
+            holders = self._holders.get(key, ())
+            if len(holders) <= _MOST_SHARED:
+                candidates.update(holders)
+        held = [
+            place for place in sorted(candidates) if self._values[place] and shown.holds(self._values[place])
+        ]
+        if len(held) < 2:
+            return held
+        # Items with equal inputs differ in their instruction.
+        asked = squeezed(prompt or "") + shown.joined
+        exact = [place for place in held if self._rendered[place] and self._rendered[place] in asked]
+        return exact or held
+
+    def _by_composed_id(self, row: LogRow) -> FoundItem:
+        """Find the item of an id such as `parus-12` or `parus-12-3`, which also names the dataset or the sample."""
+        for field, value in row.ids:
+            composed = self._composed.fullmatch(value)
+            if composed is None:
+                continue
+            whole = value[composed.start(1) :]
+            if (place := self._place.get(whole)) is not None:
+                return FoundItem(place, field)
+            if (place := self._place.get(composed[1])) is not None:
+                return FoundItem(place, field, int(composed[2]) if composed[2] else None)
+            last = re.split(_SEPARATORS, value)[-1]
+            if last in self._place and re.match(r"[A-Za-z]", value):
+                return FoundItem(None, "other dataset")
+        return FoundItem(None, "unknown id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The texts of a row.
+
+    Attributes:
+        joined: all texts without white space, divided by zero characters.
+        pieces: the texts, their lines, and what follows a label or stands in quotes in a line, without white space.
+    """
+
+    joined: str
+    pieces: frozenset[str]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> _Shown | None:
+        if not any(map(str.strip, texts)):
+            return None
+        pieces = frozenset(squeezed(piece) for text in texts for piece in _pieces(text))
+        return cls("\0".join(map(squeezed, texts)), pieces - {""})
+
+    def looked_up(self) -> set[str]:
+        """Return the keys (`_keys`) of all texts that the row may hold."""
+        joined = self.joined
+        return {joined[at : at + _GRAM] for at in range(len(joined) - _GRAM + 1)} | {
+            piece for piece in self.pieces if len(piece) < _GRAM
+        }
+
+    def holds(self, values: Sequence[str]) -> bool:
+        """Check whether all texts of an item are among those of the row."""
+        return all(squeezed(value) in self.joined for value in values)
+
+
+def squeezed(text: str) -> str:
+    """Remove all white space from a text.
+
+    Example:
+        >>> squeezed(" 2 + 2")
+        '2+2'
+    """
+    return "".join(text.split())
+
+
+def _reason(*, several: bool, named: bool) -> Mismatch:
+    if several:
+        return "several items"
+    return "other inputs" if named else "unknown id"
+
+
+def _visible(item: Item, hidden: set[str]) -> Iterator[str]:
+    """Yield the texts of an item that a prompt shows."""
+    if isinstance(item.inputs, Mapping):
+        for name, value in item.inputs.items():
+            if name not in hidden:
+                yield from (text for text in texts_of(value) if text.strip())
+    elif item.inputs.strip():
+        yield item.inputs
+
+
+def _rendered(item: Item, declared: Dataset) -> str:
+    """Return the prompt of an item without white space; empty if the item has no prompt."""
+    try:
+        return squeezed(render(item, declared))
+    except MeriloError:
+        return ""
+
+
+def _keys(value: str) -> Iterator[str]:
+    """Yield the keys of a text without white space: its begin, middle and end, or the whole text if it is short."""
+    if len(value) < _GRAM:
+        yield value
+        return
+    for start in (0, (len(value) - _GRAM) // 2, len(value) - _GRAM):
+        yield value[start : start + _GRAM]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    yield text
+    for line in text.splitlines():
+        yield line
+        for mark in _MARKS.finditer(line):
+            yield line[mark.end() :]
+        for quoted in _QUOTED.finditer(line):
+            yield quoted[quoted.lastindex or 0]

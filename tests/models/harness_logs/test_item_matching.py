@@ -1,0 +1,140 @@
+"""Which item a row of a log belongs to."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from command import merilo
+from harness_files import data_of, items_of, lm_eval_choice, lm_eval_text, openai_batch, written
+
+from merilo import score
+from merilo.errors import DataError, InputError
+
+
+def scored(log: Path, name: str):
+    return score(log, dataset=name, data=data_of(name, log.parent))
+
+
+def test_without_ids_the_inputs_name_the_item(tmp_path: Path) -> None:
+    rows = []
+    for at, item in enumerate(items_of("parus")):
+        row = lm_eval_choice(at, "parus", item, "1")
+        row["doc"] = {**row["doc"]["inputs"], "label": item.outputs}
+        rows.append(row)
+    found = scored(written(tmp_path / "s.jsonl", rows), "parus").answers.log
+    assert dict(found.matched) == {"inputs": len(rows)}
+
+
+@pytest.mark.parametrize(
+    "name", ["bps", "chegeka", "multiq", "rwsd", "use", "simplear", "rucodeeval", "ruworldtree", "ruhhh"]
+)
+def test_the_inputs_of_every_kind_of_dataset_name_the_item(name: str, tmp_path: Path) -> None:
+    from merilo.datasets import dataset
+    from merilo.datasets.rendering import render
+    from merilo.models.asking import ModelReply
+    from merilo.models.harness_logs.item_matching import ItemFinder, NamedItem
+    from merilo.models.harness_logs.log_rows import LogRow, texts_of
+
+    items = items_of(name)
+    finder = ItemFinder(dataset(name), [NamedItem(str(item.id), item) for item in items])
+    reply = ModelReply(text="x")
+    for place, item in enumerate(items):
+        prompt = render(item, dataset(name))
+        inputs = item.inputs if isinstance(item.inputs, str) else dict(item.inputs)
+        for texts in (tuple(texts_of(inputs)), (prompt,), (f"Задание.\n\n{prompt}\n",)):
+            found = finder.find(LogRow(row=1, ids=(), texts=texts, prompt=prompt, reply=reply))
+            assert (found.place, found.by) == (place, "inputs"), (item.id, texts)
+
+
+def test_an_id_with_other_inputs_is_another_version_of_the_item(tmp_path: Path) -> None:
+    items = items_of("parus")
+    rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items)]
+    changed = replace(items[0], inputs={**items[0].inputs, "premise": "Совсем другое предложение."})
+    rows[0] = lm_eval_choice(0, "parus", changed, "1")
+    found = scored(written(tmp_path / "s.jsonl", rows), "parus")
+    assert found.unanswered == (items[0].id,)
+    assert dict(found.answers.log.unmatched) == {"other inputs": 1}
+    assert any("the id of an item but other inputs: 1" in told for told in found.answers.log.sentences())
+
+
+def test_ids_of_another_numbering_give_way_to_the_inputs(tmp_path: Path) -> None:
+    items = items_of("parus")
+    shifted = [replace(item, meta={**item.meta, "id": items[at - 1].id}) for at, item in enumerate(items)]
+    log = written(
+        tmp_path / "s.jsonl",
+        [lm_eval_text(at, "parus", item, str(item.outputs)) for at, item in enumerate(shifted)],
+    )
+    found = scored(log, "parus")
+    assert found.metrics["acc"].value == 1
+    assert dict(found.answers.log.matched) == {"inputs": len(items)}
+
+
+def test_a_log_of_another_dataset_is_refused(tmp_path: Path) -> None:
+    rows = [lm_eval_choice(at, "rcb", item, "1") for at, item in enumerate(items_of("rcb"))]
+    log = written(tmp_path / "samples_rcb_2026-01-02T10-20-30.1.jsonl", rows)
+    with pytest.raises(DataError, match="not one of 9 rows of the task rcb belongs to an item of PARus"):
+        scored(log, "parus")
+
+
+def test_another_prompt_is_named(tmp_path: Path) -> None:
+    rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus"))]
+    rows[3]["arguments"]["gen_args_0"]["arg_0"] = "Which is it?"
+    log = written(tmp_path / "s.jsonl", rows)
+    done = merilo("score", log, "--dataset", "parus", "--data", data_of("parus", tmp_path))
+    assert done.status == 0
+    assert "in 1 of 8 rows the prompt is not the dataset's (first: item 4)" in done.err
+
+
+def test_a_prompt_with_solved_items_before_it_is_the_datasets(tmp_path: Path) -> None:
+    """After solved items the question stands in its bare form."""
+    from merilo.datasets import dataset
+    from merilo.datasets.bundled import examples
+    from merilo.models.prompt_settings import PromptSettings
+    from merilo.models.prompter import Prompter
+
+    declared = dataset("parus")
+    prompter = Prompter(declared, examples(declared)["shots"].items, PromptSettings(shots=2), chat=False)
+    rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus"))]
+    for row, item in zip(rows, items_of("parus"), strict=True):
+        row["arguments"]["gen_args_0"]["arg_0"] = prompter.request(item).prompt
+    found = scored(written(tmp_path / "s.jsonl", rows), "parus").answers.log
+    assert (found.prompts_checked, found.other_prompts) == (8, 0)
+
+
+@pytest.mark.parametrize(
+    "custom_id",
+    ["{}", "parus-{}", "PARus/{}", "{}-1", "parus:{}:1", "{}#sample-1", "parus.{}.1", "parus_{}_0"],
+)
+def test_an_id_of_a_batch_may_name_the_dataset_and_the_sample(custom_id: str, tmp_path: Path) -> None:
+    rows = [openai_batch(custom_id.format(item.id), str(item.outputs)) for item in items_of("parus")]
+    assert scored(written(tmp_path / "b.jsonl", rows), "parus").metrics["acc"].value == 1
+
+
+def test_an_id_with_the_prefix_of_another_dataset_is_no_item(tmp_path: Path) -> None:
+    rows = [openai_batch(f"rcb-{item.id}", "1") for item in items_of("parus")]
+    with pytest.raises(DataError, match="an id with an unknown prefix: 8; the first: custom_id rcb-1"):
+        scored(written(tmp_path / "b.jsonl", rows), "parus")
+
+
+def test_rows_outside_the_items_are_counted_with_examples(tmp_path: Path) -> None:
+    rows = [openai_batch(str(item.id), "1") for item in items_of("parus")] + [openai_batch("9999", "1")]
+    told = [*scored(written(tmp_path / "b.jsonl", rows), "parus").answers.log.sentences()]
+    assert "8 of 9 rows belong to items (8 by custom_id)" in told[0]
+    assert "1 row belongs to no item and is left out" in told[1]
+    assert "custom_id 9999" in told[1]
+
+
+def test_two_documents_of_one_id_are_refused(tmp_path: Path) -> None:
+    rows = [lm_eval_choice(at, "parus", items_of("parus")[0], "1") for at in range(2)]
+    with pytest.raises(InputError, match="row 2: item '1' is answered twice, here and in row 1"):
+        scored(written(tmp_path / "s.jsonl", rows), "parus")
+
+
+def test_turns_of_a_dialogue_are_known_by_dialogue_and_question(tmp_path: Path) -> None:
+    items = items_of("rutie")
+    rows = [
+        lm_eval_text(at, "simplear", replace(item, instruction="x"), str(item.outputs))
+        for at, item in enumerate(items)
+    ]
+    found = scored(written(tmp_path / "s.jsonl", rows), "rutie")
+    assert found.metrics["acc"].value == 1

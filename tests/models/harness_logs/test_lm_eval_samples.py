@@ -1,0 +1,179 @@
+"""Samples of lm-eval, in the shapes of its versions."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import merilo
+from harness_files import data_of, items_of, lm_eval_choice, lm_eval_text, written
+
+from merilo import score
+from merilo.errors import DataError, InputError
+
+
+def scored(log: Path, name: str):
+    return score(log, dataset=name, data=data_of(name, log.parent))
+
+
+def test_the_likeliest_label_is_the_answer(tmp_path: Path) -> None:
+    items = items_of("parus")
+    log = written(
+        tmp_path / "s.jsonl", [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items)]
+    )
+    found = scored(log, "parus")
+    assert {*found.answers.matched.given.values()} == {"1"}
+    assert found.metrics["acc"].value == sum(item.outputs == "1" for item in items) / len(items)
+    assert dict(found.answers.log.matched) == {"doc.meta.id": len(items)}
+
+
+def test_equal_loglikelihoods_give_no_answer_and_are_counted(tmp_path: Path) -> None:
+    items = items_of("parus")
+    rows = [lm_eval_choice(at, "parus", item, "neither") for at, item in enumerate(items)]
+    found = scored(written(tmp_path / "s.jsonl", rows), "parus")
+    assert found.metrics["acc"].value == 0
+    assert found.answers.log.outcomes == {"unreadable": len(items)}
+
+
+def test_choices_that_are_no_labels_mean_the_label_of_the_same_option(tmp_path: Path) -> None:
+    """A task may compare the texts of the options, in an order of its own."""
+    item = items_of("ruworldtree")[0]
+    row = lm_eval_choice(0, "ruworldtree", item, "A")
+    options = [item.inputs[f"option_{letter}"] for letter in "dcba"]
+    for at, option in enumerate(options):
+        row["arguments"][f"gen_args_{at}"]["arg_1"] = f" {option}"
+    found = scored(written(tmp_path / "s.jsonl", [row]), "ruworldtree")
+    assert [*found.answers.matched.given.values()] == ["D"]
+
+
+def test_choices_of_another_wording_mean_the_label_in_the_same_position(tmp_path: Path) -> None:
+    item = items_of("parus")[0]
+    row = lm_eval_choice(0, "parus", item, "2")
+    row["arguments"]["gen_args_0"]["arg_1"], row["arguments"]["gen_args_1"]["arg_1"] = " one", " two"
+    found = scored(written(tmp_path / "s.jsonl", [row]), "parus")
+    assert [*found.answers.matched.given.values()] == ["2"]
+
+
+def test_loglikelihoods_without_the_prompt_do_not_decide(tmp_path: Path) -> None:
+    """`acc_mutual_info` asks for the continuations a second time, without the prompt."""
+    item = items_of("parus")[0]
+    row = lm_eval_choice(0, "parus", item, "2")
+    for at, score_alone in enumerate(("-0.1", "-9.0")):
+        row["arguments"][f"gen_args_{at + 2}"] = {"arg_0": "", "arg_1": f" {at + 1}"}
+        row["resps"].append([[score_alone, "False"]])
+    found = scored(written(tmp_path / "s.jsonl", [row]), "parus")
+    assert [*found.answers.matched.given.values()] == ["2"]
+
+
+def test_a_generated_text_is_read_by_the_rules_of_runs(tmp_path: Path) -> None:
+    items = items_of("parus")
+    rows = [
+        lm_eval_text(at, "parus", item, f"Правильный ответ: {item.outputs}.") for at, item in enumerate(items)
+    ]
+    assert scored(written(tmp_path / "s.jsonl", rows), "parus").metrics["acc"].value == 1
+
+
+def test_each_filter_repeats_the_documents_and_counts_once(tmp_path: Path) -> None:
+    items = items_of("parus")
+    rows = [
+        lm_eval_text(at, "parus", item, str(item.outputs), filter=name, filtered_resps=["nonsense"])
+        for name in ("strict-match", "flexible-extract")
+        for at, item in enumerate(items)
+    ]
+    found = scored(written(tmp_path / "s.jsonl", rows), "parus")
+    assert (found.metrics["acc"].value, found.answers.log.rows) == (1, len(items))
+
+
+def test_repeats_are_samples_and_the_first_is_scored(tmp_path: Path) -> None:
+    items = items_of("parus")
+    rows = [lm_eval_text(at, "parus", item, str(item.outputs), "3", "") for at, item in enumerate(items)]
+    found = scored(written(tmp_path / "s.jsonl", rows), "parus")
+    assert found.metrics["acc"].value == 1
+    assert found.answers.log.outcomes == {"answered": 8, "unreadable": 8, "empty": 8}
+    assert any("the first of each is scored, 16 are left out" in note for note in found.answers.log.notes)
+
+
+def test_the_first_versions_wrote_lists_and_numbers(tmp_path: Path) -> None:
+    """0.4.0 to 0.4.2: an indented JSON list in a file called .jsonl, requests as lists, log-likelihoods as numbers."""
+    rows = []
+    for at, item in enumerate(items_of("parus")):
+        row = lm_eval_choice(at, "parus", item, "1")
+        row["arguments"] = [["prompt", " 1"], ["prompt", " 2"]]
+        row["resps"] = [[[-0.5, True]], [[-2.5, False]]]
+        row["filtered_resps"] = [[-0.5, True], [-2.5, False]]
+        del row["filter"]
+        rows.append(row)
+    log = tmp_path / "pretrained__model_parus.jsonl"
+    log.write_text(json.dumps(rows, indent=2, ensure_ascii=False), encoding="utf-8")
+    assert {*scored(log, "parus").answers.matched.given.values()} == {"1"}
+
+
+def test_a_log_without_raw_answers_gives_those_after_the_filter(tmp_path: Path) -> None:
+    row = lm_eval_text(0, "parus", items_of("parus")[0], "1")
+    del row["resps"]
+    assert [*scored(written(tmp_path / "s.jsonl", [row]), "parus").answers.matched.given.values()] == ["1"]
+
+
+def test_the_model_is_named_by_the_results_beside_the_samples(tmp_path: Path) -> None:
+    date = "2026-01-02T10-20-30.123456"
+    rows = [lm_eval_choice(0, "parus", items_of("parus")[0], "1")]
+    log = written(tmp_path / f"samples_my_parus_{date}.jsonl", rows)
+    (tmp_path / f"results_{date}.json").write_text(json.dumps({"results": {}, "model_name": "org/m"}))
+    found = scored(log, "parus").answers.log
+    assert (found.task, found.model) == ("my_parus", "org/m")
+    (tmp_path / f"results_{date}.json").write_text("{broken")
+    assert scored(log, "parus").answers.log.model is None
+
+
+def test_numbers_that_are_no_json_are_accepted_in_metrics(tmp_path: Path) -> None:
+    rows = [lm_eval_choice(0, "parus", items_of("parus")[0], "1", acc=float("nan"), bits=float("inf"))]
+    assert scored(written(tmp_path / "s.jsonl", rows), "parus").answers.log.rows == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"resps": [[["-1.0", "False"]]], "arguments": {"gen_args_0": {"arg_0": "p", "arg_1": " x"}}}, "one log-likelihood"),
+        ({"resps": [["a"], ["b"]]}, "2 requests without log-likelihoods"),
+        ({"resps": [], "filtered_resps": []}, "0 requests"),
+        ({"resps": [[{"text": "a"}]]}, "the answer is not a text"),
+        ({"arguments": {"gen_args_0": {"arg_0": "p", "arg_1": " x"}}}, "of different number"),
+    ],
+)  # fmt: skip
+def test_rows_that_give_no_answer_are_refused_with_their_place(
+    change: dict, complaint: str, tmp_path: Path
+) -> None:
+    rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus")[:2])]
+    log = written(tmp_path / "s.jsonl", [rows[0], {**rows[1], **change}])
+    with pytest.raises(InputError, match=f"s.jsonl, row 2.*{complaint}"):
+        scored(log, "parus")
+
+
+def test_results_without_samples_say_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "results_2026-01-02.json"
+    path.write_text(json.dumps({"results": {"parus": {}}, "n-shot": {"parus": 0}}))
+    done = merilo("score", path, "--dataset", "parus", "--data", data_of("parus", tmp_path))
+    assert done.status == 2
+    assert "--log_samples" in done.complaint
+
+
+def test_a_folder_gives_its_one_log_of_the_dataset(tmp_path: Path) -> None:
+    out = tmp_path / "out" / "org__model"
+    out.mkdir(parents=True)
+    for name in ("parus", "rcb"):
+        rows = [lm_eval_choice(at, name, item, "1") for at, item in enumerate(items_of(name))]
+        written(out / f"samples_{name}_2026-01-02T10-20-30.1.jsonl", rows)
+    (out / "results_2026-01-02T10-20-30.1.json").write_text('{"results": {}, "n-shot": {}}')
+    found = score(tmp_path / "out", dataset="parus", data=data_of("parus", tmp_path))
+    assert found.answers.log.task == "parus"
+    written(
+        out / "samples_parus_2026-01-03T10-20-30.1.jsonl",
+        rows := [lm_eval_choice(0, "parus", items_of("parus")[0], "1")],
+    )
+    with pytest.raises(DataError, match="holds 2 logs with items of the dataset: name one of them"):
+        score(tmp_path / "out", dataset="parus", data=data_of("parus", tmp_path))
+    with pytest.raises(DataError, match="holds 3 logs, and none of them has items of the dataset"):
+        score(tmp_path / "out", dataset="bps", data=data_of("bps", tmp_path))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError):
+        score(tmp_path / "empty", dataset="bps", data=data_of("bps", tmp_path))
+    assert rows
