@@ -17,6 +17,8 @@ from merilo.api.reading import Source
 from merilo.api.result import BaselineResult
 from merilo.api.study_input import IN_MEMORY, GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
+from merilo.baselines.baseline_reader import stored_baseline_of
+from merilo.baselines.model_answers import log_file
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.run_samples import run_file
 from merilo.baselines.settings import Settings
@@ -166,6 +168,9 @@ def baseline(
         population, strata, responses=read, gold=found, encoding=origin.encoding if origin else None
     )
     made = pipeline.baseline(read, settings, dataset=declared, gold=found, skills=skilled, population=whole)
+    if any(Path(one).is_dir() for one in models):
+        crowd = stored_baseline_of(made)
+        models = [log_file(Path(one), crowd) for one in models]
     options: dict[str, Json] = {
         **study.reading("platform"),
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,

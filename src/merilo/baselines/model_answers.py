@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast, get_args
@@ -12,11 +12,11 @@ from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import AnswerKind
 from merilo.errors import InputError
-from merilo.metrics.plain_dataset import PlainDataset
 from merilo.models.harness_logs.harness_answers import (
     HarnessAnswers,
     LogMapping,
     is_harness_log,
+    only_log,
     read_harness_log,
 )
 from merilo.models.harness_logs.item_matching import NamedItem
@@ -93,19 +93,36 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
     )
 
 
+def log_file(path: Path, crowd: StoredBaseline) -> Path:
+    """Return the file that a path means: the log in a folder that answers the baseline's items, or the file itself.
+
+    Raises:
+        InputError: the folder holds no log of another harness.
+        DataError: the folder holds several logs with items of the baseline, or none.
+    """
+    return only_log(path, _declared(crowd), _named_items(crowd)) if path.is_dir() else path
+
+
 def _harness_log(path: Path, crowd: StoredBaseline) -> HarnessAnswers | None:
     """Read the log of another harness; `None` if the file is a file of answers."""
     if not is_harness_log(path):
         return None
+    return read_harness_log(path, _declared(crowd), _named_items(crowd))
+
+
+def _named_items(crowd: StoredBaseline) -> list[NamedItem]:
+    return [NamedItem(name, item) for name, item in zip(crowd.names, crowd.items, strict=True)]
+
+
+def _declared(crowd: StoredBaseline) -> Dataset:
+    """Return the declaration of the baseline's dataset.
+
+    Outside the catalogue, a dataset without labels of its own has its gold answers as labels if they are few.
+    """
     plain = crowd.declaration
-    declared = CATALOGUE.get(plain.name) or _declared(plain, crowd.gold)
-    items = [NamedItem(name, item) for name, item in zip(crowd.names, crowd.items, strict=True)]
-    return read_harness_log(path, declared, items)
-
-
-def _declared(plain: PlainDataset, gold: Sequence[str]) -> Dataset:
-    """Return a declaration for a dataset outside the catalogue; without labels of its own, few gold answers are its labels."""
-    labels = plain.answer.labels or tuple(sorted(set(gold)))
+    if plain.name in CATALOGUE:
+        return CATALOGUE[plain.name]
+    labels = plain.answer.labels or tuple(sorted(set(crowd.gold)))
     kind = plain.answer.kind if plain.answer.kind in get_args(AnswerKind) else "choice"
     if kind == "choice" and not 2 <= len(labels) <= _MOST_LABELS:
         kind = "text"

@@ -35,7 +35,7 @@ class LogMapping:
 
     Attributes:
         harness: the name of the harness.
-        file: the log, as given.
+        file: the name of the log's file.
         task: the name of the task; `None` if the log does not name it.
         model: the model's name; `None` if the log does not name it.
         answer_field: the field that the answers come from.
@@ -172,7 +172,7 @@ def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) 
     if harness is None:
         raise InputError("is not a log of lm-eval, Inspect, HELM or a batch", file=path)
     log = open_log(file, harness)
-    mapping = LogMapping(log.harness, shown(file), log.task, log.model, log.answer_field)
+    mapping = LogMapping(log.harness, shown(file.name), log.task, log.model, log.answer_field)
     prompts = ItemPrompts(declared)
     records = []
     seen: dict[tuple[int, int], int] = {}
@@ -209,6 +209,16 @@ def _counts(outcomes: Mapping[str, int]) -> str:
     return listed([f"{name.replace('_', ' ')}: {count}" for name, count in sorted(outcomes.items())])
 
 
+def only_log(folder: Path, declared: Dataset, items: Sequence[NamedItem]) -> Path:
+    """Return the log in a folder that has answers to items of a dataset.
+
+    Raises:
+        InputError: the folder holds no log.
+        DataError: the folder holds several logs of the dataset, or logs of others only.
+    """
+    return _only_log(folder, ItemFinder(declared, items))[0]
+
+
 def _compare_prompt(mapping: LogMapping, row: LogRow, named: NamedItem, known: Sequence[str]) -> None:
     """Count a row whose prompt contains none of the item's prompts."""
     if not row.prompt or not known:
@@ -226,17 +236,17 @@ def _complete(mapping: LogMapping, log: HarnessLog, declared: Dataset) -> None:
     mapping.notes += log.notes
     if not mapping.rows:
         told = f" ({'; '.join(log.notes)})" if log.notes else ""
-        raise InputError(f"holds no answers{told}", file=mapping.file)
+        raise InputError(f"holds no answers{told}", file=log.file)
     if not mapping.matched:
         reasons = listed([f"{_REASONS[name]}: {count}" for name, count in mapping.unmatched.most_common()])
         task = f" of the task {shortened(log.task)}" if log.task else ""
         raise DataError(
             f"not one of {mapping.rows} rows{task} belongs to an item of {declared.title}: is it a log of another dataset or"
             f" version? ({reasons}; the first: {', '.join(mapping.examples)})",
-            file=mapping.file,
+            file=log.file,
         )
     if mapping.lost() == sum(mapping.outcomes.values()):
-        raise DataError(f"holds no answers: all {mapping.lost()} requests to items failed", file=mapping.file)
+        raise DataError(f"holds no answers: all {mapping.lost()} requests to items failed", file=log.file)
 
 
 def _example(row: LogRow) -> str:

@@ -57,6 +57,13 @@ def open_lm_eval_samples(path: Path) -> HarnessLog:
     return log
 
 
+def copied_name(path: Path) -> str:
+    """Return the name of a copy of a model's file: lm-eval's samples, whose model is named beside them, are named after it."""
+    named = FILE_NAME.fullmatch(path.name)
+    model = _model(path, named["date"]) if named else None
+    return re.sub(r"[^\w.-]+", "__", model) + ".jsonl" if model else path.name
+
+
 def _rows(path: Path, log: HarnessLog) -> Iterator[LogRow]:
     lines = LogLines(path)
     filters: dict[str, None] = {}
