@@ -36,7 +36,7 @@ CHAT, COMPLETIONS, MESSAGES = "/v1/chat/completions", "/v1/completions", "/v1/me
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it came: the number counts from 1."""
+    """One request as it came: the number counts from 1, names of headers are in lower case."""
 
     number: int
     path: str
@@ -176,7 +176,12 @@ class ScriptedServer:
         await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        asked = Asked(len(self.asked) + 1, request.path, await request.json(), dict(request.headers))
+        asked = Asked(
+            len(self.asked) + 1,
+            request.path,
+            await request.json(),
+            {name.lower(): value for name, value in request.headers.items()},
+        )
         self.asked.append(asked)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)

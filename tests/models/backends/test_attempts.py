@@ -125,3 +125,12 @@ def test_single_wrong_requests_among_answered_ones_do_not() -> None:
     sender = Sender([RIGHT])
     sender.reply()
     assert all(sender.attempts.refuse("too odd").finish == "failed" for _ in range(50))
+
+
+def test_the_limit_of_requests_counts_repeated_ones() -> None:
+    sender = Sender([TryAgain("busy"), TryAgain("busy"), RIGHT], chance=0.0)
+    sender.attempts.limiter = RateLimiter(
+        RateLimits(requests_per_minute=1), clock=lambda: sender.now, sleep=sender.sleep
+    )
+    sender.reply()
+    assert sender.now >= 120

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from merilo.errors import BackendError, MissingPartError
+from merilo.errors import BackendError, MissingPartError, UsageError, argument
 from merilo.models.asking import ModelReply
 from merilo.models.backends.attempts import Attempts, TryAgain, Unreachable
 from merilo.models.backends.model_arguments import BackendArguments
@@ -76,12 +76,16 @@ class ServerSettings:
             max_tokens: the most tokens of an answer if `max_gen_toks` is not given.
 
         Raises:
+            UsageError: an argument is missing or has the wrong value.
             BackendError: the key is needed and missing.
         """
         given = args.text("base_url") if url else args.needed("base_url")
         address = _PATHS.sub("", given or url or "").rstrip("/")
         if not re.match(r"https?://[^/]", address):
-            raise BackendError(f"base_url={address} is no address: it starts with http:// or https://")
+            message = (
+                f"base_url takes an address that starts with http:// or https://, not {shortened(address)!r}"
+            )
+            raise UsageError(message, field=argument("model_args"))
         settings = cls(
             model=args.needed("model", "pretrained"),
             url=address,

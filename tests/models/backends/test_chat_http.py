@@ -1,0 +1,322 @@
+"""Chat with servers of OpenAI's kind: what is sent, what is read, and what becomes of every way to fail."""
+
+import asyncio
+import json
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+from asked_models import ask, request
+from every import every
+from scripted_server import (
+    DATED,
+    MODEL,
+    Answers,
+    Asked,
+    Drops,
+    Fails,
+    Raw,
+    ScriptedServer,
+    Stalls,
+    chat_body,
+    half_a_line,
+    limits,
+)
+
+from merilo.datasets.rendering import Media
+from merilo.errors import BackendError
+from merilo.models.asking import ChatMessage, ModelReply
+from merilo.models.backends import open_backend
+
+LOCAL = "local-chat-completions"
+PICTURE = b"\x89PNG\r\n\x1a\n" + b"picture"
+
+
+def arguments(server: ScriptedServer, **others: str) -> dict[str, str]:
+    return {"model": MODEL, "base_url": server.url, "max_retries": "2", "timeout": "20", **others}
+
+
+def reply_to(*acts: Answers | Fails | Raw | Stalls | Drops, **others: str) -> ModelReply:
+    """The reply to one request, where the server's acts follow each other."""
+    with ScriptedServer(acts) as server:
+        return ask(LOCAL, arguments(server, **others))[0]
+
+
+def test_a_reply_holds_text_thought_tokens_and_the_dated_name() -> None:
+    reply = reply_to(Answers("B", thought="A or B?", usage=(11, 9, 6)))
+    assert (reply.text, reply.thought, reply.finish, reply.model) == ("B", "A or B?", "stop", DATED)
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.thought_tokens) == (11, 9, 6)
+    assert reply.attempts == 1
+    assert reply.seconds > 0
+
+
+@every(
+    ("stated", "finish"),
+    [
+        ("stop", "stop"),
+        ("eos_token", "stop"),
+        ("length", "length"),
+        ("content_filter", "refusal"),
+        ("tool_calls", "other"),
+    ],
+)
+def test_why_a_model_stopped_is_kept(stated: str, finish: str) -> None:
+    assert reply_to(Answers("A", finish=stated)).finish == finish
+
+
+def test_everything_that_a_request_says_is_sent() -> None:
+    with ScriptedServer() as server:
+        asked = request(
+            "",
+            messages=(
+                ChatMessage("system", ("Be short.",)),
+                ChatMessage("user", ("1+1?",)),
+                ChatMessage("assistant", ("2",)),
+                ChatMessage("user", ("2+2?",)),
+            ),
+            stop=("\n", "."),
+            max_tokens=32,
+            temperature=0.6,
+            top_p=0.9,
+            seed=7,
+        )
+        ask(LOCAL, arguments(server), [asked])
+    assert server.asked[0].body == {
+        "model": MODEL,
+        "messages": [
+            {"role": "system", "content": "Be short."},
+            {"role": "user", "content": "1+1?"},
+            {"role": "assistant", "content": "2"},
+            {"role": "user", "content": "2+2?"},
+        ],
+        "stop": ["\n", "."],
+        "max_tokens": 32,
+        "temperature": 0.6,
+        "top_p": 0.9,
+        "seed": 7,
+    }
+
+
+def test_an_answer_is_cut_at_the_stop_strings_that_the_api_has_no_room_for() -> None:
+    with ScriptedServer([Answers("one#two")]) as server:
+        reply = ask(LOCAL, arguments(server), [request("?", stop=("\n", "a", "b", "c", "#"))])[0]
+    assert reply.text == "one"
+    assert server.asked[0].body["stop"] == ["\n", "a", "b", "c"]
+
+
+def test_models_of_openai_that_think_get_no_stop_and_no_temperature(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with ScriptedServer([Answers("A\nB")]) as server:
+        known = arguments(server, model="gpt-5-mini", reasoning_effort="low")
+        reply = ask("openai-chat-completions", known, [request("?", stop=("\n",), max_tokens=9)])[0]
+    body = server.asked[0].body
+    assert reply.text == "A"
+    assert body.keys() == {"model", "messages", "max_completion_tokens", "reasoning_effort"}
+    assert server.asked[0].headers["authorization"] == "Bearer sk-secret"
+
+
+def test_replies_come_in_the_order_of_requests_however_they_arrive() -> None:
+    def slow_first(asked: Asked) -> Answers:
+        return Answers(asked.text, seconds=0.2 if asked.text == "0" else 0.0)
+
+    with ScriptedServer(slow_first) as server:
+        replies = ask(LOCAL, arguments(server), [request(str(number)) for number in range(8)])
+    assert [reply.text for reply in replies] == [str(number) for number in range(8)]
+    assert server.asked_twice == []
+
+
+@every(
+    ("failure", "reason"),
+    [
+        (Fails(500), "status 500: the server is unwell"),
+        (Fails(503), "status 503"),
+        (Fails(529), "status 529"),
+        (limits("0"), "status 429: too many requests"),
+        (Drops(), "the connection failed"),
+        (half_a_line(), "the reply is not JSON or was cut off"),
+        (Raw(b""), "the reply is empty"),
+        (Raw(b'"\xff\xfe"'), "the reply is not UTF-8 text"),
+        (
+            Raw(b"<html><h1>Bad gateway</h1></html>", content_type="text/html"),
+            "a page, not JSON: 'Bad gateway'",
+        ),
+        (Raw(b"[1, 2]"), "the reply is not a JSON object"),
+        (Raw(b"{}"), "the reply has no choices"),
+        (Raw(b'{"choices": []}'), "the reply has no choices"),
+        (Raw(b'{"choices": [{"index": 0}]}'), "the reply's choice has no message"),
+        (Raw(b'{"error": {"message": "upstream", "code": 502}}'), "status 502: upstream"),
+    ],
+)
+def test_a_passing_failure_is_asked_again_and_a_lasting_one_is_a_failed_reply(
+    failure: Fails, reason: str
+) -> None:
+    mended = reply_to(failure, failure, Answers("A"))
+    assert (mended.text, mended.finish, mended.attempts) == ("A", "stop", 3)
+    failed = reply_to(failure)
+    assert (failed.finish, failed.attempts, failed.text) == ("failed", 3, "")
+    assert reason in str(failed.error)
+    assert str(failed.error).endswith("(3 attempts)")
+
+
+def test_a_server_that_does_not_answer_in_time_is_a_failed_reply() -> None:
+    reply = reply_to(Stalls(), timeout="0.2", max_retries="1")
+    assert (reply.finish, reply.error) == ("failed", "no reply within 0.2 seconds (2 attempts)")
+
+
+def test_a_reply_without_text_is_not_an_empty_answer_and_not_asked_again() -> None:
+    reply = reply_to(Answers(None))
+    assert (reply.finish, reply.error, reply.attempts) == ("failed", "the reply has no text", 1)
+
+
+def test_a_thought_that_took_all_tokens_is_a_truncated_answer() -> None:
+    reply = reply_to(Answers(None, thought="Let me see", finish="length"))
+    assert (reply.finish, reply.text, reply.thought) == ("length", "", "Let me see")
+
+
+def test_a_refusal_is_a_refusal() -> None:
+    reply = reply_to(Answers(None, refusal="I cannot help with that."))
+    assert (reply.finish, reply.text) == ("refusal", "I cannot help with that.")
+
+
+@every(
+    "failure",
+    [
+        Fails(
+            400,
+            "The response was filtered due to the prompt triggering the content management policy",
+            "content_filter",
+        ),
+        Fails(403, "Your input was flagged by moderation"),
+    ],
+)
+def test_a_filter_of_the_server_is_a_refusal(failure: Fails) -> None:
+    reply = reply_to(failure)
+    assert (reply.finish, reply.attempts) == ("refusal", 1)
+
+
+def test_a_prompt_longer_than_the_context_says_by_how_much() -> None:
+    with ScriptedServer(context=5) as server:
+        reply = ask(LOCAL, arguments(server), [request("one two three four five six seven")])[0]
+    assert reply.finish == "too_long"
+    assert reply.error == "7 tokens are 2 too many for the model's context of 5"
+
+
+def test_a_request_that_the_server_calls_wrong_is_asked_once() -> None:
+    reply = reply_to(Fails(400, "seed is not supported"))
+    assert (reply.finish, reply.error, reply.attempts) == ("failed", "status 400: seed is not supported", 1)
+
+
+@every(
+    ("failure", "message"),
+    [
+        (
+            Fails(401, "Incorrect API key provided: sk-s**t"),
+            r"needs a key: set OPENAI_API_KEY \(status 401\)",
+        ),
+        (Fails(403, "no"), "does not let the key in OPENAI_API_KEY use 'scripted-model'"),
+        (
+            Fails(404, "no such model"),
+            "does not know the model 'scripted-model', or is not the API's address",
+        ),
+        (
+            Fails(429, "You exceeded your current quota", "insufficient_quota"),
+            "accepts no more requests for this key",
+        ),
+        (limits("5000"), "asks to wait 5000 seconds"),
+    ],
+)
+def test_what_concerns_every_request_ends_the_run(failure: Fails, message: str) -> None:
+    with ScriptedServer([failure]) as server, pytest.raises(BackendError, match=message) as raised:
+        ask(LOCAL, arguments(server))
+    assert server.url in str(raised.value)
+    assert len(server.asked) == 1
+
+
+def test_a_wrong_key_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with (
+        ScriptedServer([Fails(401, "Incorrect API key provided: sk-secret")]) as server,
+        pytest.raises(BackendError, match="rejects the key in OPENAI_API_KEY") as raised,
+    ):
+        ask(LOCAL, arguments(server))
+    assert "sk-secret" not in str(raised.value)
+
+
+def test_nothing_at_the_address_is_said_with_the_address() -> None:
+    with ScriptedServer() as server:
+        gone = server.url
+    with pytest.raises(BackendError, match=f"{gone}/chat/completions cannot be reached"):
+        ask(LOCAL, {"model": MODEL, "base_url": gone})
+
+
+def test_a_server_that_goes_down_ends_the_run() -> None:
+    with ScriptedServer() as server:
+
+        async def run() -> None:
+            backend = open_backend(LOCAL, arguments(server))
+            try:
+                assert (await backend.ask([request("1")]))[0].text == "A"
+                server.close()
+                await backend.ask([request("2")])
+            finally:
+                await backend.close()
+
+        with pytest.raises(BackendError, match="cannot be reached"):
+            asyncio.run(run())
+
+
+def test_the_vendors_own_address_needs_a_key() -> None:
+    with pytest.raises(
+        BackendError,
+        match=r"https://api.openai.com/v1 needs a key: set the environment variable OPENAI_API_KEY",
+    ):
+        ask("openai-chat-completions", {"model": "gpt-4o"})
+
+
+@every("ending", ["", "/", "/chat/completions", "/chat/completions/"])
+def test_the_address_may_be_the_apis_or_that_of_its_path_as_in_lm_eval(ending: str) -> None:
+    with ScriptedServer() as server:
+        assert ask(LOCAL, {"model": MODEL, "base_url": server.url + ending})[0].text == "A"
+
+
+@every("usage", [{"prompt_tokens": -4, "completion_tokens": "9"}, None, [], {"prompt_tokens": True}])
+def test_usage_that_is_no_count_is_no_count(usage: object) -> None:
+    body = chat_body(Answers("A", usage=None), "1") | {"usage": usage}
+    reply = reply_to(Raw(json.dumps(body).encode()))
+    assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == ("A", None, None)
+
+
+def test_half_a_surrogate_pair_can_be_written_to_a_log() -> None:
+    body = json.dumps(chat_body(Answers("A\ud83d"), "1")).encode()
+    assert reply_to(Raw(body)).text.encode() == "A\ufffd\ufffd\ufffd".encode()
+
+
+def test_pictures_are_sent_as_data_urls(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PICTURE)
+    shown = request("", messages=(ChatMessage("user", ("See: ", Media("image", "a.png"), " What is it?")),))
+    with ScriptedServer() as server:
+        ask(LOCAL, arguments(server, images="true"), [shown], media_folder=tmp_path)
+    text, picture, question = server.asked[0].body["messages"][0]["content"]
+    assert (text["text"], question["text"]) == ("See: ", " What is it?")
+    start, _, content = picture["image_url"]["url"].partition(",")
+    assert start == "data:image/png;base64"
+    assert b64decode(content) == PICTURE
+
+
+def test_a_picture_is_refused_by_a_sentence_where_the_backend_takes_none(tmp_path: Path) -> None:
+    shown = request("", messages=(ChatMessage("user", (Media("image", "a.png"),)),))
+    with ScriptedServer() as server:
+        reply = ask(LOCAL, arguments(server), [shown], media_folder=tmp_path)[0]
+    assert (reply.finish, reply.attempts) == ("failed", 0)
+    assert (
+        reply.error
+        == "the item shows <image>, and local-chat-completions takes no pictures (images=true if the model does)"
+    )
+    assert server.asked == []
+
+
+def test_log_likelihoods_cannot_be_asked_for_in_a_chat() -> None:
+    with ScriptedServer() as server:
+        reply = ask(LOCAL, arguments(server), [request("?", choices=("A", "B"))])[0]
+    assert reply.finish == "failed"
+    assert server.asked == []

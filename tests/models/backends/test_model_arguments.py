@@ -1,0 +1,130 @@
+"""Arguments of a backend are read as lm-eval reads them, and unknown ones are named with the nearest."""
+
+import pytest
+from every import every
+
+from merilo.errors import UsageError
+from merilo.models.backends import backend_names, open_backend
+from merilo.models.backends.model_arguments import BackendArguments, parse_model_arguments
+from merilo.models.backends.rate_limits import RateLimits
+
+
+@every(
+    ("text", "read"),
+    [
+        ("", {}),
+        ("model=a,num_concurrent=4", {"model": "a", "num_concurrent": "4"}),
+        ("base_url=http://h:1/v1?a=b", {"base_url": "http://h:1/v1?a=b"}),
+        (" model = 'a' ,", {"model": "a"}),
+        (
+            '{"model": "a,b", "num_concurrent": 4, "images": true}',
+            {"model": "a,b", "num_concurrent": "4", "images": "true"},
+        ),
+    ],
+)
+def test_arguments_are_names_and_values(text: str, read: dict[str, str]) -> None:
+    assert parse_model_arguments(text) == read
+
+
+@every(
+    ("text", "message"),
+    [
+        ("gpt-4o", "model_args: takes NAME=VALUE, separated by commas, not 'gpt-4o'"),
+        ("=4", "takes NAME=VALUE"),
+        ("model=a,model=b", "names 'model' twice"),
+        ('{"model": "a"', "starts as a JSON object and is none"),
+        ('{"model": {"a": 1}}', "takes a JSON object of texts, numbers, true and false"),
+    ],
+)
+def test_what_is_no_argument_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_model_arguments(text)
+
+
+@every(
+    ("name", "near"),
+    [
+        ("openai-chat", "openai-chat-completions"),
+        ("local-chat-completion", "local-chat-completions"),
+        ("antropic-chat", "anthropic-chat"),
+        ("VLLM", "vllm"),
+    ],
+)
+def test_an_unknown_backend_is_named_with_the_nearest(name: str, near: str) -> None:
+    with pytest.raises(UsageError, match=f"there is no backend '{name}'; did you mean .*{near}"):
+        open_backend(name, {})
+
+
+def test_the_names_are_those_of_lm_eval() -> None:
+    pytest.importorskip("lm_eval")
+    from lm_eval.models import MODEL_MAPPING
+
+    assert set(backend_names()) <= set(MODEL_MAPPING)
+
+
+def test_an_unknown_argument_is_named_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match="takes no argument 'num_concurent'; did you mean num_concurrent"):
+        open_backend("local-chat-completions", {"model": "a", "num_concurent": "4"})
+
+
+@every(
+    ("name", "variable"),
+    [("local-chat-completions", "OPENAI_API_KEY"), ("anthropic-chat", "ANTHROPIC_API_KEY")],
+)
+def test_a_key_is_taken_from_the_environment_only(name: str, variable: str) -> None:
+    with pytest.raises(
+        UsageError, match=f"takes no api_key: keys are read from the environment variable {variable} only"
+    ) as raised:
+        open_backend(name, {"model": "a", "api_key": "sk-secret"})
+    assert "sk-secret" not in str(raised.value)
+
+
+@every(
+    ("given", "message"),
+    [
+        ({}, "local-chat-completions needs base_url="),
+        ({"base_url": "http://127.0.0.1:1/v1"}, "local-chat-completions needs model="),
+        (
+            {"base_url": "http://h/v1", "model": "a", "num_concurrent": "0"},
+            "num_concurrent takes a whole number of at least 1, not '0'",
+        ),
+        (
+            {"base_url": "http://h/v1", "model": "a", "max_retries": "-1"},
+            "max_retries takes a whole number of at least 0",
+        ),
+        (
+            {"base_url": "http://h/v1", "model": "a", "timeout": "soon"},
+            "timeout takes a positive number of seconds, not 'soon'",
+        ),
+        (
+            {"base_url": "http://h/v1", "model": "a", "timeout": "nan"},
+            "timeout takes a positive number of seconds",
+        ),
+        (
+            {"base_url": "http://h/v1", "model": "a", "images": "maybe"},
+            "images takes true or false, not 'maybe'",
+        ),
+        (
+            {"base_url": "h:80/v1", "model": "a"},
+            "base_url takes an address that starts with http:// or https://, not 'h:80/v1'",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named(given: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        open_backend("local-chat-completions", given)
+
+
+def test_a_device_is_for_local_weights() -> None:
+    with pytest.raises(UsageError, match="device: local-completions has no local weights to put on a device"):
+        open_backend("local-completions", {"model": "a", "base_url": "http://h/v1"}, device="cpu")
+
+
+def test_limits_a_minute_are_for_servers() -> None:
+    with pytest.raises(UsageError, match="requests_per_minute: hf has no limits a minute"):
+        open_backend("hf", {"pretrained": "a"}, RateLimits(requests_per_minute=5))
+
+
+def test_the_first_of_several_names_counts() -> None:
+    args = BackendArguments("local-completions", {"pretrained": "b"}, ["model", "pretrained"])
+    assert args.needed("model", "pretrained") == "b"
