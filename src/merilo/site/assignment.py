@@ -169,6 +169,8 @@ class Allocation:
         held = self._held(person, latest)
         if held is not None:
             return held
+        if self.rules.dialogues:
+            latest = self._latest(person)  # a dialogue that ran out of time holds later places too
         place = latest.place + 1 if latest else 1
         if self.rules.most is not None and place > self.rules.most:
             return "most"

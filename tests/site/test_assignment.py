@@ -1,0 +1,239 @@
+"""The allocation of tasks: nobody gets a task twice, and no task gets more people than it needs, in whatever order things happen."""
+
+import itertools
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from sqlalchemy import Connection, Engine, func, insert, select
+
+from merilo.site.assignment import RANKS, Allocation, GivenTask, below_threshold, tasks_of_rules
+from merilo.site.database import database_url, open_database, writing
+from merilo.site.rules import AdaptiveOverlap, StudyRules
+from merilo.site.schema import ANSWERED, PERSON, RESPONSE, STUDY, TASK
+
+
+def begin(
+    connection: Connection, rules: StudyRules, people: int, turns: list[tuple[int, int]] | None = None
+) -> None:
+    connection.execute(
+        insert(STUDY).values(
+            id=rules.study, key="k", name="s", arm="people", folder=".", content="", created=0
+        )
+    )
+    chance = random.Random(7)
+    total = rules.tests + rules.controls + rules.training
+    ranks = [chance.randrange(RANKS) for _ in range(total)]
+    connection.execute(insert(TASK), tasks_of_rules(rules, ranks, turns or [(0, 0)] * rules.tests))
+    for number in range(1, people + 1):
+        connection.execute(
+            insert(PERSON).values(
+                id=number, study=rules.study, pseudonym=f"p{number}", source="code", external=str(number), stage="working",
+                language="ru", seed=number, created=0,
+            )
+        )  # fmt: skip
+
+
+def held(connection: Connection) -> None:
+    """The invariant of the allocation."""
+    counts = dict(
+        connection.execute(
+            select(RESPONSE.c.task, func.count()).where(RESPONSE.c.counts).group_by(RESPONSE.c.task)
+        ).all()
+    )
+    for task in connection.execute(select(TASK)).all():
+        assert task.open >= 0
+        assert task.open == task.needed - counts.get(task.number, 0), f"task {task.number}"
+
+
+class Orders(RuleBasedStateMachine):
+    """People, clocks and authors in any order."""
+
+    @initialize(
+        overlap=st.integers(1, 3),
+        controls=st.integers(0, 2),
+        limited=st.booleans(),
+        adaptive=st.booleans(),
+        dialogues=st.booleans(),
+    )
+    def start(self, overlap: int, controls: int, limited: bool, adaptive: bool, dialogues: bool) -> None:
+        turns = [(1 + at // 2, at % 2 + 1) for at in range(6)] if dialogues else None
+        self.rules = StudyRules(
+            study=1, seed=3, overlap=overlap, tests=6, controls=controls, every=3 if controls else 0,
+            time_limit=5 if limited else None, lease=10, dialogues=dialogues,
+            adaptive=AdaptiveOverlap(1, 3, 0.3) if adaptive and not dialogues else None,
+        )  # fmt: skip
+        self.engine = open_database(database_url(Path(), "sqlite://"))
+        self.connection = self.engine.connect()
+        begin(self.connection, self.rules, 4, turns)
+        self.now = 1_000_000
+        self.seen: dict[int, list[int]] = {}
+        self.before: dict[int, int] = {}
+
+    @property
+    def allocation(self) -> Allocation:
+        return Allocation(self.connection, self.rules, self.now)
+
+    @rule(person=st.integers(1, 4))
+    def asks(self, person: int) -> None:
+        given = self.allocation.give(person, person)
+        if isinstance(given, GivenTask):
+            again = self.allocation.give(person, person)
+            assert again == given, "two tabs show the same task"
+            self.before[person] = given.task
+            mine = self.seen.setdefault(person, [])
+            if not mine or mine[-1] != given.task:
+                assert given.task not in mine, "a task comes twice"
+                mine.append(given.task)
+
+    @rule(person=st.integers(1, 4), answer=st.sampled_from("AB"), repeats=st.integers(1, 3))
+    def answers(self, person: int, answer: str, repeats: int) -> None:
+        task = self.before.get(person)
+        if task is None:
+            return
+        first = self.allocation.save(person, task, answer, right=True)
+        for _ in range(repeats):
+            assert self.allocation.save(person, task, "C") != "saved"
+        kept = select(RESPONSE.c.answer).where(RESPONSE.c.person == person, RESPONSE.c.task == task)
+        assert first != "saved" or self.connection.scalar(kept) == answer
+
+    @rule(seconds=st.sampled_from([1, 4, 9, 30]))
+    def time_passes(self, seconds: int) -> None:
+        self.now += 1000 * seconds
+
+    @rule()
+    def overdue_tasks_return(self) -> None:
+        self.allocation.return_overdue()
+
+    @rule(person=st.integers(1, 4))
+    def is_excluded(self, person: int) -> None:
+        self.allocation.release(person)
+
+    @rule(person=st.integers(1, 4))
+    def is_reinstated(self, person: int) -> None:
+        self.allocation.reinstate(person)
+
+    @rule(person=st.integers(1, 4), task=st.integers(0, 7))
+    def sends_something_not_given(self, person: int, task: int) -> None:
+        if task not in self.seen.get(person, []):
+            assert self.allocation.save(person, task, "A") == "not_given"
+
+    @invariant()
+    def no_place_is_lost_or_doubled(self) -> None:
+        if hasattr(self, "connection"):
+            held(self.connection)
+
+    def teardown(self) -> None:
+        if hasattr(self, "connection"):
+            self.connection.close()
+            self.engine.dispose()
+
+
+TestOrders = Orders.TestCase
+TestOrders.settings = settings(
+    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_database(database_url(tmp_path, None))
+    yield opened
+    opened.dispose()
+
+
+@contextmanager
+def study(engine: Engine, rules: StudyRules, people: int) -> Iterator[StudyRules]:
+    with writing(engine) as connection:
+        begin(connection, rules, people)
+    yield rules
+
+
+def all_answer(engine: Engine, rules: StudyRules, person: int) -> None:
+    """A person who asks and answers until there is nothing left, each time in a transaction of its own."""
+    while True:
+        with writing(engine) as connection:
+            given = Allocation(connection, rules, 1000).give(person, person)
+        if not isinstance(given, GivenTask):
+            return
+        with writing(engine) as connection:
+            Allocation(connection, rules, 2000).save(person, given.task, "A", right=True)
+
+
+def test_people_at_once_fill_the_overlap_exactly(engine: Engine) -> None:
+    rules = StudyRules(study=1, seed=1, overlap=3, tests=30, controls=4, every=10)
+    with study(engine, rules, 8):
+        threads = [
+            threading.Thread(target=all_answer, args=(engine, rules, person)) for person in range(1, 9)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    with engine.connect() as connection:
+        held(connection)
+        counts = connection.execute(
+            select(RESPONSE.c.task, func.count())
+            .where(RESPONSE.c.state == ANSWERED)
+            .group_by(RESPONSE.c.task)
+        )
+        of_tests = {task: n for task, n in counts if task < 30}
+    assert of_tests == dict.fromkeys(range(30), 3)
+
+
+def test_controls_come_once_every_so_many_tasks(engine: Engine) -> None:
+    rules = StudyRules(study=1, seed=1, overlap=1, tests=95, controls=5, every=20)
+    with study(engine, rules, 1):
+        all_answer(engine, rules, 1)
+    with engine.connect() as connection:
+        order = connection.scalars(select(RESPONSE.c.task).order_by(RESPONSE.c.place)).all()
+    places = [place for place, task in enumerate(order) if task >= 95]
+    assert sorted(task for task in order if task >= 95) == [95, 96, 97, 98, 99]
+    assert {late - early for early, late in itertools.pairwise(places)} == {20}
+
+
+def test_orders_differ_between_people() -> None:
+    rules = StudyRules(study=1, seed=1, overlap=2, tests=50)
+    engine = open_database(database_url(Path(), "sqlite://"))
+    with engine.connect() as connection:
+        begin(connection, rules, 2)
+        orders = []
+        for person in (1, 2):
+            order: list[int] = []
+            while isinstance(given := Allocation(connection, rules, 0).give(person, person), GivenTask):
+                order.append(given.task)
+                Allocation(connection, rules, 0).save(person, given.task, "A")
+            orders.append(order)
+    engine.dispose()
+    assert sorted(orders[0]) == sorted(orders[1]) == list(range(50))
+    assert orders[0] != orders[1]
+    assert sum(a == b for a, b in zip(*orders, strict=True)) < 10
+
+
+def test_disagreement_asks_more_people_up_to_the_limit() -> None:
+    rules = StudyRules(study=1, seed=1, overlap=5, tests=40, adaptive=AdaptiveOverlap(3, 5, 0.25))
+    engine = open_database(database_url(Path(), "sqlite://"))
+    with engine.connect() as connection:
+        begin(connection, rules, 9)
+        for person in range(1, 10):
+            while isinstance(given := Allocation(connection, rules, 0).give(person, person), GivenTask):
+                agreed = given.task % 2 == 0
+                Allocation(connection, rules, 0).save(person, given.task, "A" if agreed else str(person))
+        answers = Counter(connection.scalars(select(RESPONSE.c.task)).all())
+    engine.dispose()
+    for task in range(40):
+        assert answers[task] == (5 if rules.in_fixed_slice(task) or task % 2 else 3)
+
+
+def test_a_threshold_needs_enough_control_items() -> None:
+    rules = StudyRules(study=1, seed=1, overlap=1, tests=1, min_accuracy=0.5, stop_after=5)
+    assert not below_threshold(rules, controls=4, right=0)
+    assert below_threshold(rules, controls=5, right=2)
+    assert not below_threshold(rules, controls=6, right=3)
