@@ -21,8 +21,9 @@ one marked coverage gives exit status 1. Studies without an interval (all varian
 be at most a tenth of the studies.
 
 The tables of `benchmarks/difference_coverage.py` come after it: the difference between people and a model, and verdicts of equivalence.
-Then those of `benchmarks/post_stratified_coverage.py`, a sample's estimate for the whole dataset, and of `benchmarks/cluster_coverage.py`,
-items that share a text.
+Then those of `benchmarks/post_stratified_coverage.py`, a sample's estimate for the whole dataset, of `benchmarks/cluster_coverage.py`,
+items that share a text, and of `benchmarks/part_coverage.py`: experts, groups, sensitivity rows, Dawid-Skene, and a few people who answer
+everything.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ import polars as pl
 from cluster_coverage import table as clusters
 from difference_coverage import table as differences
 from numpy.typing import NDArray
+from part_coverage import table as parts
+from populations import ATTRACTED, POPULATIONS, Population, answered
 from post_stratified_coverage import table as whole_dataset
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
@@ -53,29 +56,9 @@ from merilo.statistics.intervals import Interval, wilson
 
 FloatArray = NDArray[np.float64]
 
-ATTRACTED = 0.3
 RESAMPLES = 500
 PLAIN_RESAMPLES = 200
 NEIGHBOURS = 5
-
-
-@dataclass(frozen=True)
-class Population:
-    """Whom and what a study draws from."""
-
-    name: str
-    ability: float
-    spread: float
-    labels: int
-    difficulty: float = 1.0
-
-
-POPULATIONS = (
-    Population("hard", 0.5, 0.5, 2),
-    Population("middling", 1.2, 0.8, 4),
-    Population("easy", 2.5, 1.0, 4),
-    Population("near 1", 3.3, 1.0, 4),
-)
 
 
 @dataclass(frozen=True)
@@ -94,22 +77,6 @@ DESIGNS = tuple(
     for items, people in ((50, 4 * overlap), (200, 24), (500, 40), (2000, 40), (2000, 200))
 )
 CROSSED = tuple(Design(items, overlap, overlap) for overlap in (3, 5, 10) for items in (50, 500, 2000))
-
-
-def answered(
-    population: Population,
-    item: NDArray[np.intp],
-    person: NDArray[np.intp],
-    rng: np.random.Generator,
-    shift: float,
-) -> NDArray[np.int32]:
-    """Return the labels of answers; 0 is correct."""
-    ability = population.ability + shift + population.spread * rng.standard_normal(int(person.max()) + 1)
-    difficulty = population.difficulty * rng.standard_normal(int(item.max()) + 1)
-    right = rng.random(item.shape[0]) < 1 / (1 + np.exp(difficulty[item] - ability[person]))
-    wrong = rng.integers(1, population.labels, item.shape[0])
-    wrong = np.where(rng.random(item.shape[0]) < ATTRACTED, 1, wrong)
-    return np.where(right, 0, wrong).astype(np.int32)
 
 
 def truth(
@@ -518,7 +485,8 @@ def main() -> int:
     held = worlds(arguments.studies, arguments.seed) and held
     held = differences(arguments.studies, arguments.seed) and held
     held = whole_dataset(arguments.studies, arguments.seed) and held
-    return 0 if clusters(arguments.studies, arguments.seed) and held else 1
+    held = clusters(arguments.studies, arguments.seed) and held
+    return 0 if parts(arguments.studies, arguments.seed) and held else 1
 
 
 if __name__ == "__main__":

@@ -71,16 +71,21 @@ LAYOUTS = (
 
 
 def answers(
-    world: World, item: NDArray[np.intp], person: NDArray[np.intp], rng: np.random.Generator
+    world: World,
+    item: NDArray[np.intp],
+    person: NDArray[np.intp],
+    rng: np.random.Generator,
+    right_label: NDArray[np.integer] | None = None,
 ) -> NDArray[np.int32]:
-    """Labels of answers; the right label differs from item to item."""
+    """Labels of answers; the right label differs from item to item and is drawn if it is not given."""
     people, items = int(person.max()) + 1, int(item.max()) + 1
     kind = rng.choice(3, people, p=SHARES)
     ability = np.choose(kind, [world.careful, world.sloppy, 0.0]) + world.spread * rng.standard_normal(people)
     difficulty = world.difficulty * rng.standard_normal(items)
     trap = rng.random(items) < TRAPS
     difficulty[trap] += 1.5
-    right_label = rng.integers(0, world.labels, items)
+    if right_label is None:
+        right_label = rng.integers(0, world.labels, items)
     right = rng.random(item.size) < 1 / (1 + np.exp(difficulty[item] - ability[person]))
     off = rng.integers(1, world.labels, item.size)
     off = np.where(trap[item] & (rng.random(item.size) < TRAPPED), 1, off)

@@ -89,6 +89,38 @@ def test_a_row_of_the_sensitivity_table_has_the_interval_of_its_procedure(groupe
     assert rows["majority"]["ci95_items_and_annotators"] == pytest.approx(own, abs=0.01)
 
 
+def test_a_model_that_decides_is_fitted_again_without_groups_of_annotators(tmp_path: Path) -> None:
+    # A third of the annotators guess, so that the weights of all depend on who takes part.
+    rng = np.random.default_rng(5)
+    answers = [
+        (item, f"w{who:02}", "A" if rng.random() < (0.5 if who % 3 == 0 else 0.7) else "B")
+        for item in range(60)
+        for who in sorted(rng.choice(12, 5, replace=False).tolist())
+    ] + [(60, f"w{who:02}", "B") for who in range(12)]
+    pool, gold = pool_of(tmp_path, answers, 2)
+    found = merilo(
+        "baseline",
+        pool,
+        "--gold",
+        gold,
+        "--aggregator",
+        "dawid-skene",
+        "--out",
+        tmp_path / "o",
+        "--json",
+        "-",
+    ).json
+    own = found["metrics"]["acc"]
+    rows = {
+        one["aggregator"]: one for one in found["sensitivity"]["rows"] if one["min_control_accuracy"] == 0
+    }
+    # The row of the same procedure keeps the weights that were fitted.
+    row_low, row_high = rows["dawid-skene"]["ci95_items_and_annotators"]
+    low, high = own["ci95_items_and_annotators"]
+    assert rows["dawid-skene"]["value"] == own["value"]
+    assert high - low > 1.05 * (row_high - row_low)
+
+
 def test_the_report_and_the_terminal_show_the_interval_of_a_group(tmp_path: Path) -> None:
     pool, gold = pool_of(tmp_path, crowd(60, 12), 2)
     outcome = merilo(

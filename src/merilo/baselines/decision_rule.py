@@ -18,18 +18,31 @@ from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
 from merilo.baselines.settings import Settings
 from merilo.errors import DataError
 from merilo.metrics.score import Score
-from merilo.metrics.worth import NamedPart
-from merilo.people.aggregation import Consensus, Fit, wrong_answers
+from merilo.metrics.worth import NamedPart, Worth
+from merilo.people.aggregation import (
+    NO_LABEL,
+    Consensus,
+    Fit,
+    dawid_skene,
+    is_open,
+    one_coin,
+    wrong_answers,
+)
 from merilo.people.decision import PoolVotes
 from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
+from merilo.people.uncertainty.refitted import RefittedVariance, annotator_groups, refitted_variance
 from merilo.people.uncertainty.two_way import TwoWay, two_way
-from merilo.people.votes import Votes
+from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.intervals import RESAMPLES
 
 #: Scale of the weights that break ties; small, so that they never outweigh a vote.
 _BREAKS_TIES: Final = 1e-3
 _LEAST_WEIGHT: Final = 1e-6
+#: With more answers than this, a model is not fitted again without groups of annotators.
+MOST_REFITTED: Final = 50_000
+#: Refits stop when an iteration gains less than this in log-likelihood per answer; labels hardly change after that.
+_TOLERANCE: Final = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +54,13 @@ class DecisionRule:
         needed: the number of equal votes that a consensus needs, one number or shape (items,); 0 if the leading label
             decides.
         weight: shape (n,), the weight of each answer; `None` if votes count equally.
+        refits: shape (groups, items), the labels by the model without each group of annotators; `None` if no model decides.
     """
 
     votes: Votes
     needed: int | NDArray[np.int64] = 0
     weight: FloatArray | None = None
+    refits: IntArray | None = None
 
 
 def by_majority_alone(settings: Settings) -> bool:
@@ -64,7 +79,28 @@ def decision_rule(pool: PoolVotes, annotators: pl.DataFrame, settings: Settings)
     if by_majority_alone(settings):
         return DecisionRule(pool.votes, needed=pool.needed(settings.min_votes))
     weight = vote_weights(pool.votes, pool.everyone.annotators, annotators, settings)
-    return DecisionRule(pool.votes, weight=weight)
+    return DecisionRule(pool.votes, weight=weight, refits=_refits(pool, settings))
+
+
+def _refits(pool: PoolVotes, settings: Settings) -> IntArray | None:
+    """Fit the model again without each group of annotators; `None` without a model, or if the fits take too long."""
+    votes = pool.everyone.votes.where(pool.kept)
+    fitted = {"dawid-skene": dawid_skene, "one-coin": one_coin}.get(settings.aggregator)
+    group = annotator_groups(votes)
+    if fitted is None or group.max(initial=-1) < 1 or len(votes) > MOST_REFITTED:
+        return None
+    anchors = pool.anchors if settings.anchor_controls else None
+    opened = is_open(pool.everyone.votes, settings.open_answers)
+    labels = [
+        fitted(
+            votes.where(group[votes.annotator] != left_out),
+            anchors=anchors,
+            open_answers=opened,
+            tolerance=_TOLERANCE,
+        ).label
+        for left_out in range(int(group.max()) + 1)
+    ]
+    return np.stack(labels)
 
 
 def over_annotators(
@@ -97,7 +133,8 @@ def over_annotators(
         pairs = scorer.pairs(rule.votes, consensus)
     inside = pairs.votes_of(part)
     votes = rule.votes.where(inside)
-    if np.unique(votes.annotator).shape[0] < LEAST_ANNOTATORS:
+    annotators = int(np.unique(votes.annotator).shape[0])
+    if annotators < LEAST_ANNOTATORS:
         return None
     worth = scorer.worth(part, pairs, pairs.chosen(consensus))
     unseen = np.zeros(votes.items)
@@ -111,11 +148,47 @@ def over_annotators(
             unseen=unseen,
             value=value,
             alike=worth.alike if not part.is_mean else None,
+            refitted=_refitted(
+                rule.refits, scorer, part, consensus, pairs=pairs, worth=worth, annotators=annotators
+            ),
             bounds=part.bounds,
             resamples=resamples,
         )
     except DataError:
         return None
+
+
+def _refitted(
+    refits: IntArray | None,
+    scorer: ConsensusScorer,
+    part: NamedPart,
+    consensus: Consensus,
+    *,
+    pairs: Pairs,
+    worth: Worth,
+    annotators: int,
+) -> RefittedVariance | None:
+    """Compute the variance over annotators from the labels without each group of annotators.
+
+    An item that a fit leaves undecided keeps its score.
+    """
+    rows = np.array(part.rows, dtype=np.int64)
+    own = consensus.label[scorer.codes[rows]]
+    rows, own = rows[own != NO_LABEL], own[own != NO_LABEL]
+    if refits is None or not rows.size:
+        return None
+    width = int(max(pairs.label.max(initial=0), refits.max(initial=0), own.max(initial=0))) + 1
+    cells = pairs.place * width + pairs.label
+
+    def scores(label: IntArray) -> FloatArray:
+        wanted = rows * width + label
+        at = np.minimum(np.searchsorted(cells, wanted), cells.shape[0] - 1)
+        return np.asarray(np.where(cells[at] == wanted, worth.answer[at], worth.unseen[rows]))
+
+    others = refits[:, scorer.codes[rows]]
+    kept = scores(own)
+    change = np.stack([np.where(label == NO_LABEL, 0.0, kept - scores(label)) for label in others])
+    return refitted_variance(change, annotators)
 
 
 def two_ways(
@@ -150,9 +223,8 @@ def two_ways(
 def _on_items(rule: DecisionRule, scorer: ConsensusScorer) -> DecisionRule:
     """Leave out the votes on items that the scorer does not score."""
     inside = np.isin(rule.votes.item, scorer.codes)
-    return DecisionRule(
-        rule.votes.where(inside), rule.needed, None if rule.weight is None else rule.weight[inside]
-    )
+    weight = None if rule.weight is None else rule.weight[inside]
+    return DecisionRule(rule.votes.where(inside), rule.needed, weight, rule.refits)
 
 
 def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from merilo.errors import DataError
 from merilo.people.uncertainty.ballots import Ballots
 from merilo.people.uncertainty.few_annotators import guessing_variance, widened
+from merilo.people.uncertainty.refitted import RefittedVariance
 from merilo.people.uncertainty.variance_components import cluster_effect_of
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
@@ -97,6 +98,7 @@ def two_way(
     unseen: FloatArray | None = None,
     value: float | None = None,
     alike: float | None = None,
+    refitted: RefittedVariance | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
     resamples: int = RESAMPLES,
@@ -127,6 +129,8 @@ def two_way(
         value: the published estimate, if ties were resolved by another rule; by default the estimate of this rule.
         alike: the effective number of items scored 0 or 1 if all items score the same; by default the number of scored
             items. It is smaller for macro F1 with rare labels.
+        refitted: the variance because items share annotators if a model decides and is fitted again without groups of
+            annotators; it is used if it is larger than the variance with fixed weights.
         bounds: the smallest and the largest possible value of the metric: (0, 1), or (-1, 1) for correlations.
         level: the nominal coverage, in (0, 1).
         resamples: the number of bootstrap resamples; with 0, the variances of the bootstrap are computed exactly.
@@ -173,6 +177,9 @@ def two_way(
         item_variance = max(over_items, floor * cluster_effect)
         both = over_items + float(spread.var()) * spread.shape[0]
     effect = max(1.0, both / item_variance) if shared > 0 else 1.0
+    if refitted is not None and refitted.variance > shared:
+        shared, freedom_cost = refitted.variance, max(freedom_cost, refitted.doubt)
+        effect = max(effect, 1 + shared / item_variance)
     total = item_variance + shared
     freedom = total**2 / (item_variance**2 / max((clusters or n) - 1, 1) + freedom_cost)
     p = min(max((estimate - low) / width, 0.0), 1.0)

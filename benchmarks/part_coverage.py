@@ -1,0 +1,278 @@
+"""How often the intervals of experts, groups, sensitivity rows and Dawid-Skene hold the truth, and those of a few people.
+
+    python benchmarks/part_coverage.py [--studies 100]
+
+`benchmarks/coverage.py` prints the same table. A crowd and items are drawn anew for each simulated study, from the populations
+of `coverage.py` (normal abilities) and of `mixed_crowds.py` (75 % careful, 17 % sloppy and 8 % guessing people, 12 % of items
+with an attractive wrong answer). Some people answer several times as much as others. The estimates are computed by the functions
+that `merilo baseline` and `merilo experts baseline` call.
+
+The rows: five experts who each wrote a fifth of the items and skip them; one of three `--by` groups of a study; a row of the
+sensitivity table, with the annotators below 0.7 on ten control items excluded; Dawid-Skene deciding; three and five people who
+answer everything. The truth is the mean estimate of 400 studies of the same design. Columns: coverage over items alone and
+over items and annotators, with the Monte Carlo standard error, and the mean widths. `!` marks a coverage below 93 % by more than
+two standard errors.
+
+Exit status 1: more than a twentieth of the rows are marked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass, replace
+
+import mixed_crowds
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from populations import POPULATIONS, Population, answered
+
+from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.decision_rule import decision_rule, two_ways
+from merilo.baselines.expert_scores import score_experts
+from merilo.baselines.settings import Settings
+from merilo.items import Item
+from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
+from merilo.metrics.score import Score
+from merilo.people.aggregation import NO_LABEL
+from merilo.people.decision import PoolVotes, decide
+from merilo.people.experts.out_of_bag import ExpertItem, OutOfBag, OutOfBagDesign
+from merilo.people.gold import Gold
+from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.votes import Encoding, Votes
+from merilo.responses import SCHEMA, Responses
+
+FloatArray = NDArray[np.float64]
+Crowd = mixed_crowds.World | Population
+
+#: The studies whose mean estimate is the truth.
+TRUTH = 400
+CONTROLS, THRESHOLD = 10, 0.7
+
+
+@dataclass(frozen=True)
+class Design:
+    """A row of the table.
+
+    Attributes:
+        name: what the interval is of.
+        items: the number of items of the study.
+        overlap: the answers an item.
+        people: the number of annotators.
+    """
+
+    name: str
+    items: int
+    overlap: int
+    people: int
+
+
+DESIGNS = (
+    Design("experts, own skipped", 100, 5, 5),
+    Design("experts, own skipped", 300, 5, 5),
+    Design("--by group (a third)", 300, 5, 25),
+    Design("sensitivity row", 300, 5, 25),
+    Design("Dawid-Skene", 300, 5, 25),
+    Design("Dawid-Skene", 300, 3, 24),
+    Design("3 answer all", 100, 3, 3),
+    Design("3 answer all", 300, 3, 3),
+    Design("3 answer all", 1000, 3, 3),
+    Design("5 answer all", 300, 5, 5),
+    Design("5 answer all", 1000, 5, 5),
+)
+CROWDS: tuple[tuple[str, Crowd], ...] = (
+    *((f"normal {one.name}", one) for one in POPULATIONS),
+    *((f"mixed {one.name}", one) for one in mixed_crowds.WORLDS),
+)
+
+
+@dataclass(frozen=True)
+class Study:
+    """The answers of a study, the right labels, and the share of control items that each annotator answered correctly."""
+
+    votes: Votes
+    right: NDArray[np.int32]
+    controls: FloatArray
+
+
+def drawn(crowd: Crowd, design: Design, rng: np.random.Generator) -> Study:
+    """Draw a study; the right label differs from item to item."""
+    busy = 0.7 * rng.standard_normal(design.people) + rng.gumbel(size=(design.items, design.people))
+    person = np.argpartition(-busy, design.overlap - 1, axis=1)[:, : design.overlap].ravel()
+    item = np.repeat(np.arange(design.items), design.overlap)
+    # The control items are answered by everybody.
+    control = np.repeat(np.arange(CONTROLS), design.people) + design.items
+    every = np.concatenate([item, control])
+    who = np.concatenate([person, np.tile(np.arange(design.people), CONTROLS)])
+    right_label = rng.integers(0, crowd.labels, design.items + CONTROLS)
+    if isinstance(crowd, Population):
+        label = (answered(crowd, every, who, rng, 0.0) + right_label[every]) % crowd.labels
+    else:
+        label = mixed_crowds.answers(crowd, every, who, rng, right_label)
+    is_right = label == right_label[every]
+    share = np.bincount(who[item.size :], weights=is_right[item.size :], minlength=design.people) / CONTROLS
+    columns = (column.astype(np.int32) for column in (item, person, label[: item.size]))
+    votes = Votes(*columns, design.items, design.people, crowd.labels)
+    return Study(votes, right_label[: design.items].astype(np.int32), share)
+
+
+def scorer_of(study: Study, encoding: Encoding, items: range) -> ConsensusScorer:
+    """Return the scorer of accuracy on these items."""
+    known = {item: Item(item, "", "", str(study.right[item])) for item in items}
+    return ConsensusScorer.of(PlainDataset("", ("acc",), PlainAnswer()), encoding, known)
+
+
+def of_pool(
+    study: Study, settings: Settings, *, intervals: bool, items: range | None = None, least: float = 0.0
+) -> tuple[Score | None, TwoWay | None]:
+    """Score some items of a study, with annotators below an accuracy on control items excluded."""
+    votes = study.votes
+    every = np.ones(len(votes), dtype=np.bool_)
+    kept = study.controls[votes.annotator] >= least
+    labels = pl.Series([str(label) for label in range(votes.labels)])
+    encoding = Encoding(votes, pl.Series(range(votes.items)), pl.Series(range(votes.annotators)), labels, 0)
+    unknown = np.full(votes.items, NO_LABEL, np.int32)
+    pool = PoolVotes(encoding, every, kept, kept, unknown, np.full(votes.annotators, np.nan))
+    decided = decide(
+        pool,
+        aggregator=settings.aggregator,
+        resolve=settings.resolve,
+        open_answers=False,
+        min_votes="majority",
+    )
+    quality = decided.fit.quality if decided.fit else np.full(votes.annotators, np.nan)
+    people = pl.DataFrame(
+        {"annotator": encoding.annotators.cast(pl.String), "skill": study.controls}
+    ).with_columns(
+        pl.lit(None, pl.Float64).alias("control_accuracy"),
+        pl.lit(None, pl.Float64).alias("ability"),
+        pl.Series("expected_accuracy", quality).fill_nan(None),
+    )
+    scorer = scorer_of(study, encoding, items or range(votes.items))
+    scores = scorer.main_scores(decided)
+    if not intervals:
+        return scores.get("acc"), None
+    rule = decision_rule(pool, people, settings)
+    return scores.get("acc"), two_ways(rule, scorer, decided, scores).get("acc")
+
+
+def of_experts(study: Study) -> tuple[Score | None, TwoWay | None]:
+    """Score five experts of whom each wrote a fifth of the items and skips them."""
+    votes = study.votes
+    given: dict[int, dict[str, str]] = {item: {} for item in range(votes.items)}
+    for item, who, label in zip(
+        votes.item.tolist(), votes.annotator.tolist(), votes.label.tolist(), strict=True
+    ):
+        if item % votes.annotators != who:
+            given[item][f"w{who}"] = str(label)
+    items = []
+    for item, answers in given.items():
+        texts = list(answers.values())
+        counts = {text: texts.count(text) for text in texts}
+        first = max(counts, key=lambda text: counts[text])
+        majority = 2 * counts[first] > len(texts)
+        one = ExpertItem(item, "", votes.annotators, answers=counts, given=answers)
+        items.append(
+            replace(
+                one,
+                label=first if majority else None,
+                outcome="majority" if majority else "no_majority",
+            )
+        )
+    result = OutOfBag(OutOfBagDesign(), tuple(items), {"": ()}, {})
+    numbers = {"item": pl.Series(range(votes.items), dtype=pl.UInt32)}
+    gold = pl.DataFrame(
+        {
+            **numbers,
+            "gold": [str(label) for label in study.right],
+            "id": pl.Series([None] * votes.items, dtype=pl.String),
+        }
+    )
+    shown = pl.DataFrame({**numbers, "question": [f"q{n}" for n in range(votes.items)]})
+    responses = Responses(pl.DataFrame(schema=SCHEMA), shown, len(votes), {})
+    scored = score_experts(result, responses, Gold(gold, "gold"), None)
+    return scored.scores.main.get("acc"), scored.two_ways.get("acc")
+
+
+def experts_score(study: Study) -> Score | None:
+    """Score the experts without intervals: more than half of the answers left decide."""
+    votes = study.votes
+    counts = votes.where(votes.item % votes.annotators != votes.annotator).counts()
+    decided = 2 * counts.max(axis=1) > counts.sum(axis=1)
+    if not decided.any():
+        return None
+    right = counts.argmax(axis=1)[decided] == study.right[decided]
+    return Score("acc", float(right.mean()), int(decided.sum()), None)
+
+
+def estimate(design: Design, study: Study, *, intervals: bool = True) -> tuple[Score | None, TwoWay | None]:
+    """Estimate the accuracy of a study as the row of the table says."""
+    if design.name.startswith("experts"):
+        return of_experts(study) if intervals else (experts_score(study), None)
+    plurality = Settings(resolve="skill")
+    if design.name.startswith("--by"):
+        return of_pool(study, plurality, intervals=intervals, items=range(design.items // 3))
+    if design.name.startswith("sensitivity"):
+        return of_pool(study, plurality, intervals=intervals, least=THRESHOLD)
+    if design.name == "Dawid-Skene":
+        return of_pool(study, Settings(aggregator="dawid-skene", resolve="none"), intervals=intervals)
+    return of_pool(study, plurality, intervals=intervals)
+
+
+def row(crowd: Crowd, design: Design, studies: int, seed: int) -> tuple[float, FloatArray, FloatArray, int]:
+    """Return the truth, the coverages and mean widths of both intervals, and the number of studies with both."""
+    rng = np.random.default_rng(
+        [seed, design.items, design.people, *crowd.name.encode(), *design.name.encode()]
+    )
+    values: list[float] = []
+    low, high = [], []
+    for number in range(max(TRUTH, studies)):
+        score, both = estimate(design, drawn(crowd, design, rng), intervals=number < studies)
+        if score:
+            values.append(score.value)
+        if number < studies and score and score.interval and both:
+            low.append((score.interval.low, both.interval.low))
+            high.append((score.interval.high, both.interval.high))
+    true = float(np.mean(values))
+    lows, highs = np.array(low), np.array(high)
+    return true, ((lows <= true) & (true <= highs)).mean(axis=0), (highs - lows).mean(axis=0), len(low)
+
+
+def table(studies: int, seed: int, only: str = "") -> bool:
+    """Print the table; whether at most a twentieth of the rows miss 93 % by more than chance."""
+    print(f"\nExperts, groups, sensitivity rows, Dawid-Skene and a few people; {studies} studies a row")
+    print(
+        f"{'interval of':>22} {'items':>6} {'overlap':>7} {'people':>6} {'people are':>16} {'truth':>6} "
+        f"{'items only':>24} {'items and people':>25}"
+    )
+    missed = rows = 0
+    for design in DESIGNS:
+        for name, crowd in CROWDS:
+            if not design.name.startswith(only):
+                continue
+            true, share, width, counted = row(crowd, design, studies, seed)
+            error = np.sqrt(np.maximum(share * (1 - share), 0.95 * 0.05) / counted)
+            bad = bool(share[1] < 0.93 - 2 * error[1] or counted < 0.9 * studies)
+            missed, rows = missed + bad, rows + 1
+            print(
+                f"{design.name:>22} {design.items:>6} {design.overlap:>7} {design.people:>6} {name:>16} {true:>6.3f} "
+                f"{share[0]:>8.1%} ± {error[0]:.1%} ({width[0]:.2f}) {share[1]:>9.1%} ± {error[1]:.1%} ({width[1]:.2f})"
+                f"{'!' if bad else ' '}",
+                flush=True,
+            )
+    print(f"{missed} of {rows} rows below 93 % by more than chance")
+    return missed <= rows / 20
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--studies", type=int, default=100, help="simulated studies a row")
+    parser.add_argument("--only", default="", help="the beginning of the rows' names, such as 'experts'")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    return 0 if table(arguments.studies, arguments.seed, arguments.only) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
