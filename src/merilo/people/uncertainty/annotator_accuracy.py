@@ -16,7 +16,7 @@ from merilo.errors import DataError
 from merilo.people.uncertainty.variance_components import Components, components, person_effects
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.distributions import chi_squared_quantile, student_quantile
+from merilo.statistics.distributions import chi_squared_quantile, limited_freedom, student_quantile
 from merilo.statistics.intervals import Interval, exact_interval, wilson_form
 
 #: Annotators with fewer answers are not considered for best, worst and quantiles.
@@ -244,6 +244,7 @@ def _mean_interval(
     items = float(np.unique(votes.item).shape[0])
     effective = p * (1 - p) * width**2 / variance if variance > 0 and 0 < p < 1 else items
     method = "variance components of people and items (Wilson's form)"
+    freedom = limited_freedom(freedom, int(np.unique(votes.annotator).shape[0]))
     found = _wilson(p, effective, level, freedom, method)
     return Interval(low + width * found.low, low + width * found.high, level, method)
 
