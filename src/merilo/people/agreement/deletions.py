@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.people.agreement.alpha import Level, krippendorff_alpha
 from merilo.people.votes import Votes
-from merilo.statistics.arrays import FloatArray, IntArray
+from merilo.statistics.arrays import FloatArray
 
 #: Alpha of ranks is computed again for every deletion. If that would visit more answers than this, groups are deleted.
 VISITED: Final = 10_000_000
@@ -190,13 +190,14 @@ class LeaveOneOut:
         whole, single = lost[0][votes.item], lost[1][votes.item]
         along = whole * product[votes.item] + single * totals[votes.label]
 
-        def without(codes: IntArray) -> tuple[FloatArray, FloatArray]:
+        def without(codes: NDArray[np.signedinteger]) -> tuple[FloatArray, FloatArray]:
             """Compute the lost sums and the remaining squared length without the answers of each code."""
             sums = np.array([np.bincount(codes, weights=row) for row in by_answer], dtype=np.float64)
             removed = np.bincount(codes, along)
             return sums, np.asarray(length - 2 * removed + self._lengths(codes, whole, single))
 
-        people = np.unique(votes.annotator, return_inverse=True)[1].astype(np.int64)
+        present = np.bincount(votes.annotator, minlength=votes.annotators) > 0
+        people = (np.cumsum(present) - 1).astype(np.int32)[votes.annotator]
         by_person = without(people)
         if votes.cluster is None:
             answered = self.m > 0
@@ -206,8 +207,8 @@ class LeaveOneOut:
             each = by_answer, length - 2 * along + own
         else:
             units = self._without_clusters(by_item, scale, length, totals)
-            cells = votes.unit * (people.max(initial=0) + 1) + people
-            each = without(np.unique(cells, return_inverse=True)[1].astype(np.int64))
+            cells = votes.unit.astype(np.int64) * votes.annotators + people
+            each = without(np.unique(cells, return_inverse=True)[1])
         return [
             Deletions(coefficient(*units), coefficient(*by_person), coefficient(*each))
             for coefficient in coefficients
@@ -235,7 +236,7 @@ class LeaveOneOut:
         change = np.bincount(owner, removed**2 - 2 * removed * totals[label], clusters.size)
         return lost, np.asarray(length + change, dtype=np.float64)
 
-    def _lengths(self, codes: IntArray, whole: FloatArray, single: FloatArray) -> FloatArray:
+    def _lengths(self, codes: NDArray[np.signedinteger], whole: FloatArray, single: FloatArray) -> FloatArray:
         """Compute the squared length of the vector of label totals that the answers of each code remove.
 
         Args:
@@ -264,7 +265,7 @@ class LeaveOneOut:
             place = np.repeat(first[votes.item[rows]] - (np.cumsum(times) - times), times) + np.arange(
                 of.size
             )
-            who = np.r_[codes[of], codes[rows]]
+            who = np.r_[codes[of], codes[rows]].astype(np.int64)
             key = who * votes.labels + np.r_[self.cell_label[place], votes.label[rows]]
             amount = np.r_[whole[of] * self.cell_votes[place], single[rows]]
             if groups * votes.labels <= 4 * key.size:
