@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.errors import DataError
+from merilo.metrics.classification import f1_macro
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.pass_at_k import pass_score
 from merilo.statistics.cluster_variance import (
     RARE_ITEMS,
+    assumed_cluster_effect,
     cluster_design_effect,
-    whole_cluster_effect,
 )
 from merilo.statistics.crossed_difference import SharedPart, crossed_difference
 from merilo.statistics.intervals import exact_interval, mean_interval, wilson
@@ -78,13 +79,17 @@ def test_clusters_of_one_item_each_have_no_design_effect() -> None:
     )
 
 
-def test_if_all_answers_are_right_every_cluster_counts_as_one_item() -> None:
+def test_if_all_answers_are_right_a_correlation_of_one_half_is_assumed() -> None:
     codes = np.repeat(np.arange(60), 5)
-    assert cluster_design_effect(np.zeros(300), codes) == whole_cluster_effect(codes) == 5
+    assert cluster_design_effect(np.zeros(300), codes) == assumed_cluster_effect(codes) == 3
     found = mean_interval(np.ones(300), codes.tolist())
     assert found is not None
-    assert found.low == pytest.approx(wilson(60, 60).low, abs=0.003)
+    assert (found.low, found.high) == pytest.approx((wilson(100, 100).low, 1.0))
     assert "60 clusters" in found.method
+    assert (
+        f1_macro(["A", "B"] * 150, ["A", "B"] * 150, codes.tolist()).interval
+        == f1_macro(["A", "B"] * 50, ["A", "B"] * 50).interval
+    )
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2, 4, 10])
@@ -93,18 +98,18 @@ def test_a_few_wrong_answers_in_different_texts_do_not_show_that_items_are_indep
     scores[5 * np.arange(wrong)] = 0
     found = mean_interval(scores, codes.tolist())
     assert found is not None
-    assert wilson(60, 60).low - 0.01 < found.low or wrong > 4
+    assert wilson(100, 100).low - 0.01 < found.low or wrong > 2
     assert found.low < wilson(300 - wrong, 300).low
 
 
-def test_the_weight_of_the_whole_clusters_fades_with_the_number_of_rare_items() -> None:
+def test_the_weight_of_the_assumed_effect_fades_with_the_number_of_rare_items() -> None:
     codes = np.repeat(np.arange(200), 5)
     rare = np.zeros(1000)
     rare[[0, 5]] = 1.0
     effect = cluster_design_effect(rare - rare.mean(), codes)
     square = float(((rare - rare.mean()) ** 2).sum())
     share = square**2 / (square**2 + RARE_ITEMS**2)
-    assert effect == pytest.approx(share + 5 * (1 - share), rel=0.01)
+    assert effect == pytest.approx(share + 3 * (1 - share), rel=0.01)
 
 
 def test_the_interval_over_clusters_holds_the_true_mean() -> None:

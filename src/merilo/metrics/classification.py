@@ -12,7 +12,7 @@ from merilo.items import ItemId
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
 from merilo.statistics.arrays import FloatArray, IntArray
-from merilo.statistics.cluster_variance import whole_cluster_effect
+from merilo.statistics.cluster_variance import assumed_cluster_effect
 from merilo.statistics.intervals import (
     ALIKE,
     DRAWS_AT_ONCE,
@@ -363,12 +363,12 @@ def _resampled(
 
 
 def _all_alike(metric: str, table: _Cells, value: float, clusters: Sequence[Hashable] | None) -> Interval:
-    """Compute Wilson's interval if all answers are correct or all are wrong; several clusters count as one item each."""
+    """Compute Wilson's interval if all answers are correct or all are wrong; the items of clusters count as fewer."""
     gold = np.bincount(table.gold, table.counts, table.labels).astype(np.float64)
     low, width = (-1.0, 2.0) if metric == "mcc" else (0.0, 1.0)
     z = NormalDist().inv_cdf(0.975)
     codes = None if clusters is None else cluster_codes(clusters)
-    effect = 1.0 if codes is None or not codes.max(initial=0) else whole_cluster_effect(codes)
+    effect = 1.0 if codes is None or not codes.max(initial=0) else assumed_cluster_effect(codes)
     alike = items_alike(metric, gold) / effect
     bottom, top = wilson_form(float(round((value - low) / width)), alike, z)
     method = "Wilson score of accuracy (all right or all wrong, rare labels counted as fewer items)"

@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from merilo.statistics.arrays import FloatArray
 
-#: With so many items of the rarer outcome, the observed and the largest design effect have equal weights; about z² / 2.
+#: With so many items of the rarer outcome, the observed and the assumed design effect have equal weights; about z² / 2.
 RARE_ITEMS: Final = 2.0
+
+#: The correlation of the items of a cluster if all scores are equal; correlations of questions about one text are smaller.
+ASSUMED_CORRELATION: Final = 0.5
 
 #: Why there is no interval over items if all of them are of one cluster.
 ONE_CLUSTER: Final = (
@@ -23,21 +26,23 @@ def cluster_count(clusters: NDArray[np.integer]) -> int:
     return int(np.unique(clusters).shape[0])
 
 
-def whole_cluster_effect(clusters: NDArray[np.integer]) -> float:
-    """Compute the design effect of clusters whose items all have the same score: the mean size weighted by size.
+def assumed_cluster_effect(clusters: NDArray[np.integer]) -> float:
+    """Compute the design effect of clusters with the assumed correlation, if the scores do not show any other.
+
+    With the mean size of the clusters, weighted by size:  1 + (mean size - 1) * ASSUMED_CORRELATION.
 
     Args:
         clusters: shape (n,), codes.
 
     References:
-        L. Kish (1965), Survey sampling, chapter 5.
+        L. Kish (1965), Survey sampling, section 5.4.
 
     Example:
-        >>> whole_cluster_effect(np.array([0, 0, 0, 1]))
-        2.5
+        >>> assumed_cluster_effect(np.array([0, 0, 0, 1]))
+        1.75
     """
     sizes = np.unique(clusters, return_counts=True)[1].astype(np.float64)
-    return float(sizes @ sizes) / float(sizes.sum())
+    return 1 + (float(sizes @ sizes) / float(sizes.sum()) - 1) * ASSUMED_CORRELATION
 
 
 def cluster_design_effect(deviations: FloatArray, clusters: NDArray[np.integer]) -> float:
@@ -51,9 +56,9 @@ def cluster_design_effect(deviations: FloatArray, clusters: NDArray[np.integer])
     of independent items. If nearly all items have the same score, the few others do not show how clusters depend. With
     s = sum(d^2), which is about the number of the few other items, the result is therefore
 
-        (s^2 observed + RARE_ITEMS^2 whole) / (s^2 + RARE_ITEMS^2)
+        (s^2 observed + RARE_ITEMS^2 assumed) / (s^2 + RARE_ITEMS^2)
 
-    with `whole_cluster_effect`: without any of the others, every cluster counts as one item.
+    with `assumed_cluster_effect`, which is the result if there are no others.
 
     Args:
         deviations: shape (n,), item scores of a range of 1, less their mean.
@@ -78,10 +83,10 @@ def cluster_design_effect(deviations: FloatArray, clusters: NDArray[np.integer])
         return 1.0
     if groups == 1:
         return float("inf")
-    whole, square = whole_cluster_effect(codes), float(deviations @ deviations)
+    assumed, square = assumed_cluster_effect(codes), float(deviations @ deviations)
     if square <= 0:
-        return whole
+        return assumed
     sums = np.bincount(codes, weights=deviations, minlength=groups)
     observed: float = float(sums @ sums) / square * (groups / (groups - 1)) * ((n - 1) / n)
     weight = square**2 / (square**2 + RARE_ITEMS**2)
-    return weight * max(observed, 1.0) + (1 - weight) * whole
+    return weight * max(observed, 1.0) + (1 - weight) * assumed

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.cluster_variance import cluster_design_effect
-from merilo.statistics.distributions import student_quantile
+from merilo.statistics.distributions import quantile_of, student_quantile
 
 #: The number of bootstrap resamples.
 RESAMPLES: Final = 2000
@@ -139,7 +139,7 @@ def mean_interval(
     - A single cluster (one dialogue): circular block bootstrap over its items in their order, with blocks of
       ceil(n^(1/3)) items, because neighbouring items depend on each other and there is no second cluster to draw.
     - All items scored 0, or all scored 1: `wilson`, because all resamples would be equal and the bootstrap interval
-      would have zero width. Several clusters then count as one item each.
+      would have zero width. The items of several clusters are then divided by `assumed_cluster_effect`.
 
     Args:
         values: shape (n,), one score an item, in the order of the dataset.
@@ -241,7 +241,9 @@ def _of_clusters(scores: FloatArray, codes: NDArray[np.int64], level: float) -> 
         return None
     effect = cluster_design_effect(deviations, codes)
     n = len(scores) ** 2 * mean * (1 - mean) / square if 0 < mean < 1 else float(len(scores))
-    low, high = wilson_form(mean, n / effect, student_quantile((1 + level) / 2, clusters - 1))
+    # The design effect of equal scores is assumed, not estimated from the clusters.
+    freedom = clusters - 1 if square > 0 else float("inf")
+    low, high = wilson_form(mean, n / effect, quantile_of((1 + level) / 2, freedom))
     return Interval(
         low, high, level, f"Wilson's form over {clusters} clusters of items (design effect {effect:.2f})"
     )
