@@ -297,3 +297,12 @@ def test_experts_and_people_are_compared_by_clusters() -> None:
     # Two of the six texts differ: all of their four sign patterns are as extreme or less.
     assert shared.test.p == 0.5
     assert alone.test.p < 0.01
+
+
+def test_equivalence_needs_ten_clusters(study: Path) -> None:
+    gold = pl.read_csv(study / "gold.csv").with_row_index("row")
+    gold.with_columns(book=pl.col("row") // 12).drop("row").write_csv(study / "gold.csv")
+    made(study, "--cluster", "book", "--out", study / "b")
+    outcome = merilo("compare", study / "b", study / "model.csv", "--margin", "0.3")
+    assert outcome.status == 1
+    assert "the study has 4 clusters of items of at least 10" in outcome.complaint

@@ -16,8 +16,8 @@ Outcome: TypeAlias = Literal["above", "human_level", "not_worse", "below", "unto
 
 #: The significance level of every test.
 ALPHA: Final = 0.05
-#: With fewer items or annotators, equivalence is not tested: three annotators give a wrong "human level" in a tenth of
-#: studies (`benchmarks/difference_coverage.py`).
+#: With fewer items (or clusters of items) or annotators, equivalence is not tested: three annotators give a wrong "human
+#: level" in a tenth of studies (`benchmarks/difference_coverage.py`).
 FEWEST_ITEMS: Final = 10
 FEWEST_ANNOTATORS: Final = 10
 
@@ -127,7 +127,7 @@ def _too_small(one: CrossedDifference) -> str | None:
     few = [
         f"{there} {what} of at least {fewest}"
         for there, fewest, what in (
-            (one.n, FEWEST_ITEMS, "items"),
+            (one.clusters or one.n, FEWEST_ITEMS, "clusters of items" if one.clusters else "items"),
             (one.annotators, FEWEST_ANNOTATORS, "annotators"),
         )
         if there < fewest
