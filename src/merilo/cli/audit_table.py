@@ -13,10 +13,10 @@ from rich.table import Table
 
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.score import Score
-from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Audit, Finding
+from merilo.people.audit.findings import FEWEST_EXPECTED, NONE_OF_THESE, VERDICTS, Audit, Finding
 from merilo.people.audit.study_audit import StudyAudit
 from merilo.people.audit.typos import TYPING_ERRORS
-from merilo.reports.audit import LEAST_PROBABLE, tally
+from merilo.reports.audit import LEAST_PROBABLE, suspect_golds, tally
 from merilo.responses import INPUT_MARK
 from merilo.wording import shortened
 
@@ -32,8 +32,8 @@ def show(
     """Print the items to review, and the counts over all items, on standard output."""
     console = Console(highlight=False)
     found = study.audit
-    suspects = [one for one in found.findings if one.gold_wrong >= LEAST_PROBABLE]
-    _blocks(console, "Items whose gold may be wrong", study, suspects[:limit])
+    suspects = suspect_golds(found)
+    _blocks(console, "Items to read first: their gold may be wrong", study, suspects[:limit])
     if not found.golds:
         _blocks(console, "Items on which people disagree", study, found.contested[:limit])
     if found.golds:
@@ -76,12 +76,16 @@ def _golds(console: Console, found: Audit, suspects: int) -> None:
             soft_wrap=True,
         )
     expected = f"Expected number of wrong golds: {found.expected_wrong:.1f} of {found.golds}"
-    if found.expected_wrong >= 1:
-        first = found.to_review(0.9)
+    first = found.to_review(0.9)
+    if first:
         first_items = "first item" if first == 1 else f"first {first} items"
         expected += f"; the {first_items} of the list {_have(first, 'holds', 'hold')} 90 % of them"
     console.print(f"{expected}.", soft_wrap=True)
-    if not suspects:
+    if not first:
+        console.print(
+            f"This is below {FEWEST_EXPECTED:g}, so the audit recommends no list to read.", soft_wrap=True
+        )
+    elif not suspects:
         console.print(
             f"No gold is wrong with a probability of {LEAST_PROBABLE:g} or more: the answers give no reason to doubt one.",
             soft_wrap=True,

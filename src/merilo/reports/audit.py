@@ -13,7 +13,7 @@ from merilo.atomic_write import guarded
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.metrics.score import Score
-from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Finding, GivenAnswer
+from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Audit, Finding, GivenAnswer
 from merilo.people.audit.revision import COLUMN
 from merilo.people.audit.study_audit import StudyAudit
 from merilo.reports.json_numbers import rounded
@@ -196,12 +196,20 @@ class DoubtfulGold:
     ru: str
 
 
-def doubtful_golds(study: StudyAudit, least: float = LEAST_PROBABLE) -> list[DoubtfulGold]:
-    """Return the items whose gold is wrong with at least this probability, most probable first.
+def suspect_golds(found: Audit) -> list[Finding]:
+    """Return the findings whose gold is wrong with a probability of at least 0.05; none if the audit recommends no list.
+
+    Args:
+        found: the audit.
+    """
+    return [one for one in found.findings if one.gold_wrong >= LEAST_PROBABLE] if found.to_review() else []
+
+
+def doubtful_golds(study: StudyAudit) -> list[DoubtfulGold]:
+    """Return the items to read first, the most probably wrong gold first; see `suspect_golds`.
 
     Args:
         study: the audit.
-        least: the lowest probability.
     """
     return [
         DoubtfulGold(
@@ -212,8 +220,7 @@ def doubtful_golds(study: StudyAudit, least: float = LEAST_PROBABLE) -> list[Dou
             en=VERDICTS[one.verdict],
             ru=VERDICTS_RU[one.verdict],
         )
-        for one in study.audit.findings
-        if one.gold_wrong >= least
+        for one in suspect_golds(study.audit)
     ]
 
 

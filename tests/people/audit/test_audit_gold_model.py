@@ -37,28 +37,36 @@ def votes_of(rows: list[tuple[int, int, int]], items: int, people: int, labels: 
     extra=st.integers(0, 3),
     ability=st.lists(st.floats(-2, 3), min_size=4, max_size=4),
     error=st.floats(0.01, 0.5),
+    lures=st.lists(st.floats(0.1, 1), min_size=len(LURES), max_size=len(LURES)),
 )
 @settings(max_examples=60, deadline=None)
 def test_the_posterior_is_bayes_rule_summed_over_truths_lures_and_difficulties(
-    rows: list[tuple[int, int, int]], gold: list[int], extra: int, ability: list[float], error: float
+    rows: list[tuple[int, int, int]],
+    gold: list[int],
+    extra: int,
+    ability: list[float],
+    error: float,
+    lures: list[float],
 ) -> None:
     options = 3 + extra
     votes = votes_of(rows, 3, 4, 3)
     golds = np.array(gold, np.int32)
-    now = _Parameters(np.array(ability), error_rate=error)
+    now = _Parameters(np.array(ability), error_rate=error, lures=np.array(lures) / sum(lures))
     cells = _cells(votes, golds, options)
     joint, _ = _expect(votes, cells, now)
     truth = joint.sum(axis=1)
     for item in range(3):
         answers = [(person, label) for i, person, label in rows if i == item]
         probability = np.zeros(options)
-        shares = LURES if gold[item] >= 0 else (LURE,)
-        for t, (node, b), d, lure in product(range(options), enumerate(NODES), range(options), shares):
+        shares = list(zip(LURES, now.lures, strict=True)) if gold[item] >= 0 else [(LURE, 1.0)]
+        for t, (node, b), d, (lure, weight) in product(
+            range(options), enumerate(NODES), range(options), shares
+        ):
             if d == t:
                 continue
             known = gold[item] >= 0
             prior = (1 - error if t == gold[item] else error / (options - 1)) if known else 1 / options
-            chance = prior * now.difficulty[node] / (options - 1) / len(shares)
+            chance = prior * now.difficulty[node] / (options - 1) * weight
             for person, label in answers:
                 floor = GUESSING / options
                 right = floor + (1 - floor) / (1 + np.exp(b - ability[person]))
@@ -115,6 +123,49 @@ def test_able_people_against_the_gold_say_more_than_weak_ones() -> None:
     assert model.ability[:5].min() > model.ability[5:].max()
 
 
+def hard_study(seed: int, lured: float, wrong: float) -> tuple[Votes, np.ndarray, np.ndarray]:
+    """300 items with 5 answers and 4 labels; on a tenth of them, which are hard, wrong answers are the lure with this probability."""
+    rng = np.random.default_rng(seed)
+    items, people, overlap, labels = 300, 25, 5, 4
+    item = np.repeat(np.arange(items), overlap)
+    person = np.argsort(rng.random((items, people)), axis=1)[:, :overlap].ravel()
+    ability, difficulty = 1.8 + 0.8 * rng.standard_normal(people), rng.standard_normal(items)
+    hard = rng.random(items) < 0.1
+    difficulty[hard] += 2
+    right = rng.random(item.size) < 1 / (1 + np.exp(difficulty[item] - ability[person]))
+    off = np.where(hard[item] & (rng.random(item.size) < lured), 1, rng.integers(1, labels, item.size))
+    bad = rng.random(items) < wrong
+    gold = np.where(bad, rng.integers(1, labels, items), 0).astype(np.int32)
+    rows = zip(item.tolist(), person.tolist(), np.where(right, 0, off).tolist(), strict=True)
+    return votes_of(list(rows), items, people, labels), gold, bad
+
+
+@pytest.mark.parametrize("lured", [0.0, 0.5, 0.95])
+def test_without_wrong_golds_few_are_expected_and_with_them_about_as_many(lured: float) -> None:
+    none, expected, planted = [], [], []
+    for seed in range(6):
+        votes, gold, _ = hard_study(seed, lured, 0.0)
+        none.append(fit_gold_model(votes, gold, options=4).gold_wrong.sum())
+        votes, gold, bad = hard_study(seed, lured, 0.03)
+        expected.append(fit_gold_model(votes, gold, options=4).gold_wrong.sum())
+        planted.append(bad.sum())
+    assert np.mean(none) < 2.5
+    assert np.mean(expected) == pytest.approx(np.mean(planted), rel=0.4)
+
+
+def test_the_share_of_lures_is_learned_from_the_answers() -> None:
+    """All wrong answers to an item are one label, or they are spread over nine."""
+    rng = np.random.default_rng(0)
+    rows = [(item, person, 0 if rng.random() < 0.5 else -1) for item in range(200) for person in range(6)]
+    trapped = votes_of([(i, p, 1 if label else 0) for i, p, label in rows], 200, 6, 10)
+    spread = votes_of([(i, p, int(rng.integers(1, 10)) if label else 0) for i, p, label in rows], 200, 6, 10)
+    gold = np.zeros(200, np.int32)
+    by_share = [fit_gold_model(votes, gold).lure_shares for votes in (trapped, spread)]
+    assert LURES[int(by_share[0].argmax())] == max(LURES)
+    assert LURES[int(by_share[1].argmax())] == min(LURES)
+    assert all(shares.sum() == pytest.approx(1) for shares in by_share)
+
+
 def test_no_list_is_recommended_where_no_wrong_gold_is_expected() -> None:
     rows = [(item, person, int(item == 3 and person == 4)) for item in range(60) for person in range(5)]
     found = audit(
@@ -162,7 +213,7 @@ def test_without_gold_nothing_is_said_of_gold() -> None:
 
 def test_an_item_without_answers_keeps_the_prior() -> None:
     model = fit_gold_model(votes_of([], 2, 1, 2), np.array([0, -1], np.int32))
-    assert model.gold_wrong[0] == pytest.approx(0.02, abs=0.005)
+    assert model.gold_wrong[0] == pytest.approx(0.01, abs=0.003)
     assert np.isnan(model.ability).all()
 
 

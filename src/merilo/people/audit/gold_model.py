@@ -19,11 +19,12 @@ from merilo.people.audit.lures import lure_sums
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
-#: The share of wrong answers to an item that are its lure; the others are spread evenly. Each item has one of these shares,
-#: all equally probable before its answers are seen. Items without gold have the share `LURE`: on them, a large share would
-#: make every unanimous answer of weak annotators look like a trap.
+#: The share of wrong answers to an item that are its lure; the others are spread evenly. Each item has one of these shares;
+#: how probable each share is, is estimated from the items with gold (Dirichlet prior, `PRIOR_LURES`). Items without gold have the share
+#: `LURE`: on them, a large share would make every unanimous answer of weak annotators look like a trap.
 LURES = (0.2, 0.5, 0.95)
 LURE = 0.5
+PRIOR_LURES = 10.0
 
 #: Even on the hardest item annotators give the truth this many times as often as by random guessing. Without this
 #: floor, extreme difficulty explains any set of answers, and a label that none of forty annotators chose may be
@@ -32,8 +33,8 @@ LURE = 0.5
 #: 0.57 to 0.61.
 GUESSING = 0.75
 
-#: Prior on the gold error rate: equivalent to fifty checked golds, one of them wrong.
-PRIOR_WRONG, PRIOR_ITEMS = 1.0, 50.0
+#: Prior on the gold error rate: equivalent to fifty checked golds, half of one wrong.
+PRIOR_WRONG, PRIOR_ITEMS = 0.5, 50.0
 
 #: The standard deviation of abilities around their mean, in log-odds. If it is fitted with the abilities, it shrinks
 #: slowly towards 0 (hundreds of iterations); on eight public crowd datasets the fixed value 1.0 finds wrong golds as
@@ -56,16 +57,16 @@ class GoldModel:
     """The model fitted to a study's answers and golds.
 
     An annotator with ability a answers an item of difficulty b with the truth with probability s = g + (1 - g) / (1 +
-    exp(b - a)), where g = `GUESSING` / L for L labels. A wrong answer is, with the probability that the item has of `LURES`, its lure d
+    exp(b - a)), where g = `GUESSING` / L for L labels. A wrong answer is, with the item's probability s of `LURES`, its lure d
     (uniform over the wrong labels), else uniform over the L - 1 wrong labels. The gold is wrong with probability e;
     the truth is then uniform over the other labels. With w(b) the distribution of difficulties, estimated from the
-    data, the probability of truth t after answers l_1 .. l_k is
+    data, and v(s) that of the shares of lures, the probability of truth t after answers l_1 .. l_k is
 
-        P(t | answers) ~ P(t) * sum over b of w(b) * sum over d of P(d | t) * product over j of P(l_j | t, d, b, a_j),
+        P(t | answers) ~ P(t) * sum over b of w(b) * sum over s of v(s) * sum over d of P(d | t) * product over j of P(l_j | t, d, b, s, a_j),
         P(t = gold) = 1 - e,  P(t) = e / (L - 1) otherwise;  1 / L for every label if the gold is not known,
 
     and the gold is wrong with probability 1 - P(gold | answers). Abilities (normal prior, its mean from the
-    data, standard deviation `SPREAD`), e (Beta prior worth `PRIOR_ITEMS` golds) and w (Dirichlet prior, `PRIOR_DIFFICULTY`) are those of the largest
+    data, standard deviation `SPREAD`), e (Beta prior worth `PRIOR_ITEMS` golds), w and v (Dirichlet priors, `PRIOR_DIFFICULTY` and `PRIOR_LURES`) are those of the largest
     posterior, found by expectation and maximisation in strides.
 
     Attributes:
@@ -81,6 +82,7 @@ class GoldModel:
         ability: shape (annotators,), a; NaN for annotators without answers.
         accuracy: shape (annotators,), the probability of a correct answer to an item of average difficulty.
         gold_error_rate: e, the share of golds that are wrong.
+        lure_shares: shape (shares,), v, the estimated probability of each of `LURES`.
         log_posterior: the objective after each iteration.
         converged: whether the last iteration met the tolerance.
     """
@@ -94,6 +96,7 @@ class GoldModel:
     ability: FloatArray
     accuracy: FloatArray
     gold_error_rate: float
+    lure_shares: FloatArray
     log_posterior: tuple[float, ...]
     converged: bool
 
@@ -104,24 +107,31 @@ class _Parameters:
     mean: float = 1.5
     difficulty: FloatArray = field(default_factory=lambda: PRIOR_DIFFICULTY / PRIOR_DIFFICULTY.sum())
     error_rate: float = PRIOR_WRONG / PRIOR_ITEMS
+    lures: FloatArray = field(default_factory=lambda: np.full(len(LURES), 1 / len(LURES)))
 
     def point(self) -> FloatArray:
         """Return the parameters as one unconstrained vector."""
         odds = np.log(self.error_rate / (1 - self.error_rate))
-        return np.concatenate((self.ability, [self.mean, odds], np.log(self.difficulty)))
+        return np.concatenate((self.ability, [self.mean, odds], np.log(self.difficulty), np.log(self.lures)))
 
     @staticmethod
     def at(point: FloatArray) -> _Parameters:
         """Build the parameters from an unconstrained vector."""
-        people = point.size - 2 - NODES.size
+        people = point.size - 2 - NODES.size - len(LURES)
         mean, odds = point[people : people + 2]
-        weight = point[people + 2 :]
+        weight, lures = np.split(point[people + 2 :], [NODES.size])
         return _Parameters(
             ability=np.clip(point[:people], -6.0, 6.0),
             mean=float(mean),
-            difficulty=np.exp(np.maximum(weight - np.logaddexp.reduce(weight), -100.0)),
+            difficulty=_shares(weight),
+            lures=_shares(lures),
             error_rate=float(1.0 / (1.0 + np.exp(-np.clip(odds, -30.0, 30.0)))),
         )
+
+
+def _shares(logs: FloatArray) -> FloatArray:
+    """Compute shares, of sum 1, from their logarithms up to a constant."""
+    return np.asarray(np.exp(np.maximum(logs - np.logaddexp.reduce(logs), -100.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +144,8 @@ class _Cells:
         count: shape (m,), votes.
         is_gold: shape (m,).
         times: shape (m,), how many labels the cell stands for.
-        lure: shape (m,), log of the sum over lures, as far as it depends on the cell.
+        lure: shape (m, shares), for each of `LURES` the log of the sum over lures, as far as it depends on the cell; on items
+            without gold all are that of `LURE`.
         gold_known: shape (items,).
         votes_of_item: sparse, shape (items, annotators), 1 if the annotator answered the item.
         votes_of_cell: sparse, shape (m, annotators), 1 if the annotator gave the cell's label.
@@ -242,10 +253,7 @@ def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
         even = (1 - share) / (options - 1)
         lures = lure_sums(item[: cell.size], count[: cell.size] * np.log((share + even) / even), others, rest)
         by_share[share] = wrong * np.log(even) + lures - np.log(options - 1)
-    averaged = np.logaddexp.reduce(np.array([by_share[share] for share in LURES]), axis=0) - np.log(
-        len(LURES)
-    )
-    lure = np.where(known[item], averaged, by_share[LURE])
+    lure = np.stack([np.where(known[item], by_share[share], by_share[LURE]) for share in LURES], axis=1)
     people = votes.annotators
     ordered = np.argsort(item, kind="stable")
     return _Cells(
@@ -279,7 +287,7 @@ def _expect(votes: Votes, cells: _Cells, now: _Parameters) -> tuple[FloatArray, 
     )
     joint = base[cells.item] + cells.votes_of_cell @ (right - wrong)
     joint += weight
-    joint += (prior + cells.lure + np.log(cells.times))[:, None]
+    joint += (prior + _lure(cells, now) + np.log(cells.times))[:, None]
     peak = np.maximum.reduceat(joint.max(axis=1)[cells.ordered], cells.starts) if votes.items else np.zeros(0)
     joint -= peak[cells.item, None]
     np.exp(joint, out=joint)
@@ -289,7 +297,13 @@ def _expect(votes: Votes, cells: _Cells, now: _Parameters) -> tuple[FloatArray, 
     active = np.bincount(votes.annotator, minlength=votes.annotators) > 0
     people = -0.5 * float(((now.ability[active] - now.mean) ** 2).sum()) / SPREAD**2
     golds = PRIOR_WRONG * np.log(error) + (PRIOR_ITEMS - PRIOR_WRONG) * np.log1p(-error)
-    return joint, likelihood + people + float(golds) + float(PRIOR_DIFFICULTY @ weight)
+    shares = PRIOR_LURES * float(np.log(now.lures).sum())
+    return joint, likelihood + people + float(golds) + float(PRIOR_DIFFICULTY @ weight) + shares
+
+
+def _lure(cells: _Cells, now: _Parameters) -> FloatArray:
+    """Compute the log of the sum over lures and their shares, shape (m,)."""
+    return np.asarray(np.logaddexp.reduce(cells.lure + np.log(now.lures), axis=1))
 
 
 def _log_chances(ability: FloatArray, floor: float) -> tuple[FloatArray, FloatArray]:
@@ -317,11 +331,14 @@ def _maximise(cells: _Cells, now: _Parameters, joint: FloatArray) -> _Parameters
     shares = of_item.sum(axis=0) + PRIOR_DIFFICULTY
     active = answers.sum(axis=1) > 0
     mean = float(ability[active].mean()) if active.any() else now.mean
+    of_cell = joint.sum(axis=1) * cells.gold_known[cells.item]
+    lures = of_cell @ np.exp(cells.lure + np.log(now.lures) - _lure(cells, now)[:, None]) + PRIOR_LURES
     return _Parameters(
         ability=ability,
         mean=mean,
         difficulty=shares / shares.sum(),
         error_rate=(wrong + PRIOR_WRONG) / (golds + PRIOR_ITEMS),
+        lures=lures / lures.sum(),
     )
 
 
@@ -370,6 +387,7 @@ def _answer(
         ability=ability,
         accuracy=cells.floor + (1 - cells.floor) * _logistic(ability),
         gold_error_rate=now.error_rate,
+        lure_shares=now.lures,
         log_posterior=tuple(trace),
         converged=converged,
     )
