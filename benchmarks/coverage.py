@@ -20,10 +20,11 @@ error, and the mean width. `!` marks a coverage below 93 % or, for the last two 
 one marked coverage gives exit status 1. Studies without an interval (all variants of the exam have the same score) are left out; they may
 be at most a tenth of the studies.
 
-The tables of `benchmarks/difference_coverage.py` come after it: the difference between people and a model, and verdicts of equivalence.
-Then those of `benchmarks/post_stratified_coverage.py`, a sample's estimate for the whole dataset, of `benchmarks/cluster_coverage.py`,
-items that share a text, and of `benchmarks/part_coverage.py`: experts, groups, sensitivity rows, Dawid-Skene, and a few people who answer
-everything.
+The tables of other files come after it: `mixed_crowds.py` (agreement, and the rank of a model among people), `audit_calibration.py`
+(probabilities of wrong golds), `difference_coverage.py` (the difference between people and a model, and verdicts of equivalence),
+`post_stratified_coverage.py` (a sample's estimate for the whole dataset), `cluster_coverage.py` (items that share a text) and
+`part_coverage.py` (experts, groups, sensitivity rows, Dawid-Skene, and a few people who answer everything). `make bench` does not run
+these files again.
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from audit_calibration import calibration_table
 from cluster_coverage import table as clusters
 from difference_coverage import table as differences
+from mixed_crowds import mixed_crowds
 from numpy.typing import NDArray
 from part_coverage import table as parts
 from populations import ATTRACTED, POPULATIONS, Population, answered
@@ -483,6 +486,8 @@ def main() -> int:
         )
         held = held and 0.93 <= np.mean(coverages) <= 0.97 and outside <= cells / 20
     held = worlds(arguments.studies, arguments.seed) and held
+    held = mixed_crowds(arguments.studies, arguments.seed) and held
+    held = calibration_table(max(1, arguments.studies // 3)) and held
     held = differences(arguments.studies, arguments.seed) and held
     held = whole_dataset(arguments.studies, arguments.seed) and held
     held = clusters(arguments.studies, arguments.seed) and held

@@ -2,6 +2,8 @@
 
     python benchmarks/quality.py [--studies 30] [--answers 100000] [--crowds FOLDER]
 
+FOLDER holds public crowds with known truth; default: ../shared/data/crowds.
+
 Forty simulated annotators (three spammers, three who always give one answer, three who hurry, three who tire) answer four hundred items,
 five annotators per item, on pages of two items and a control item. One item in twenty is hard and has a common wrong answer; one gold
 answer in twenty-five is wrong. Annotators are compared with the published rule (less than half of the control items correct), gold answers
@@ -31,6 +33,8 @@ from merilo.people.votes import Votes, encode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from planted_study import FLAGS_OF, Detection, Planted, Tally, planted_study
+
+CROWDS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "crowds"
 
 
 def below_half(study: Planted) -> set[int]:
@@ -200,14 +204,20 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--studies", type=int, default=30)
     parser.add_argument("--answers", type=int, default=100_000)
-    parser.add_argument("--crowds", type=Path, help="a folder of public crowds with known truth")
+    parser.add_argument(
+        "--crowds", type=Path, default=CROWDS, help="a folder of public crowds with known truth"
+    )
     given = parser.parse_args()
     find(given.studies)
     speed(given.answers)
     open_answers(600, 103)
     open_answers(10_000, 500)
-    if given.crowds:
+    if any(given.crowds.glob("*.csv.gz")):
         crowds(given.crowds)
+    else:
+        print(
+            f"{given.crowds} holds no tables of crowds (*.csv.gz): the comparison on real crowds is left out"
+        )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from merilo.statistics.arrays import FloatArray
 #: `LURE`: on them, a large share would make every unanimous answer of weak annotators look like a trap.
 LURES = (0.2, 0.5, 0.95)
 LURE = 0.5
-PRIOR_LURES = 10.0
+PRIOR_LURES = 3.0
 
 #: Even on the hardest item annotators give the truth this many times as often as by random guessing. Without this
 #: floor, extreme difficulty explains any set of answers, and a label that none of forty annotators chose may be
