@@ -18,6 +18,7 @@ A message names an argument by `argument`: a user of the library reads ``min_vot
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -46,6 +47,20 @@ def argument(name: str, value: str = "", *, given: object = None) -> str:
     """
     flag = f"--{name.replace('_', '-')}{' ' if value else ''}{value}"
     return f"{_OPEN}{flag}{_BETWEEN}{name}{'' if given is None else f'={given!r}'}{_CLOSE}"
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Replace arguments in a message by other names, such as the keys of a plan that gives their values.
+
+    Args:
+        text: the message with markers.
+        names: mapping from argument to its name for the reader; other arguments are unchanged.
+
+    Example:
+        >>> renamed(f"{argument('by')}: there is no field 'x'", {"by": "baseline.by"})
+        "baseline.by: there is no field 'x'"
+    """
+    return _ARGUMENT.sub(lambda found: names.get(found[2].partition("=")[0], found[0]), text)
 
 
 def for_library(text: str) -> str:

@@ -9,8 +9,17 @@ from sklearn.metrics import roc_auc_score
 from merilo.datasets import CATALOGUE
 from merilo.datasets.bundled import examples
 from merilo.datasets.generators import GENERATORS, generate_splits
+from merilo.statistics.intervals import Interval
 from merilo.studies.known_answers import choose_controls, compare_controls, screen_known
-from merilo.studies.lookalikes import LookalikeItem, auc_of, check_lookalikes, fit_logistic
+from merilo.studies.lookalikes import (
+    LookalikeCheck,
+    LookalikeItem,
+    TellingFeature,
+    auc_of,
+    check_lookalikes,
+    fit_logistic,
+    not_checked,
+)
 
 
 def questions(n: int, seed: int, words: str = "река город гора поле лес море") -> list[LookalikeItem]:
@@ -107,4 +116,18 @@ def test_bundled_shots_are_not_told_from_the_bundled_test(name: str) -> None:
     shots = splits["shots"].items if "shots" in splits else ()
     check = compare_controls(shots, splits["test"].items, CATALOGUE[name], seed=0)
     assert check.alike
-    assert check.checked == (min(len(shots), len(splits["test"])) >= 8)
+    enough = min(len(shots), len(splits["test"])) >= 8
+    assert check.checked <= enough
+    if enough and not check.checked:
+        assert check.features[0].interval.low == check.features[0].interval.high == 0.5
+
+
+def test_an_interval_without_width_on_few_controls_counts_as_not_checked() -> None:
+    nothing_learned = TellingFeature("all", 0.5, Interval(0.5, 0.5))
+    few = LookalikeCheck(8, 100, (nothing_learned,))
+    assert not few.checked
+    assert not_checked(few).endswith("was not checked: too few control items (8)")
+    assert LookalikeCheck(40, 100, (nothing_learned,)).checked
+    assert LookalikeCheck(8, 100, (TellingFeature("all", 0.5, Interval(0.2, 0.8)),)).checked
+    # Eight control items that every fold tells apart are found although the interval has no width.
+    assert LookalikeCheck(8, 100, (TellingFeature("all", 1.0, Interval(1.0, 1.0)),)).checked

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +108,16 @@ def test_strata_are_those_by_which_items_were_drawn_evenly() -> None:
         for domain in range(4)
         for level, weight in (("rare", 5.0), ("usual", 45.0))
     }
+
+
+def test_a_wrong_field_of_the_plan_is_named_by_its_key(study: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(study, copy)
+    (copy / "frozen.json").unlink()
+    plan = (copy / "study.yaml").read_text()
+    assert "  by: []" in plan
+    (copy / "study.yaml").write_text(plan.replace("  by: []", "  by: [level]"))
+    outcome = merilo("study", "baseline", copy)
+    assert outcome.status == 2
+    assert "study.yaml: baseline.by: there is no field 'level' (choose from: " in outcome.err
+    assert "--by" not in outcome.err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -10,10 +12,17 @@ from pydantic import TypeAdapter
 from merilo.api.baseline import baseline
 from merilo.api.reading import StudyResponses, read_responses
 from merilo.api.result import BaselineResult
-from merilo.errors import DataError
+from merilo.errors import DataError, UsageError, renamed
 from merilo.studies.collected import collected_table
 from merilo.studies.freezing import PlanChange, changes_since_freeze, read_frozen
-from merilo.studies.plan_types import ITEMS_FILE, WEIGHTS_FILE, Study
+from merilo.studies.plan_types import (
+    FROZEN_FILE,
+    ITEMS_FILE,
+    STUDY_FILE,
+    WEIGHTS_FILE,
+    PlannedAnalysis,
+    Study,
+)
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.wording import shown
@@ -94,6 +103,21 @@ def weights_file(folder: StudyFolder, plan: Study) -> Path | None:
     return path if plan.subset.size < plan.subset.of and path.is_file() else None
 
 
+@contextmanager
+def _keys_of_the_plan(folder: StudyFolder) -> Iterator[None]:
+    """Name the plan's keys, not arguments, in errors about values that the plan gives."""
+    keys = {one.name: f"baseline.{one.name}" for one in fields(PlannedAnalysis) if one.name != "margin"}
+    try:
+        yield
+    except UsageError as error:
+        told = renamed(error.marked, keys)
+        if told == error.marked:
+            raise
+        raise UsageError(
+            told, file=shown(folder.path / (FROZEN_FILE if folder.frozen else STUDY_FILE))
+        ) from error
+
+
 def study_baseline(
     study: str | Path | StudyFolder,
     *,
@@ -129,27 +153,28 @@ def study_baseline(
     frozen = frozen_plan(folder)
     plan, gold = frozen.baseline, gold_file(folder)
     own = folder.path / folder.plan.dataset
-    return baseline(
-        responses or study_responses(folder, arm=name),
-        dataset=shown(own) if own.exists() else folder.plan.dataset,
-        gold=gold,
-        models=models,
-        common_items=common_items,
-        margin=margin,
-        population=weights_file(folder, frozen) if gold else None,
-        metric=plan.metric,
-        min_control_accuracy=plan.min_control_accuracy,
-        min_controls=plan.min_controls,
-        min_votes=plan.min_votes,
-        max_low_agreement=plan.max_low_agreement,
-        aggregator=plan.aggregator,
-        resolve=plan.resolve,
-        anchor_controls=plan.anchor_controls,
-        normalise=plan.normalise,
-        by=plan.by,
-        cluster=plan.cluster,
-        level=plan.level,
-        repeats=plan.repeats,
-        currency=group.pay.currency,
-        anonymise=anonymise,
-    )
+    with _keys_of_the_plan(folder):
+        return baseline(
+            responses or study_responses(folder, arm=name),
+            dataset=shown(own) if own.exists() else folder.plan.dataset,
+            gold=gold,
+            models=models,
+            common_items=common_items,
+            margin=margin,
+            population=weights_file(folder, frozen) if gold else None,
+            metric=plan.metric,
+            min_control_accuracy=plan.min_control_accuracy,
+            min_controls=plan.min_controls,
+            min_votes=plan.min_votes,
+            max_low_agreement=plan.max_low_agreement,
+            aggregator=plan.aggregator,
+            resolve=plan.resolve,
+            anchor_controls=plan.anchor_controls,
+            normalise=plan.normalise,
+            by=plan.by,
+            cluster=plan.cluster,
+            level=plan.level,
+            repeats=plan.repeats,
+            currency=group.pay.currency,
+            anonymise=anonymise,
+        )

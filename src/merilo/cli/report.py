@@ -145,6 +145,10 @@ def _lines(found: Verification) -> list[str]:
         ("not in the manifest", found.files.extra),
     ):
         lines += [f"{what}: {name}" for name in names]
+    lines += [
+        f"{name}: checked by its hash only, because the raw answers behind it are not in the folder"
+        for name in found.hashed
+    ]
     lines += [f"fault: {one}" for one in found.faults]
     lines.append("verified" if found.ok else "NOT verified")
     return [tame(line) for line in lines]

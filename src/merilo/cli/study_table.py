@@ -39,7 +39,11 @@ def show_created(made: CreatedStudy) -> None:
             soft_wrap=True,
         )
     elif made.controls is not None:
-        console.print(f"Controls: {len(made.controls.items)} of {made.controls.wanted} items")
+        console.print(
+            f"Controls: {len(made.controls.items)} of {made.controls.wanted} items; not checked whether they look like test items: too few "
+            "controls",
+            soft_wrap=True,
+        )
     show_plan_figures(made.folder.plan, made.figures)
     console.print(
         escape(

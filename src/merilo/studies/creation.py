@@ -17,6 +17,7 @@ from merilo.errors import DataError, InputError, argument, for_command_line
 from merilo.items import Item, read_splits
 from merilo.people.experts.sampling import value_of
 from merilo.strict_json import indented
+from merilo.studies.author_overlap import overlap_shortfalls
 from merilo.studies.checklist_questions import AUTHOR_QUESTIONS
 from merilo.studies.instruction_text import DEFAULT_RESTRICTIONS, card_text, write_instruction
 from merilo.studies.item_fields import grouping_fields
@@ -30,6 +31,7 @@ from merilo.studies.known_answers import (
     spacing,
     wanted_controls,
 )
+from merilo.studies.lookalikes import not_checked
 from merilo.studies.plan_figures import PlanFigures, plan_figures
 from merilo.studies.plan_page import plan_page
 from merilo.studies.plan_text import plan_text
@@ -134,6 +136,7 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
     )
     figures = plan_figures(plan, source.declared, controls_there=len(controls), training_there=len(training))
     warnings += _subset_warnings(subset)
+    warnings += overlap_shortfalls(plan, subset.items)
     warnings += figures.notes
     folder = source.file.parent
     with new_folder(out, force=force) as hidden:
@@ -265,9 +268,7 @@ def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str]) -> N
         return
     check = known.controls.check
     if not check.checked:
-        warnings.append(
-            f"too few control items ({check.controls}) to check by a classifier whether they look like test items"
-        )
+        warnings.append(not_checked(check))
     for feature in check.features:
         if feature.telling:
             words = (

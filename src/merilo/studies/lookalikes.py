@@ -18,6 +18,8 @@ from merilo.statistics.intervals import Interval
 
 #: With fewer control items, a classifier cannot be trained and checked.
 LEAST_CONTROLS: Final = 8
+#: With fewer control items, an interval of the AUC without width shows that nothing was learned.
+FEW_TO_LEARN: Final = 20
 #: Words are counted in so many columns.
 _COLUMNS: Final = 256
 _FOLDS: Final = 5
@@ -84,13 +86,25 @@ class LookalikeCheck:
 
     @property
     def checked(self) -> bool:
-        """Whether there were enough control items for a classifier."""
-        return bool(self.features)
+        """Whether there were enough control items for a classifier.
+
+        With few control items all folds may have the AUC 0.5, because no classifier was better than chance in training. An
+        interval without width then says that nothing was learned, not that control items look like test items.
+        """
+        if not self.features:
+            return False
+        whole = self.features[0].interval
+        return whole.low < whole.high or self.controls >= FEW_TO_LEARN or not self.alike
 
     @property
     def alike(self) -> bool:
         """Whether no group of features tells the two apart better than chance."""
         return not any(feature.telling for feature in self.features)
+
+
+def not_checked(check: LookalikeCheck) -> str:
+    """Say that control items were not compared with test items."""
+    return f"whether control items look like test items was not checked: too few control items ({check.controls})"
 
 
 def check_lookalikes(

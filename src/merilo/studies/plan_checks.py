@@ -11,11 +11,13 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, for_command_line
 from merilo.items import read_split
+from merilo.studies.author_overlap import overlap_shortfalls
 from merilo.studies.checklist_questions import CHECKLIST_NUMBERS
 from merilo.studies.freezing import changes_since_freeze
 from merilo.studies.item_fields import fields_of
 from merilo.studies.known_answers import compare_controls
 from merilo.studies.lined_yaml import LinedYaml, YamlPath
+from merilo.studies.lookalikes import not_checked
 from merilo.studies.plan_figures import PlanFigures, plan_figures
 from merilo.studies.plan_file import PlanFault, plan_path, read_plan_text
 from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
@@ -108,6 +110,7 @@ class _Visit:
         if items is not None:
             self._look_at_items(items)
             self._look_at_weights(items)
+            self.check.warnings += overlap_shortfalls(plan, [one.item for one in items])
         self._look_at_known(items or [], "controls.file", controls or [], [])
         self._look_at_known(items or [], "training.file", training or [], controls or [])
         self._look_at_controls(items or [], controls or [])
@@ -221,6 +224,8 @@ class _Visit:
             checked = compare_controls(
                 [one.item for one in controls], [one.item for one in items], self.declared, seed=plan.seed
             )
+            if not checked.checked:
+                self.check.warnings.append(not_checked(checked))
             telling = [feature for feature in checked.features if feature.telling]
             self.check.warnings += [
                 f"control items can be distinguished from test items by {feature.name}: AUC {feature.auc:.2f} "

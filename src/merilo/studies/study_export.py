@@ -15,6 +15,7 @@ from merilo.files import sha256
 from merilo.people.platforms import NAMES, Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.abc_tasks import abc_files
+from merilo.studies.author_overlap import author_field as usual_author_field
 from merilo.studies.csv_tasks import csv_files
 from merilo.studies.instruction_html import html_of
 from merilo.studies.instruction_text import SKIP_OWN
@@ -31,8 +32,6 @@ from merilo.wording import listed
 #: What describes an exported folder.
 EXPORT_FILE: Final = "export.json"
 
-#: The fields of `meta` that may name the authors of an item, in order of preference.
-AUTHOR_FIELDS: Final = ("author", "authors", "created_by", "expert", "annotator")
 
 _FILES: Final[Mapping[Platform, Callable[[Outgoing], dict[str, str]]]] = {
     "toloka": toloka_files,
@@ -227,7 +226,7 @@ def _author_field(folder: StudyFolder, named: str | None) -> str | None:
             f"no item has a field '{named}' in meta (there are: {listed(sorted(there))})",
             field=argument("author_field"),
         )
-    return named or next((field for field in AUTHOR_FIELDS if field in there), None)
+    return named or usual_author_field([one.item for one in folder.items()])
 
 
 def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:

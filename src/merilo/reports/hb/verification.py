@@ -35,6 +35,7 @@ class Verification:
         folder: the folder.
         figures: every published figure with its recomputed value; empty if nothing could be computed.
         files: changed, missing and unknown files.
+        hashed: published results that are compared with the manifest only, because their raw answers are not in the folder.
         faults: published files that cannot be read, and why nothing could be recomputed, a sentence each.
     """
 
@@ -42,6 +43,7 @@ class Verification:
     figures: tuple[Figure, ...]
     files: FileCheck
     faults: tuple[str, ...] = field(default=())
+    hashed: tuple[str, ...] = ()
 
     @property
     def moved(self) -> tuple[Figure, ...]:
@@ -67,6 +69,7 @@ class Verification:
                 "missing": [*self.files.missing],
                 "extra": [*self.files.extra],
             },
+            "hashed_only": [*self.hashed],
             "faults": [*self.faults],
         }
 
@@ -91,7 +94,8 @@ def verify_folder(folder: Path) -> Verification:
         published = {**published, **expert_figures({key: experts.get(key) for key in again})}
         recomputed |= expert_figures(again)
     figures = compare_figures(published, recomputed)
-    return Verification(folder, tuple(figures), files, tuple(faults))
+    hashed = (f"{EXPERTS_RAW}.json",) if experts is not None and again is None else ()
+    return Verification(folder, tuple(figures), files, tuple(faults), hashed)
 
 
 def recomputed_figures(made: Recomputed, experts: Mapping[str, Json] | None = None) -> dict[str, Json]:
