@@ -366,3 +366,39 @@ def test_an_answer_is_recoded_in_the_group_where_it_occurs(
     assert found["provenance"]["parameters"]["recode"] == ["A6=A"]
     assert main([*map(str, options), "--people", str(slipped), "--recode", "A7=A"]) == 2
     assert "no response is 'A7'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("protocol", ["out-of-bag", "basic"])
+def test_experts_on_a_sample_are_weighted_to_the_whole_dataset(
+    protocol: str, study: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Twenty questions of each domain stand for 900 of law and 100 of art; one of law is wrong."""
+    sizes = {"law": 900, "art": 100}
+    population = written(tmp_path / "all.csv", ["domain", "count"], [[*row] for row in sizes.items()])
+    given = [
+        str(study["experts"]),
+        "--people",
+        str(study["people"]),
+        "--gold",
+        str(study["gold"]),
+        "--protocol",
+        protocol,
+    ]
+    given += [*COLUMNS, "--population", str(population), "--strata", "domain"]
+    if protocol == "out-of-bag":
+        given += ["--mine", "пропустить"]
+    assert main(["experts", "baseline", *given, "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for side, right in (
+        ("experts", {"law": 19 / 20, "art": 1.0}),
+        ("people", {"law": 13 / 20, "art": 13 / 20}),
+    ):
+        whole = found[side]["whole_dataset"]
+        by_hand = sum(sizes[name] * share for name, share in right.items()) / 1000
+        assert whole["metrics"]["acc"]["value"] == pytest.approx(by_hand)
+        low, high = whole["metrics"]["acc"]["ci95"]
+        assert low < by_hand < high
+        assert (whole["population"]["smallest_weight"], whole["population"]["largest_weight"]) == (5.0, 45.0)
+    assert "--population" in found["provenance"]["command"]
+    assert main(["experts", "baseline", *given]) == 0
+    assert "acc, whole dataset" in capsys.readouterr().out

@@ -9,6 +9,12 @@ from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
+from merilo.api.population_input import (
+    PopulationSource,
+    find_population,
+    population_files,
+    population_name,
+)
 from merilo.api.reading import Origin, Source, StudyResponses, read_responses, recode_texts
 from merilo.api.saved_folder import save_folder
 from merilo.api.study_input import IN_MEMORY, GoldSource, StudyInput, find_gold, recoding_inputs, study_input
@@ -35,6 +41,7 @@ from merilo.people.recoding import occurring, read_recoding, recoding_files
 from merilo.people.recoding import recode as recode_answers
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
 from merilo.reports.summary import cost_summary
+from merilo.reports.whole_dataset import baseline_on_dataset_json, experts_on_dataset_json
 from merilo.responses import Responses
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
@@ -124,6 +131,8 @@ def expert_baseline(
     recode: Mapping[str, str | None] | Sequence[str] = (),
     repeats: Repeats = "refuse",
     min_control_accuracy: float = 0.5,
+    population: PopulationSource = None,
+    strata: Sequence[str] = (),
 ) -> ExpertBaseline:
     """Compute the baseline of experts, and compare it with people without training, as `merilo experts baseline` does.
 
@@ -146,6 +155,8 @@ def expert_baseline(
         repeats: what happens to a person's second, different answer to an item.
         min_control_accuracy: people with a lower accuracy on control items are excluded, and experts too by the basic
             protocol.
+        population: the whole dataset, if the questions are a sample of it, in any form that `baseline` accepts.
+        strata: the fields of the questions whose values define the strata of the population.
 
     Raises:
         UsageError: no answer means "may be mine", or an argument does not fit the others or the data.
@@ -169,9 +180,10 @@ def expert_baseline(
     bag: OutOfBag | None = None
     outside: dict[str, int] = {}
     if protocol == "basic":
-        made = baseline(answers, settings, gold=known)
+        whole = find_population(population, strata, responses=answers, gold=known, encoding=encoding)
+        made = baseline(answers, settings, gold=known, population=whole)
         answers, scored = made.responses, score_people(made, declared)
-        content = basic_summary(made, scored)
+        content = {**basic_summary(made, scored), **baseline_on_dataset_json(made.whole)}
     else:
         design = OutOfBagDesign(tuple(mine), time_limit, late, min_answers, decision)
         marks = _marks(study, mine_column) if mine_column else Marks()
@@ -182,22 +194,28 @@ def expert_baseline(
         domains = domains_of(answers, domain, gold_file, encoding) if domain else None
         bag = out_of_bag(answers, design, domains=domains, marks=marks.of)
         scored = score_experts(bag, answers, known, declared)
-        content = out_of_bag_summary(bag, marks, scored, outside)
+        whole = find_population(population, strata, responses=answers, gold=known, encoding=encoding)
+        content = {
+            **out_of_bag_summary(bag, marks, scored, outside),
+            **experts_on_dataset_json(scored, whole),
+        }
     untrained, comparison, other = None, None, None
     if others:
         other_gold = find_gold(others, declared, gold, gold_column, encoding)
-        other = baseline(others, settings, dataset=declared, gold=other_gold)
+        everyone = find_population(population, strata, responses=others, gold=other_gold, encoding=encoding)
+        other = baseline(others, settings, dataset=declared, gold=other_gold, population=everyone)
         points = score_people(other, declared)
-        untrained = basic_summary(other, points)
+        untrained = {**basic_summary(other, points), **baseline_on_dataset_json(other.whole)}
         if scored.points:
             comparison = beside_people(scored.points, answers, known, other, points.points)
     people_files = _origin_files(others)
-    in_memory = others is not None and not people_files
+    in_memory = (others is not None and not people_files) or population_name(population) == IN_MEMORY
     options: dict[str, Json] = {
-        "people": IN_MEMORY if in_memory else [str(path) for path in people_files], "protocol": protocol, "mine": [*mine],
+        "people": IN_MEMORY if others is not None and not people_files else [str(path) for path in people_files], "protocol": protocol, "mine": [*mine],
         "mine_column": mine_column, "time_limit": time_limit, "late": late, "min_answers": min_answers,
         "decision": decision, "domain": domain, "dataset": dataset if isinstance(dataset, str) else settings.dataset,
-        "gold": study.gold_name, "gold_column": gold_column, **study.reading("platform", "answer"),
+        "gold": study.gold_name, "gold_column": gold_column, "population": population_name(population),
+        "strata": [*strata], **study.reading("platform", "answer"),
         "recode": [*(study.origin.recode if study.origin else ()), *texts],
         **study.reading("item", "annotator", "seconds", "page", "encoding"), "repeats": repeats,
         "min_control_accuracy": min_control_accuracy,
@@ -207,6 +225,7 @@ def expert_baseline(
         *_origin_files(experts),
         *people_files,
         *gold_files,
+        *population_files(population),
         *recoding_inputs(study.origin),
         *recoding_files(list(texts)),
     )

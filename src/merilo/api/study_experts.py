@@ -8,8 +8,15 @@ from pathlib import Path
 import polars as pl
 
 from merilo.api.gold_answers import gold_of
+from merilo.api.population_input import find_population
 from merilo.api.result import BaselineResult
-from merilo.api.study_baseline import frozen_plan, gold_file, study_baseline, study_responses
+from merilo.api.study_baseline import (
+    frozen_plan,
+    gold_file,
+    study_baseline,
+    study_responses,
+    weights_file,
+)
 from merilo.atomic_write import guarded
 from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.provenance import provenance
@@ -103,7 +110,15 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
         provenance(f"merilo study baseline {place} --arm {name}", inputs, {"study": place, "arm": name})
         for place in (shown(folder.path), shown(folder.path.resolve().name))
     )
-    study_raw = RawStudy(raw, settings, without_folders(published), gold=known, dataset=declared)
+    weights = weights_file(folder, plan) if known else None
+    study_raw = RawStudy(
+        raw,
+        settings,
+        without_folders(published),
+        gold=known,
+        dataset=declared,
+        population=find_population(weights, (), responses=raw, gold=known),
+    )
     made = experts_computed(study_raw, design, others.details if others else None)
     summary: dict[str, Json] = {"dataset": declared.name, **made.content, "provenance": record.to_json()}
     return ExpertStudyResult(summary, made.bag, made.scored, made.responses, others, study_raw)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,7 @@ from merilo.errors import DataError
 from merilo.metrics.worth import TASK, NamedPart
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.uncertainty.dataset_estimate import (
+    OVER_ITEMS,
     DatasetValue,
     consensus_of_dataset,
     person_of_dataset,
@@ -27,7 +29,8 @@ from merilo.people.uncertainty.dataset_estimate import (
 from merilo.people.uncertainty.two_way import influences
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.post_stratification import StratifiedSample
+from merilo.statistics.intervals import Interval
+from merilo.statistics.post_stratification import StratifiedSample, bounded_interval, stratified_variance
 from merilo.wording import listed
 
 OF_EXAM: Final = "it is scored by complete variants of the exam, which strata of questions would divide"
@@ -154,16 +157,7 @@ def estimate_dataset(
             "no item with a gold answer has an answer that counts, so there is no estimate for the dataset"
         )
     of_item = [population.of[int(scorer.items[row].id)] for row in used]
-    asked, present = population.asked, {name: of_item.count(name) for name in set(of_item)}
-    strata = tuple(
-        SampledStratum(name, size, asked[name], present.get(name, 0))
-        for name, size in population.sizes.items()
-    )
-    codes = {one.name: code for code, one in enumerate(one for one in strata if one.used)}
-    sample = StratifiedSample(
-        np.array([codes[name] for name in of_item], dtype=np.int64),
-        np.array([one.items for one in strata if one.used], dtype=np.float64),
-    )
+    strata, sample = sampled_strata(population, of_item)
     maker = _Maker(scorer, screened, decided, settings, sample=sample, used=np.array(used, dtype=np.int64))
     metrics, missing = {}, {}
     main, extra = scorer.parts()
@@ -175,6 +169,65 @@ def estimate_dataset(
         else:
             metrics[name] = found
     return DatasetEstimates(population, strata, sample, metrics, missing)
+
+
+def sampled_strata(
+    population: Population, of_item: Sequence[str]
+) -> tuple[tuple[SampledStratum, ...], StratifiedSample]:
+    """Count the used items of every stratum.
+
+    Args:
+        population: the dataset in strata.
+        of_item: the stratum of each used item, at least one.
+
+    Returns:
+        All strata, and the used items as a sample of those strata that have any.
+    """
+    asked, present = population.asked, Counter(of_item)
+    strata = tuple(
+        SampledStratum(name, size, asked[name], present[name]) for name, size in population.sizes.items()
+    )
+    codes = {one.name: code for code, one in enumerate(one for one in strata if one.used)}
+    return strata, StratifiedSample(
+        np.array([codes[name] for name in of_item], dtype=np.int64),
+        np.array([one.items for one in strata if one.used], dtype=np.float64),
+    )
+
+
+def estimate_points(
+    points: Mapping[int, float], population: Population
+) -> tuple[DatasetEstimates, float, Interval]:
+    """Estimate the mean of items' points on the whole dataset, with its interval over items.
+
+    Args:
+        points: mapping from item number to the points of the item's answer, from 0 to 1.
+        population: the dataset in strata.
+
+    Returns:
+        The strata and the sample, without metrics; the mean; and its interval with finite-population correction.
+
+    Raises:
+        DataError: no item with points is in the population.
+    """
+    used = [item for item in points if item in population.of]
+    if not used:
+        raise DataError("no item with a gold answer was decided, so there is no estimate for the dataset")
+    strata, sample = sampled_strata(population, [population.of[item] for item in used])
+    values = np.array([points[item] for item in used])
+    mean = float(sample.share @ values)
+    variance = stratified_variance(values - mean, sample)
+    square = float((sample.share**2) @ sample.unsampled)
+    unsampled = square * sample.effective_items
+    interval = bounded_interval(
+        mean,
+        variance.corrected,
+        variance.freedom,
+        bounds=(0.0, 1.0),
+        most=len(used) / unsampled if unsampled > 0 else float("inf"),
+        alike=1 / square if square > 0 else float("inf"),
+        method=OVER_ITEMS,
+    )
+    return DatasetEstimates(population, strata, sample, {}, {}), mean, interval
 
 
 class _Maker:

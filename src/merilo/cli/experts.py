@@ -14,7 +14,7 @@ from merilo.atomic_write import refuse_existing
 from merilo.baselines.experts import told
 from merilo.cli.exports import reading
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.study_options import RecodeOption
+from merilo.cli.study_options import PopulationOption, RecodeOption, StrataOption, fields_of_strata
 from merilo.files import Progress
 from merilo.items import Split, read_split, write_splits
 from merilo.people.duplicates import Repeats
@@ -126,12 +126,20 @@ def baseline_(
     encoding: Annotated[str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")] = None,
     repeats: Annotated[Repeats, typer.Option(help="What to do if a person answered an item twice, differently.")] = "refuse",
     min_control_accuracy: Annotated[float, typer.Option(help="Exclude people without training, and experts under the basic protocol, whose accuracy on control items is lower.")] = 0.5,
+    population: PopulationOption = None,
+    strata: StrataOption = None,
     out: Annotated[Path | None, typer.Option(help="A new folder for experts.json and, under the out-of-bag protocol, items.csv with every question.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Make the experts' baseline, and compare it with the baseline of people without training."""
-    inputs = [*files, *(people or ()), *([gold] if gold else []), *recoding_files(recode or ())]
+    inputs = [
+        *files,
+        *(people or ()),
+        *([gold] if gold else []),
+        *([population] if population else []),
+        *recoding_files(recode or ()),
+    ]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
 
@@ -148,6 +156,7 @@ def baseline_(
             responses, people=read(people) if people else None, protocol=protocol, mine=mine or (), mine_column=mine_column,
             time_limit=time_limit, late=late, min_answers=min_answers, decision=decision, domain=domain, dataset=dataset_name,
             gold=gold, gold_column=gold_column, recode=recode or (), repeats=repeats, min_control_accuracy=min_control_accuracy,
+            population=population, strata=fields_of_strata(strata),
         )  # fmt: skip
     if result.outside:
         say(f"answers outside the labels, counted as votes: {told(result.outside)}")

@@ -63,6 +63,8 @@ def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
         for domain, score in _scores(side, "by_domain"):
             if domain:
                 table.add_row(f"  {escape(domain)}", _figure(score), str(score["n"]))
+        for metric, score in _on_dataset(side):
+            table.add_row(f"  {escape(metric)}, whole dataset", _figure(score), f"of {score['items']}")
     if table.row_count:
         console.print(table)
     elif missing := _missing(experts):
@@ -120,6 +122,12 @@ def _scores(side: Json, what: str) -> list[tuple[str, dict[str, Json]]]:
     if not isinstance(found, dict):
         return []
     return [(name, score) for name, score in found.items() if isinstance(score, dict)]
+
+
+def _on_dataset(side: Json) -> list[tuple[str, dict[str, Json]]]:
+    """Return the metrics on the whole dataset, if the questions are a sample of it."""
+    whole = side.get("whole_dataset") if isinstance(side, dict) else None
+    return [one for one in _scores(whole, "metrics") if one[1].get("value") is not None]
 
 
 def _figure(score: dict[str, Json]) -> str:

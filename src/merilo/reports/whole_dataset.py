@@ -7,7 +7,9 @@ from pathlib import PurePath
 
 from rich.markup import escape
 
-from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
+from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates, estimate_points
+from merilo.baselines.expert_scores import LabelScores
+from merilo.baselines.population import Population
 from merilo.people.uncertainty.dataset_estimate import DatasetValue
 from merilo.reports.estimates import counted, interval_json
 from merilo.reports.json_numbers import rounded
@@ -86,6 +88,34 @@ def _both(value: DatasetValue) -> dict[str, Json]:
             "annotators": rounded(value.annotator_error),
         },
     }
+
+
+def baseline_on_dataset_json(whole: DatasetEstimates | None) -> dict[str, Json]:
+    """Return the key `whole_dataset` of one side of an expert study: the population, and its metrics; empty without it."""
+    if whole is None:
+        return {}
+    metrics: dict[str, Json] = {name: _estimate(one, whole) for name, one in whole.metrics.items()}
+    metrics |= {name: {"value": None, "reason": reason} for name, reason in whole.missing.items()}
+    return {"whole_dataset": {"population": population_json(whole), "metrics": metrics}}
+
+
+def experts_on_dataset_json(scored: LabelScores, population: Population | None) -> dict[str, Json]:
+    """Return the key `whole_dataset` of experts who skip their own questions; empty without a population or scores.
+
+    The metric is the first one that scores single items. Its interval is over items only.
+    """
+    metric = next((name for name in scored.scores.main if name in {"acc", "em", "f1"}), None)
+    if population is None or not scored.points or metric is None:
+        return {}
+    whole, value, interval = estimate_points(scored.points, population)
+    found: dict[str, Json] = {
+        "value": rounded(value),
+        "items": whole.items,
+        "n": int(whole.sample.stratum.shape[0]),
+        "ci95": interval_json(interval),
+        "interval": interval.method,
+    }
+    return {"whole_dataset": {"population": population_json(whole), "metrics": {metric: found}}}
 
 
 def whole_dataset_lines(whole: DatasetEstimates | None) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.json_record import list_at, mapping_at, number_at, text_at
 from merilo.reports.summary import cost_summary
+from merilo.reports.whole_dataset import baseline_on_dataset_json, experts_on_dataset_json
 from merilo.responses import Responses
 from merilo.strict_json import Json
 
@@ -66,11 +67,14 @@ def experts_computed(raw: RawStudy, design: OutOfBagDesign, people: Baseline | N
     untrained, comparison = None, None
     if people is not None:
         points = score_people(people, declared)
-        untrained = basic_summary(people, points)
+        untrained = {**basic_summary(people, points), **baseline_on_dataset_json(people.whole)}
         if scored.points and points.points:
             comparison = beside_people(scored.points, responses, known, people, points.points)
     content: dict[str, Json] = {
-        "experts": out_of_bag_summary(bag, Marks(), scored, outside),
+        "experts": {
+            **out_of_bag_summary(bag, Marks(), scored, outside),
+            **experts_on_dataset_json(scored, raw.population),
+        },
         "people": untrained,
         "comparison": None if comparison is None else comparison_json(comparison),
         "cost": cost_summary(cost(raw.responses, raw.settings.currency)),
