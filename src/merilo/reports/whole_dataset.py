@@ -132,6 +132,7 @@ def whole_dataset_lines(whole: DatasetEstimates | None) -> list[tuple[str, str]]
         )
     ]
     weights = [one.weight for one in whole.strata if one.weight is not None]
+    by = f" by {', '.join(whole.population.fields)}" if whole.population.fields else ""
     strata = (
         counted(len(whole.strata), "stratum") if len(whole.strata) == 1 else f"{len(whole.strata)} strata"
     )
@@ -139,7 +140,7 @@ def whole_dataset_lines(whole: DatasetEstimates | None) -> list[tuple[str, str]]
         (
             "  weights",
             escape(
-                f"{min(weights):.3g} to {max(weights):.3g} in {strata} by {', '.join(whole.population.fields)}; "
+                f"{min(weights):.3g} to {max(weights):.3g} in {strata}{by}; "
                 f"design effect {whole.sample.design_effect:.2f} (Kish)"
             ),
         )

@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
+from command import merilo as command
 from every import every
 from report_contents import STUDY
 
@@ -280,7 +281,12 @@ def test_experts_stand_beside_the_people_in_costs_and_cards(base: Path, tmp_path
     assert set(costs["cost_details"]["arms"]) == {"people", "experts"}
     assert json.loads((tmp_path / "hb" / "experts.json").read_text()) == STUDY
     assert "эксперт" in (tmp_path / "hb" / "cards" / "human_baseline_ru.md").read_text().casefold()
-    assert merilo.verify(tmp_path / "hb").ok
+    verified = merilo.verify(tmp_path / "hb")
+    assert verified.ok
+    # Without the experts' raw answers, their results are compared with the manifest only, and the output says so.
+    assert verified.hashed == ("experts.json",)
+    said = command("report", "verify", tmp_path / "hb").out
+    assert "experts.json: checked by its hash only" in said
     run_code(tmp_path / "hb")
 
 
