@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from merilo.models.refusals import refusal
-from merilo.models.reply_pieces import bold, boxed, json_answer, lines, plain, statements
+from merilo.models.reply_pieces import bold, boxed, json_answer, lines, lowered, plain, statements
 from merilo.strict_json import Json
 
 #: The most characters of a reply in which labels are searched; what is longer is no answer to a closed question.
@@ -16,13 +16,11 @@ _LONGEST: Final = 200_000
 
 _CONCLUSION: Final = re.compile(
     r"(?:^|[\s,;])(?:следовательно|таким\s+образом|итак|значит|поэтому|остаётся|остается|therefore|thus|hence|so)\b[,:—–\s]+(\S.*)$",
-    re.IGNORECASE,
 )
 #: Words that correct an answer; a different answer after them contradicts the first.
 _TAKEN_BACK: Final = re.compile(
     r"(?:\bнет,\s+(?:вс[её]\b|лучше\b|это\b|ответ)|\bточнее[:,]|\bвернее[:,]|\bя\s+ошиб(?:ся|лась)|\bисправл\w+"
     r"|\bno,\s|\bwait\b|\bactually\b|\bcorrection\b|\bon\s+second\s+thought)",
-    re.IGNORECASE,
 )
 
 
@@ -87,7 +85,7 @@ def find_answer(reply: str, reader: AnswerReader) -> RuleFinding:
     text = plain(reply[:_LONGEST])
     found = _by_rules(reply[:_LONGEST], text, reader)
     place = text.rfind(found.piece)
-    if found.value is None or place < 0 or (taken_back := _TAKEN_BACK.search(text, place)) is None:
+    if found.value is None or place < 0 or (taken_back := _TAKEN_BACK.search(lowered(text), place)) is None:
         return found
     if {*reader.only(text[taken_back.end() :])} <= {found.value}:
         return found
@@ -149,10 +147,10 @@ def _implied(text: str, reader: AnswerReader) -> RuleFinding:
     for last in _endings(whole[-1]) if whole else ():
         if (value := reader.alone(last)) is not None:
             return RuleFinding(value, "last line", last)
-    if whole and (concluded := _CONCLUSION.search(whole[-1])) is not None:
-        value = reader.alone(concluded[1])
+    if whole and (concluded := _CONCLUSION.search(lowered(whole[-1]))) is not None:
+        value = reader.alone(whole[-1][concluded.start(1) :])
         if value is not None:
-            return RuleFinding(value, "conclusion", concluded[0])
+            return RuleFinding(value, "conclusion", whole[-1][concluded.start() :].strip())
     in_bold = [(value, piece) for piece in bold(text) if (value := _in_bold(piece, reader)) is not None]
     if len({value for value, _ in in_bold}) == 1:
         return RuleFinding(in_bold[0][0], "bold", in_bold[0][1])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 #: Cyrillic letters and the Latin letters that look the same.
@@ -85,28 +87,10 @@ class LabelReader:
 
     def __init__(self, labels: Iterable[str], shown: Iterable[str] = ()) -> None:
         self.labels = tuple(labels)
-        self._spellings = _spellings(self.labels)
-        self._folded = _folded(self._spellings)
-        self._words = any(len(label) > 1 for label in self.labels)
-        self._shown = tuple(
-            sorted((text.strip() for text in shown if len(text.strip()) > 1), key=len, reverse=True)
-        )
-        tokens = "|".join(re.escape(token) for token in sorted(self._spellings, key=len, reverse=True))
-        loose = "|".join(re.escape(token) for token in sorted(self._folded, key=len, reverse=True))
-        self._token = re.compile(rf"(?<![\w\\])({tokens})(?!\w)")
-        self._leading = re.compile(rf"[\s*_`\"'«“(\[<#•]*({loose})(?!\w)", re.IGNORECASE)
-        # Words are joined in any letter case ("Да или нет"); letters are not, for "а" and "в" are words.
-        self._next_in_list = re.compile(
-            rf"{_JOINED}(?:вариант\s+)?({loose if self._words else tokens})(?!\w)",
-            re.IGNORECASE if self._words else re.NOFLAG,
-        )
-        self._option_line = re.compile(rf"^[\s*_`\-•(\[]*({tokens})\s*[).:\]]", re.MULTILINE)
-        self._right = re.compile(rf"(?<!\w)({tokens}){_CALLED_RIGHT}", re.IGNORECASE)
-        numbers = {label: _WORDS[label] for label in self.labels if label in _WORDS}
-        self._in_words = [
-            (label, re.compile(rf"(?:{_NOUN}\s+)?(?:the\s+)?(?:{words})(?:\s+{_NOUN})?", re.IGNORECASE))
-            for label, words in numbers.items()
-        ]
+        self._patterns = _patterns(self.labels)
+        self._spellings = self._patterns.spellings
+        self._folded = self._patterns.folded
+        self._shown = [text.strip() for text in shown if len(text.strip()) > 1]
 
     def alone(self, piece: str) -> str | None:
         """Return the label if the piece is nothing but a label, signs around it and words such as "вариант"."""
@@ -116,7 +100,7 @@ class LabelReader:
             return None
         if (label := self._spellings.get(bare) or self._folded.get(bare.casefold())) is not None:
             return label
-        found = {label for label, pattern in self._in_words if pattern.fullmatch(bare)}
+        found = {label for label, pattern in self._patterns.in_words if pattern.fullmatch(bare)}
         return found.pop() if len(found) == 1 else None
 
     def stated(self, piece: str) -> str | None:
@@ -133,7 +117,7 @@ class LabelReader:
     def leading(self, piece: str) -> str | None:
         """Return the label with which the piece begins, followed by a sign: "B) Марс", "1, так как ..."."""
         start = before.end() if (before := _BEFORE.match(piece)) else 0
-        match = self._leading.match(piece, start)
+        match = self._patterns.leading.match(piece, start)
         if match is None:
             return None
         token, end = match[1], match.end()
@@ -142,7 +126,7 @@ class LabelReader:
             return self._word(token, piece, end)
         if not _AFTER.match(after) or re.match(r"[.,:/]\d", after) or _DENIED_AFTER.match(after):
             return None
-        if self._next_in_list.match(piece, end) or _is_initial(token, after):
+        if self._patterns.next_in_list.match(piece, end) or _is_initial(token, after):
             return None
         if self._is_shown(piece) or self._is_enumeration(piece):
             return None
@@ -150,7 +134,7 @@ class LabelReader:
 
     def _word(self, token: str, piece: str, end: int) -> str | None:
         """Return a label that is a word in other letter case: "да, ..."."""
-        if len(token) == 1 or not _AFTER.match(piece, end) or self._next_in_list.match(piece, end):
+        if len(token) == 1 or not _AFTER.match(piece, end) or self._patterns.next_in_list.match(piece, end):
             return None
         return self._folded[token.casefold()]
 
@@ -158,7 +142,7 @@ class LabelReader:
         """Return the distinct labels that the text calls right: "вариант B верен", "C is correct"."""
         found = [
             self._spellings[match[1]]
-            for match in self._right.finditer(text)
+            for match in self._patterns.right.finditer(text)
             if match[1] in self._spellings
             and not _DENIED_BEFORE.search(text[max(0, match.start() - _WINDOW) : match.start()])
             # "А правильный ответ ..." begins with a conjunction.
@@ -174,14 +158,14 @@ class LabelReader:
 
         Texts of the item, denied labels, parts of numbers, and words that look like a label ("В", "А", "a") are left out.
         """
-        for shown in self._shown:
-            if self._token.search(shown):
+        for shown in sorted(self._shown, key=len, reverse=True):
+            if self._patterns.token.search(shown):
                 text = text.replace(shown, " ")
         found: list[str] = []
-        for match in self._token.finditer(text):
+        for match in self._patterns.token.finditer(text):
             if not self._is_other(match, text):
                 found.append(self._spellings[match[1]])
-                if (joined := self._next_in_list.match(text, match.end())) is not None:
+                if (joined := self._patterns.next_in_list.match(text, match.end())) is not None:
                     found.append(self._folded.get(joined[1].casefold(), joined[1]))
         return list(dict.fromkeys(found))
 
@@ -192,7 +176,7 @@ class LabelReader:
         after = text[match.end() : match.end() + _WINDOW]
         end = match.end()
         for _ in self.labels:
-            joined = self._next_in_list.match(text, end)
+            joined = self._patterns.next_in_list.match(text, end)
             end = end if joined is None else joined.end()
         if _DENIED_BEFORE.search(before) or _DENIED_AFTER.match(text[end : end + _WINDOW]):
             return True
@@ -211,7 +195,51 @@ class LabelReader:
 
     def _is_enumeration(self, piece: str) -> bool:
         """Check whether the lines list several labels, as the question does."""
-        return len({self._spellings[found] for found in self._option_line.findall(piece)}) > 1
+        return len({self._spellings[found] for found in self._patterns.option_line.findall(piece)}) > 1
+
+
+@dataclass(frozen=True)
+class _Patterns:
+    """The patterns of a set of labels."""
+
+    spellings: Mapping[str, str]
+    folded: Mapping[str, str]
+    token: re.Pattern[str]
+    leading: re.Pattern[str]
+    next_in_list: re.Pattern[str]
+    option_line: re.Pattern[str]
+    right: re.Pattern[str]
+    in_words: Sequence[tuple[str, re.Pattern[str]]]
+
+
+@cache
+def _patterns(labels: tuple[str, ...]) -> _Patterns:
+    spellings = _spellings(labels)
+    folded = _folded(spellings)
+    tokens = "|".join(re.escape(token) for token in sorted(spellings, key=len, reverse=True))
+    loose = "|".join(re.escape(token) for token in sorted(folded, key=len, reverse=True))
+    words = any(len(label) > 1 for label in labels)
+    return _Patterns(
+        spellings,
+        folded,
+        token=re.compile(rf"(?<![\w\\])({tokens})(?!\w)"),
+        leading=re.compile(rf"[\s*_`\"'«“(\[<#•]*({loose})(?!\w)", re.IGNORECASE),
+        # Words are joined in any letter case ("Да или нет"); letters are not, for "а" and "в" are words.
+        next_in_list=re.compile(
+            rf"{_JOINED}(?:вариант\s+)?({loose if words else tokens})(?!\w)",
+            re.IGNORECASE if words else re.NOFLAG,
+        ),
+        option_line=re.compile(rf"^[\s*_`\-•(\[]*({tokens})\s*[).:\]]", re.MULTILINE),
+        right=re.compile(rf"(?<!\w)({tokens}){_CALLED_RIGHT}", re.IGNORECASE),
+        in_words=[
+            (
+                label,
+                re.compile(rf"(?:{_NOUN}\s+)?(?:the\s+)?(?:{_WORDS[label]})(?:\s+{_NOUN})?", re.IGNORECASE),
+            )
+            for label in labels
+            if label in _WORDS
+        ],
+    )
 
 
 def _is_initial(token: str, after: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from merilo.models.reply_pieces import lowered
+
 #: Refusals in any text, because they speak of the request or of the model itself.
 _OF_THE_REQUEST: Final = re.compile(
     r"""
@@ -25,7 +27,7 @@ _OF_THE_REQUEST: Final = re.compile(
     | \bi\s+(?:must|have\s+to)\s+(?:decline|refuse)\b
     | \b(?:against|violates?)\s+(?:my|our|the)\s+(?:\w+\s+)?(?:guidelines|policy|policies)\b
     """,
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 #: Refusals to choose or to compute: in a free text they may be the answer itself.
 _OF_THE_QUESTION: Final = re.compile(
@@ -41,12 +43,11 @@ _OF_THE_QUESTION: Final = re.compile(
     | \bi\s+(?:don['’]?t|do\s+not)\s+know\b | \bi['’]?m\s+not\s+sure\b | \bi\s+(?:can['’]?t|cannot)\s+(?:determine|choose|decide|tell|say)\b
     | \bnot\s+enough\s+(?:information|context)\b | \bcannot\s+be\s+determined\b
     """,
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 #: A whole answer that says that there is none.
 _NOTHING: Final = re.compile(
     r"\W*(?:я\s+)?(?:не\s+знаю|нет\s+ответа|без\s+ответа|ответа\s+нет|затрудняюсь\s+ответить|i\s+don['’]?t\s+know|no\s+answer|unknown|n/a)\W*",
-    re.IGNORECASE,
 )
 #: A refusal opens a reply; later in the text the same words explain an answer.
 _OPENING: Final = 300
@@ -64,10 +65,10 @@ def refusal(text: str, *, free: bool) -> str | None:
         'не могу помочь с этим'
         >>> refusal("Я не могу с этим согласиться.", free=True)
         >>> refusal("Я не знаю ответа.", free=False)
-        'Я не знаю'
+        'я не знаю'
     """
-    opening = text[:_OPENING]
-    found = _OF_THE_REQUEST.search(opening) or _NOTHING.fullmatch(text)
+    opening = lowered(text[:_OPENING])
+    found = _OF_THE_REQUEST.search(opening) or (_NOTHING.fullmatch(opening) if len(text) < _OPENING else None)
     if found is None and not free:
         found = _OF_THE_QUESTION.search(opening)
     return None if found is None else " ".join(found[0].split())

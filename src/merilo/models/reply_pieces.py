@@ -73,7 +73,7 @@ _STATEMENT: Final = re.compile(
       | (?:следует|нужно|надо)\s+выбрать\b:?
       | i(?:['’]d|\s+would|\s+will|['’]ll)?\s+(?:choose|pick|select|go\s+with)\b:?
     )""",
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 #: What before a statement turns it round: "неправильный ответ:", "not the answer:".
 _TURNED: Final = re.compile(
@@ -108,6 +108,11 @@ def plain(text: str) -> str:
         ('12291', 'B', '1 000')
     """
     return _LATEX_MARKS.sub(_unmarked, _LATEX.sub(r"\1", text.translate(_TABLE)))
+
+
+def lowered(text: str) -> str:
+    """Return the text in lower case, at the same length: patterns are faster on it than patterns that ignore case."""
+    return text.replace("İ", "I").lower()  # the only letter that becomes two
 
 
 def _unmarked(found: re.Match[str]) -> str:
@@ -178,7 +183,7 @@ def statements(text: str) -> list[AnswerStatement]:
         ['A? Нет.', 'B.']
     """
     found = []
-    for match in _STATEMENT.finditer(text):
+    for match in _STATEMENT.finditer(lowered(text)):
         if _TURNED.search(text[max(0, match.start() - 20) : match.start()]):
             continue
         start = match.end()
