@@ -1,11 +1,14 @@
 """An answer is taken from a reply by a named rule, or there is none; no rule guesses."""
 
 from every import every
+from hypothesis import given
+from hypothesis import strategies as st
 from reply_corpus import CORPUS, Case
 
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
-from merilo.models.answer_extraction import extract
+from merilo.items import Item
+from merilo.models.answer_extraction import OUTCOMES, explain_extraction, extract
 from merilo.models.asking import ModelReply, Request
 
 
@@ -20,3 +23,161 @@ def test_the_corpus_is_read_as_a_careful_reader_would(case: Case) -> None:
         ModelReply(text=case.reply, finish=case.finish),
     )
     assert (found.outcome, found.answer) == (case.outcome, case.answer), found
+
+
+BPS = dataset("bps")
+BALANCED = Item(1, "{inputs}", "( )", "1")
+COMPARED = Request("bps", 1, 1, (), "( )", choices=(" 0", " 1"))
+GENERATED = Request("bps", 1, 1, (), "( )")
+
+
+@every(
+    ("values", "answer", "rule"),
+    [
+        ((-2.0, -1.0), "1", "greatest log-likelihood"),
+        ((-1.0, -2.0), "0", "greatest log-likelihood"),
+        ((float("-inf"), -700.0), "1", "greatest log-likelihood"),
+        ((-1.0, -1.0), None, "equal log-likelihoods"),
+        ((float("-inf"), float("-inf")), None, "equal log-likelihoods"),
+        ((float("nan"), -1.0), None, "log-likelihoods are missing"),
+        ((-1.0,), None, "log-likelihoods are missing"),
+        ((), None, "log-likelihoods are missing"),
+    ],
+)
+def test_the_most_likely_label_is_the_answer(
+    values: tuple[float, ...], answer: str | None, rule: str
+) -> None:
+    found = extract(BPS, BALANCED, COMPARED, ModelReply(loglikelihoods=values))
+    assert (found.answer, found.rule) == (answer, rule)
+    assert found.outcome == ("unreadable" if answer is None else "answered")
+
+
+def test_one_label_answers_all_criteria() -> None:
+    declared = dataset("ruethics")
+    item = examples(declared)["test"].items[0]
+    request = Request("ruethics", item.id, 1, (), "", choices=(" 0", " 1"))
+    found = extract(declared, item, request, ModelReply(loglikelihoods=(-2.0, -1.0)))
+    assert found.answer == dict.fromkeys(declared.answer.criteria, "1")
+
+
+@every("value", [None, 5, {"answer": "1"}, ["1"]])
+def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
+    found = extract(BPS, BALANCED, GENERATED, ModelReply(text=value))  # type: ignore[arg-type]
+    assert (found.outcome, found.answer, found.rule) == ("unreadable", None, "the answer is not a text")
+
+
+@every(
+    ("reply", "rule"),
+    [
+        ("1", "whole reply"),
+        ('{"answer": 1}', "JSON"),
+        ("so \\boxed{1}", "box"),
+        ("Пары верны, ответ: 1", "answer statement"),
+        ("1\nПары верны.", "first line"),
+        ("1 — пары верны", "beginning"),
+        ("Вариант 1 верен, так как пары вложены", "called right"),
+        ("Пары верно вложены.\n1", "last line"),
+        ("Пары верны, значит, 1", "conclusion"),
+        ("Это **1** здесь.", "bold"),
+        ("Скорее 1 здесь", "only one"),
+        ("0 и 1", "several answers"),
+        ("Пары верны.", "no answer"),
+        ("Ответ: 0 или 1", "the stated answer has none or several"),
+        ("1\nОтвет: 0", "marked answers differ"),
+        ("Ответ: 0. Нет, всё же 1", "the answer is taken back"),
+        ("Я не знаю.", "refusal"),
+    ],
+)
+def test_every_rule_is_named(reply: str, rule: str) -> None:
+    assert extract(BPS, BALANCED, GENERATED, ModelReply(text=reply)).rule == rule
+
+
+def test_an_explanation_says_what_was_read_and_by_which_rule() -> None:
+    reply = ModelReply(text="<think>Пары?</think>Итак, ответ: 1", thought="Hm", finish="stop")
+    steps = explain_extraction(BPS, BALANCED, GENERATED, reply)
+    assert steps == (
+        "the reply ended with 'stop'",
+        "7 characters of thought were set aside",
+        "text: 'Итак, ответ: 1'",
+        "rule: answer statement, which read '1'",
+        "outcome: answered, answer '1'",
+    )
+    compared = explain_extraction(BPS, BALANCED, COMPARED, ModelReply(loglikelihoods=(-2.0, -1.5)))
+    assert "log-likelihoods: ' 0' -2.0000, ' 1' -1.5000" in compared
+
+
+@given(
+    st.text(max_size=300), st.sampled_from(["bps", "rummlu", "rwsd", "simplear", "use", "chegeka", "rudetox"])
+)
+def test_any_text_has_an_outcome_and_a_rule(text: str, name: str) -> None:
+    declared = dataset(name)
+    item = examples(declared)["test"].items[0]
+    found = extract(declared, item, Request(name, item.id, 1, (), ""), ModelReply(text=text))
+    assert found.outcome in OUTCOMES
+    assert found.rule
+    assert (found.answer is not None) == (found.outcome == "answered")
+    if found.answer is not None and declared.answer.labels:
+        assert found.answer in declared.answer.labels
+
+
+WORDS = st.sampled_from(
+    [
+        "A",
+        "B",
+        "C",
+        "А",
+        "или",
+        "ответ:",
+        "Ответ",
+        "—",
+        "**",
+        "не",
+        "верен",
+        ")",
+        ".",
+        "\n",
+        "вариант",
+        "{",
+        "}",
+        "=",
+        "1",
+    ]
+)
+
+
+@given(st.lists(WORDS, max_size=12).map(" ".join))
+def test_an_answer_of_letters_is_one_that_the_text_names(text: str) -> None:
+    declared = dataset("rummlu")
+    item = examples(declared)["test"].items[0]
+    found = extract(declared, item, Request("rummlu", item.id, 1, (), ""), ModelReply(text=text))
+    assert found.answer is None or str(found.answer) in text.replace("А", "A")
+
+
+SENTENCE = "Рассмотрим варианты: A дальше от Солнца, B ещё дальше, а C ближе. "
+HOSTILE = [
+    "Ответ: ",
+    "**a**",
+    "A, ",
+    "A) x\n",
+    "(",
+    "{}",
+    "\\boxed{",
+    "1 = ",
+    "А-1, Б-2, ",
+    "<think>",
+    "ответ на a ",
+    "\n",
+    SENTENCE,
+]
+
+
+@every("unit", HOSTILE)
+def test_the_time_of_reading_grows_in_proportion_to_the_text(unit: str) -> None:
+    """The number of steps of the readers is bounded by the length; a quadratic reader would not come to an end here."""
+    declared = dataset("rummlu")
+    item = examples(declared)["test"].items[0]
+    text = unit * (30_000 // len(unit)) + "x"
+    assert (
+        extract(declared, item, Request("rummlu", item.id, 1, (), ""), ModelReply(text=text)).outcome
+        in OUTCOMES
+    )

@@ -94,7 +94,7 @@ def find_answer(reply: str, reader: AnswerReader) -> RuleFinding:
 
 def _by_rules(reply: str, text: str, reader: AnswerReader) -> RuleFinding:
     """Apply the rules in their order."""
-    if (value := reader.alone(text)) is not None:
+    if "{" not in text and (value := reader.alone(text)) is not None:
         return RuleFinding(value, "whole reply", text, explicit=True)
     if (marked := _marked(reply, text, reader)) is not None:
         return marked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -83,6 +84,11 @@ _TURNED: Final = re.compile(
 
 #: A line that lists an option: "A) Венера", "- 1: ...".
 _OPTION_LINE: Final = re.compile(r"[\s*_\-•(\[]*\w{1,2}\s*[).:\]—–-]")
+
+
+#: A text that repeats itself without end states no answer: only its last statements are read, and their beginnings.
+_MOST_STATEMENTS: Final = 50
+_LONGEST_PIECE: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +189,13 @@ def statements(text: str) -> list[AnswerStatement]:
         ['A? Нет.', 'B.']
     """
     found = []
-    for match in _STATEMENT.finditer(lowered(text)):
+    for match in deque(_STATEMENT.finditer(lowered(text)), maxlen=_MOST_STATEMENTS):
         if _TURNED.search(text[max(0, match.start() - 20) : match.start()]):
             continue
         start = match.end()
         # Marks of emphasis after the colon belong to the words before it.
         end = text.find("\n", start)
-        line = text[start : end if end >= 0 else len(text)]
+        line = text[start : min(end if end >= 0 else len(text), start + _LONGEST_PIECE)]
         if not line.strip(" *_`#>"):
             following = [part for part in text[start:].split("\n") if part.strip(" *_`#>")]
             if len(following) > 1 and all(map(_OPTION_LINE.match, following[:2])):

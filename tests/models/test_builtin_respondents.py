@@ -1,0 +1,189 @@
+"""Built-in respondents answer by a rule; `gold` gets full marks, so that a scorer can be tested."""
+
+import asyncio
+
+import pytest
+from every import every
+
+from merilo.datasets import Answer, Dataset, dataset, names
+from merilo.datasets.bundled import examples
+from merilo.datasets.generators import generate_splits
+from merilo.errors import DataError, UsageError
+from merilo.items import Item
+from merilo.metrics.answers import read_answer
+from merilo.metrics.scoring import RATED, score
+from merilo.models.answer_extraction import extract
+from merilo.models.asking import Request
+from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
+from merilo.models.prompt_settings import PromptSettings
+from merilo.models.prompter import Prompter
+from merilo.sandbox.extraction import Stub
+from merilo.sandbox.extraction import extract as extract_program
+from merilo.strict_json import Json
+
+
+def material(name: str) -> RespondentMaterial:
+    splits = examples(dataset(name))
+    return RespondentMaterial(dataset(name), splits["test"].items, splits["shots"].items)
+
+
+def answers(rule: str, known: RespondentMaterial, *, chat: bool = True, seed: int = 0) -> dict[object, Json]:
+    """What a rule answers, by item, read as a model's replies are."""
+    asked = Prompter(known.declared, [], PromptSettings(shots=0), chat=chat)
+    requests = [asked.request(item) for item in known.items]
+    respondent = BuiltinRespondent(rule, [known], seed=seed)
+    replies = asyncio.run(respondent.ask(requests))
+    return {
+        item.id: extract(known.declared, item, request, reply).answer
+        for item, request, reply in zip(known.items, requests, replies, strict=True)
+    }
+
+
+#: Datasets whose answers are scored without a sandbox and without classifiers.
+PLAIN = [
+    name
+    for name in names()
+    if dataset(name).answer.kind != "program" and not set(RATED) & set(dataset(name).metrics)
+]
+
+
+@every("name", PLAIN)
+def test_gold_gets_full_marks(name: str) -> None:
+    known = material(name)
+    given = {
+        id_: read_answer(known.declared.answer, answer) for id_, answer in answers("gold", known).items()
+    }
+    found = score(known.declared, known.items, given).all()  # type: ignore[arg-type]
+    assert found
+    # A correlation needs both labels on both sides; where the bundled gold has only one, it is 0 for everyone.
+    assert {each.value for each in found.values()} <= ({1.0, 0.0} if name == "ruethics" else {1.0})
+    assert any(each.value == 1.0 for each in found.values())
+
+
+def test_the_gold_answer_of_a_problem_is_its_canonical_solution() -> None:
+    known = material("ruhumaneval")
+    for item, answer in zip(known.items, answers("gold", known).values(), strict=True):
+        assert isinstance(item.inputs, dict)
+        stub = Stub.read(str(item.inputs["function"]), str(item.meta["entry_point"]))
+        assert stub is not None
+        assert extract_program(str(answer), stub).source.endswith(str(item.meta["canonical_solution"]))
+
+
+def test_the_gold_answer_of_a_rewritten_sentence_is_the_sentence() -> None:
+    known = material("rudetox")
+    assert answers("gold", known) == {item.id: item.outputs for item in known.items}
+
+
+def test_random_answers_are_near_chance_and_repeat_with_the_seed() -> None:
+    test = next(split for split in generate_splits("bps", 400, 1) if split.name == "test")
+    known = RespondentMaterial(dataset("bps"), test.items)
+    given = answers("random", known)
+    accuracy = score(dataset("bps"), test.items, given).main["acc"]  # type: ignore[arg-type]
+    assert 0.4 < accuracy.value < 0.6
+    assert given == answers("random", known)
+    assert given != answers("random", known, seed=1)
+
+
+def test_random_by_log_likelihood_answers_as_random_by_text() -> None:
+    known = material("rummlu")
+    assert answers("random", known, chat=False) == answers("random", known, chat=True)
+
+
+@every("name", [name for name in names() if name not in {"ruhumaneval", "rucodeeval"}])
+def test_random_and_most_frequent_answers_are_of_the_datasets_kind(name: str) -> None:
+    for rule in ("random", "most-frequent"):
+        assert None not in answers(rule, material(name)).values()
+
+
+def test_random_answers_to_an_exam_are_among_its_options() -> None:
+    known = material("use")
+    for item, answer in zip(known.items, answers("random", known).values(), strict=True):
+        if item.meta["type"] == "multiple_choice_based_on_text" and isinstance(item.inputs, dict):
+            assert all(f"{number}) " in str(item.inputs["choices"]) for number in str(answer).split(","))
+
+
+def test_the_most_frequent_answer_is_that_of_the_shots_of_the_domain() -> None:
+    declared = dataset("rummlu")
+    shots = [
+        Item(number, "", {"text": str(number)}, gold, {"domain": domain})
+        for number, (gold, domain) in enumerate(
+            [("A", "law"), ("A", "law"), ("B", "law"), ("D", "art"), ("B", "law"), ("A", "law")]
+        )
+    ]
+    inputs = dict.fromkeys(declared.fields, "x")
+    items = [
+        Item(number, "{text}", inputs, "C", {"domain": domain})
+        for number, domain in enumerate(["law", "art", "music"])
+    ]
+    assert list(answers("most-frequent", RespondentMaterial(declared, items, shots)).values()) == [
+        "A",
+        "D",
+        "A",
+    ]
+
+
+def test_without_shots_the_most_frequent_answer_is_that_of_the_items() -> None:
+    items = [Item(number, "{inputs}", "( )", gold) for number, gold in enumerate(["0", "1", "1"])]
+    assert set(answers("most-frequent", RespondentMaterial(dataset("bps"), items)).values()) == {"1"}
+
+
+def test_the_longest_option_is_chosen_and_of_equals_the_first() -> None:
+    declared = dataset("parus")
+    items = [
+        Item(number, "{premise}", {"premise": "p", "choice1": one, "choice2": two}, "1", {"task": "cause"})
+        for number, (one, two) in enumerate([("short", "longer one"), ("same", "size")])
+    ]
+    assert list(answers("longest", RespondentMaterial(declared, items)).values()) == ["2", "1"]
+
+
+def test_a_rule_is_marked_as_no_model() -> None:
+    for rule in BUILTIN_RESPONDENTS:
+        respondent = BuiltinRespondent(rule, [material("parus")])
+        assert respondent.abilities.builtin
+        assert respondent.model == f"{rule} (built-in)"
+
+
+class TestBadInput:
+    def test_an_unknown_rule(self) -> None:
+        with pytest.raises(
+            UsageError, match="no built-in respondent 'most-frequnt': did you mean most-frequent"
+        ):
+            BuiltinRespondent("most-frequnt", [])
+
+    def test_options_without_texts(self) -> None:
+        with pytest.raises(
+            UsageError, match="'longest' answers questions whose options are fields, and BPS has none"
+        ):
+            BuiltinRespondent("longest", [material("bps")])
+
+    def test_no_gold_answer_anywhere(self) -> None:
+        known = RespondentMaterial(dataset("bps"), [Item(1, "{inputs}", "( )")])
+        with pytest.raises(UsageError, match="BPS has no gold answers, neither of shots nor of items"):
+            BuiltinRespondent("most-frequent", [known])
+        with pytest.raises(DataError, match="item 1 of BPS has no gold answer, so 'gold' cannot answer it"):
+            answers("gold", known)
+
+    def test_an_item_that_was_not_given(self) -> None:
+        respondent = BuiltinRespondent("random", [material("bps")])
+        with pytest.raises(DataError, match="item 999 of bps is not among the items that 'random' was given"):
+            asyncio.run(respondent.ask([Request("bps", 999, 1, (), "")]))
+
+    def test_a_problem_without_a_solution(self) -> None:
+        item = Item(1, "{function}", {"function": "def f():", "tests": "[]"}, ["1"], {"entry_point": "f"})
+        with pytest.raises(DataError, match="item 1 of ruHumanEval has no canonical_solution in its meta"):
+            answers("gold", RespondentMaterial(dataset("ruhumaneval"), [item]))
+
+
+def test_a_custom_dataset_is_answered_by_every_rule() -> None:
+    own = Dataset(
+        name="own",
+        title="Own",
+        fields=("question", "option_a", "option_b"),
+        answer=Answer(kind="choice", labels=("a", "b")),
+        metrics=("acc",),
+    )
+    inputs = {"question": "?", "option_a": "one", "option_b": "another"}
+    known = RespondentMaterial(own, [Item(1, "{question}", inputs, "b")])
+    assert {rule: answers(rule, known)[1] for rule in ("gold", "longest", "most-frequent")} == dict.fromkeys(
+        ("gold", "longest", "most-frequent"), "b"
+    )
