@@ -172,10 +172,12 @@ def _refuse_existing(place: Path, *, force: bool) -> None:
 
 def _as_json(declared: Dataset) -> dict[str, Json]:
     """Return a declaration as JSON, with the values derived from it."""
-    from merilo.datasets.rendering import prompts  # noqa: PLC0415 - the table of 'list' shows no prompts
+    from merilo.datasets.bare_forms import bare_forms  # noqa: PLC0415 - the table of 'list' shows no prompts
+    from merilo.datasets.rendering import prompts  # noqa: PLC0415 - as above
 
     content = cast("dict[str, Json]", asdict(declared))
     content["expert"] = declared.expert
+    content["bare"] = dict(bare_forms(declared))
     content["prompts"] = {group: list(texts) for group, texts in prompts(declared).items()}
     return content
 

@@ -42,7 +42,7 @@ def bare_template(item: Item, declared: Dataset) -> str:
     Raises:
         DataError: there is no form for the item's group.
     """
-    known = declared.bare or _bundled_forms(declared.name)
+    known = bare_forms(declared)
     if not known:
         return _listed_fields(item, declared)
     if "" in known:
@@ -54,6 +54,11 @@ def bare_template(item: Item, declared: Dataset) -> str:
             field=f"meta.{declared.prompts_by}",
         )
     return known[name]
+
+
+def bare_forms(declared: Dataset) -> Mapping[str, str]:
+    """Return a dataset's bare forms by group of prompts; empty if a form is made of the fields."""
+    return declared.bare or _bundled_forms(declared.name)
 
 
 def option_fields(declared: Dataset) -> Mapping[str, str]:
