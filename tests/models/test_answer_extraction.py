@@ -79,7 +79,7 @@ def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
         ("Пары верно вложены.\n1", "last line"),
         ("Пары верны, значит, 1", "conclusion"),
         ("Это **1** здесь.", "bold"),
-        ("Скорее 1 здесь", "only one"),
+        ("Скорее 1.", "only one"),
         ("0 и 1", "several answers"),
         ("Пары верны.", "no answer"),
         ("Ответ: 0 или 1", "the stated answer has none or several"),

@@ -43,6 +43,7 @@ _REPORTED: Final[Mapping[str, ExtractionOutcome]] = {
     "too_long": "too_long",
     "refusal": "refused",
 }
+_LONGEST_PIECE: Final = 500
 _UNFINISHED: Final = re.compile(r"(?:\d|[,;]|\sи)\s*$")
 #: Words that only a program has; a refusal has none of them.
 _CODE: Final = ("def ", "return", "```", "lambda", "=")
@@ -58,7 +59,7 @@ class ExtractedAnswer:
             outcome but "answered", except for a program that was cut off ("truncated"), whose text is kept.
         outcome: whether there is an answer, and if not, why.
         rule: the name of the rule that found the answer, or the reason why there is none.
-        found: the piece of the reply that the rule read.
+        found: the piece of the reply that the rule read, at most 500 characters.
     """
 
     answer: Json
@@ -87,7 +88,7 @@ def extract(declared: Dataset, item: Item, request: Request, reply: ModelReply) 
         ExtractedAnswer(answer='1', outcome='answered', rule='whole reply', found='Ответ: **1**.')
     """
     if (outcome := _REPORTED.get(reply.finish)) is not None:
-        return ExtractedAnswer(None, outcome, "reported by the backend", reply.error or reply.text)
+        return ExtractedAnswer(None, outcome, "reported by the backend", _reported_text(reply))
     if request.mode == "loglikelihood":
         return _most_likely(declared, reply)
     said: object = reply.text
@@ -130,6 +131,11 @@ def explain_extraction(declared: Dataset, item: Item, request: Request, reply: M
         f"outcome: {found.outcome}" + ("" if found.answer is None else f", answer {_shown(found.answer)}")
     )
     return tuple(steps)
+
+
+def _reported_text(reply: ModelReply) -> str:
+    text: object = reply.error or reply.text
+    return text[:_LONGEST_PIECE] if isinstance(text, str) else ""
 
 
 def _shown(answer: Json) -> str:
@@ -177,32 +183,38 @@ def _free_text(declared: Dataset, text: str, *, cut: bool) -> ExtractedAnswer:
     found = read_text(text, declared.stop, sentence=bool(set(RATED) & set(declared.metrics)))
     if found is None:
         return ExtractedAnswer(None, "unreadable", "no letters or digits", shortened(text))
+    piece = found.piece[:_LONGEST_PIECE]
     if cut and not found.complete:
-        return ExtractedAnswer(None, "truncated", found.rule, found.piece)
-    return ExtractedAnswer(found.text, "answered", found.rule, found.piece)
+        return ExtractedAnswer(None, "truncated", found.rule, piece)
+    return ExtractedAnswer(found.text, "answered", found.rule, piece)
+
+
+def _all_criteria(declared: Dataset, text: str) -> Json:
+    """Return the labels of a JSON object with a label for every criterion, `None` without one."""
+    if not declared.answer.criteria or (held := json_object(text)) is None:
+        return None
+    try:
+        given = read_answer(declared.answer, held)
+    except (AnswerTypeError, AnswerContentError):
+        return None
+    return {**given} if isinstance(given, Mapping) else None
 
 
 def _closed(declared: Dataset, item: Item, text: str, *, cut: bool) -> ExtractedAnswer:
     """Find a label, an integer, or the numbers of an exam task."""
-    if declared.answer.criteria and (held := json_object(text)) is not None:
-        try:
-            given = read_answer(declared.answer, held)
-        except (AnswerTypeError, AnswerContentError):
-            pass
-        else:
-            return ExtractedAnswer(
-                {**given} if isinstance(given, Mapping) else None, "answered", "JSON", text
-            )
+    if (judged := _all_criteria(declared, text)) is not None:
+        return ExtractedAnswer(judged, "answered", "JSON", text[:_LONGEST_PIECE])
     found = find_answer(text, _reader(declared, item))
+    piece = found.piece[:_LONGEST_PIECE]
     if found.refused:
-        return ExtractedAnswer(None, "refused", found.rule, found.piece)
+        return ExtractedAnswer(None, "refused", found.rule, piece)
     # A number at the end of a reply that was cut off may be unfinished, and so may a list of numbers.
     broken = declared.answer.kind not in {"choice", "criteria"} and _UNFINISHED.search(text) is not None
     if cut and (not found.explicit or broken):
-        return ExtractedAnswer(None, "truncated", found.rule, found.piece)
+        return ExtractedAnswer(None, "truncated", found.rule, piece)
     if found.value is None:
-        return ExtractedAnswer(None, "unreadable", found.rule, found.piece)
-    return ExtractedAnswer(_for_criteria(declared, found.value), "answered", found.rule, found.piece)
+        return ExtractedAnswer(None, "unreadable", found.rule, piece)
+    return ExtractedAnswer(_for_criteria(declared, found.value), "answered", found.rule, piece)
 
 
 def _reader(declared: Dataset, item: Item) -> AnswerReader:

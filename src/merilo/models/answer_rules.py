@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from merilo.models.refusals import refusal
-from merilo.models.reply_pieces import bold, boxed, json_answer, lines, lowered, plain, statements
+from merilo.models.reply_pieces import (
+    AnswerStatement,
+    bold,
+    boxed,
+    json_answer,
+    lines,
+    lowered,
+    plain,
+    statements,
+)
 from merilo.strict_json import Json
 
 #: The most characters of a reply in which labels are searched; what is longer is no answer to a closed question.
@@ -121,7 +131,7 @@ def _marked(reply: str, text: str, reader: AnswerReader) -> RuleFinding | None:
         value = reader.stated(last.piece)
         if value is not None:
             values = {reader.stated(one.piece) for one in stated} - {None}
-            if len(values) > 1 and not last.final:
+            if len(values) > 1 and not _is_final(stated):
                 return RuleFinding(None, "answer statements differ", " / ".join(one.piece for one in stated))
             found.append(RuleFinding(value, "answer statement", last.piece, explicit=True))
         elif last.piece:
@@ -131,6 +141,8 @@ def _marked(reply: str, text: str, reader: AnswerReader) -> RuleFinding | None:
     first = whole[0] if len(whole) > 1 and "=" not in whole[0] and not statements(whole[0]) else ""
     if first and (value := reader.alone(first)) is not None:
         found.append(RuleFinding(value, "first line", first, explicit=True))
+        if (other := reader.alone(whole[-1])) is not None:
+            found.append(RuleFinding(other, "last line", whole[-1], explicit=True))
     if len({one.value for one in found}) > 1:
         pieces = " / ".join(f"{one.rule}: {one.value}" for one in found)
         return RuleFinding(None, "marked answers differ", pieces)
@@ -139,6 +151,14 @@ def _marked(reply: str, text: str, reader: AnswerReader) -> RuleFinding | None:
     if missed is not None and (words := refusal(text, free=False)) is not None:
         return RuleFinding(None, "refusal", words, refused=True)
     return missed
+
+
+def _is_final(stated: Sequence[AnswerStatement]) -> bool:
+    """Check whether the last of several statements decides, though the earlier ones say something else."""
+    last = stated[-1]
+    if last.marked or last.step:
+        return last.marked or last.last
+    return last.own_line and last.last and not any(one.own_line for one in stated[:-1])
 
 
 def _implied(text: str, reader: AnswerReader) -> RuleFinding:

@@ -33,8 +33,8 @@ _DENIED_BEFORE: Final = re.compile(
     re.IGNORECASE,
 )
 _DENIED_AFTER: Final = re.compile(
-    r"[)\]*\"».:]*\s*(?:[—–-]\s*)?(?:это\s+)?(?:явно\s+|точно\s+|is\s+|was\s+|тоже\s+|также\s+)?"
-    r"(?:невер|неправ|не\s+(?:подход|верн|правильн|явля|соответств|может|является)|ошибоч|ложн|исключ|incorrect|wrong|not\b|isn['’]t|false)",
+    r"(?:-?(?:й|я|е|ый|ое|ая)\b)?[)\]*\"».:]*\s*(?:[—–-]\s*)?(?:вариант\s+|ответ\s+)?(?:это\s+)?(?:явно\s+|точно\s+|is\s+|was\s+|тоже\s+|также\s+)?"
+    r"(?:невер|неправ|не\s+(?:подход|верн|правильн|явля|соответств|может|является)|ошибоч|ложн|исключ|менее\b|incorrect|wrong|not\b|isn['’]t|false|less\b)",
     re.IGNORECASE,
 )
 _CALLED_RIGHT: Final = (
@@ -47,7 +47,9 @@ _IS_LABEL: Final = re.compile(
     r"\s+(?:or|and|is|was|seems|because|since|и|или|либо|верен|верн|правильн|подходит|является|потому|так\s+как)\b"
 )
 _VARIANT: Final = re.compile(
-    r"(?:вариант\w*|ответ\w*|букв\w+|пункт\w*|номер\w*|option|answer|choice)\s*[:\"«(*]*\s*$", re.IGNORECASE
+    r"(?:вариант|ответ|букв|пункт|номер|предположени|причин|следстви|реплик|гипотез|утверждени|предложени|класс|option|answer|choice"
+    r"|sentence|reply)\w*\s*[:№#\"«(*]*\s*$",
+    re.IGNORECASE,
 )
 
 #: Numbers in words, for labels that are digits.
@@ -66,6 +68,18 @@ _WORDS: Final = {
 _NOUN: Final = r"(?:вариант|ответ|предложение|утверждение|гипотеза|реплика|причина|следствие|option|choice|answer|one|reply)"
 
 
+#: A digit that is part of a number, a range or an expression, or that counts something, is no label.
+_PART_BEFORE: Final = re.compile(
+    r"(?:\d[.,:/]|\d?\s?[-−–+*/^]\s?|\b(?:шаг|step|этап|слов[оае]|букв[аы]|строк[аеи])\s+[№#]?)$",
+    re.IGNORECASE,
+)
+_PART_AFTER: Final = re.compile(r"[.,:/]\d|\s?[-–—−+*/^]\s?\d|\s*(?:%|°)")
+_COUNTED: Final = re.compile(
+    r"\s+(?!(?:вариант|ответ|так\b|потому|поскольку|верн|правильн|явля|подход|более|менее|лучше|вероятн|и\b|или\b|а\b|но\b"
+    r"|до\b|to\b|символ|букв|or\b|and\b|is\b|because|since|but\b|letter|character))[^\W\d_]",
+    re.IGNORECASE,
+)
+_ALTERNATIVE: Final = re.compile(r"\b(?:или|либо|ли|or)\s+[«\"*]*$", re.IGNORECASE)
 #: How many characters around a label are looked at.
 _WINDOW: Final = 60
 
@@ -109,13 +123,16 @@ class LabelReader:
             return label
         if _DENIED_BEFORE.match(piece + " ") or piece[:3].casefold() == "не ":
             return None
-        if (label := self.leading(piece)) is not None:
+        if (label := self._leading(piece)) is not None:
             return label
         found = self.only(piece)
         return found[0] if len(found) == 1 else None
 
     def leading(self, piece: str) -> str | None:
         """Return the label with which the piece begins, followed by a sign: "B) Марс", "1, так как ..."."""
+        return None if self._is_enumeration(piece) else self._leading(piece)
+
+    def _leading(self, piece: str) -> str | None:
         start = before.end() if (before := _BEFORE.match(piece)) else 0
         match = self._patterns.leading.match(piece, start)
         if match is None:
@@ -124,13 +141,19 @@ class LabelReader:
         after = piece[end : end + _WINDOW]
         if token not in self._spellings and start == 0 and not re.match(r"\s*[)\]]", after):
             return self._word(token, piece, end)
-        if not _AFTER.match(after) or re.match(r"[.,:/]\d", after) or _DENIED_AFTER.match(after):
-            return None
-        if self._patterns.next_in_list.match(piece, end) or _is_initial(token, after):
-            return None
-        if self._is_shown(piece) or self._is_enumeration(piece):
+        denied = not _AFTER.match(after) or re.match(r"[.,:/]\d", after) or _DENIED_AFTER.match(after)
+        if denied or self._is_followed(token, piece, end) or self._is_shown(piece):
             return None
         return self._folded[token.casefold()] if token not in self._spellings else self._spellings[token]
+
+    def _is_followed(self, token: str, piece: str, end: int) -> bool:
+        """Check whether another label follows ("A или B", "Нет. Да ..."), or the initials of a name."""
+        after = piece[end : end + _WINDOW]
+        if self._patterns.next_in_list.match(piece, end) is not None:
+            return True
+        if len(token) > 1:
+            return self._patterns.token.match(after.lstrip(" .!")) is not None
+        return _is_initial(token, after)
 
     def _word(self, token: str, piece: str, end: int) -> str | None:
         """Return a label that is a word in other letter case: "да, ..."."""
@@ -167,6 +190,10 @@ class LabelReader:
                 found.append(self._spellings[match[1]])
                 if (joined := self._patterns.next_in_list.match(text, match.end())) is not None:
                     found.append(self._folded.get(joined[1].casefold(), joined[1]))
+        if (last := self._patterns.last_word.search(text)) and not _ALTERNATIVE.search(
+            text[: last.start()][-9:]
+        ):
+            found.append(self._folded[last[1].casefold()])
         return list(dict.fromkeys(found))
 
     def _is_other(self, match: re.Match[str], text: str) -> bool:
@@ -181,21 +208,20 @@ class LabelReader:
         if _DENIED_BEFORE.search(before) or _DENIED_AFTER.match(text[end : end + _WINDOW]):
             return True
         if token.isdigit():
-            return bool(re.search(r"\d[.,:/]$|[-−]$", before) or re.match(r"[.,:/]\d|\s*(?:%|°)", after))
-        if len(token) > 1 or _VARIANT.search(before):
-            return False
-        if _IS_LABEL.match(after):
-            return False
-        if re.fullmatch("[A-Z]", token):
-            return token in {"A", "I"} and re.match(r"\s+[a-z]", after) is not None
-        return re.match(r"\s+[а-яё]|\.\s?[А-ЯЁ]|\s+[А-ЯЁ][а-яё]", after) is not None
+            return bool(
+                _PART_BEFORE.search(before)
+                or _PART_AFTER.match(after)
+                or (_COUNTED.match(after) and not _VARIANT.search(before))
+            )
+        return _is_word(token, before, after)
 
     def _is_shown(self, piece: str) -> bool:
         return piece.strip(_SIGNS) in {text.strip(_SIGNS) for text in self._shown}
 
     def _is_enumeration(self, piece: str) -> bool:
-        """Check whether the lines list several labels, as the question does."""
-        return len({self._spellings[found] for found in self._patterns.option_line.findall(piece)}) > 1
+        """Check whether the piece lists several labels, as the question does: one a line, or "1: ..., 2: ..." in one."""
+        lists = (self._patterns.option_line, self._patterns.option_inside)
+        return any(len({self._spellings[found] for found in one.findall(piece)}) > 1 for one in lists)
 
 
 @dataclass(frozen=True)
@@ -208,8 +234,10 @@ class _Patterns:
     leading: re.Pattern[str]
     next_in_list: re.Pattern[str]
     option_line: re.Pattern[str]
+    option_inside: re.Pattern[str]
     right: re.Pattern[str]
     in_words: Sequence[tuple[str, re.Pattern[str]]]
+    last_word: re.Pattern[str]
 
 
 @cache
@@ -230,7 +258,10 @@ def _patterns(labels: tuple[str, ...]) -> _Patterns:
             re.IGNORECASE if words else re.NOFLAG,
         ),
         option_line=re.compile(rf"^[\s*_`\-•(\[]*({tokens})\s*[).:\]]", re.MULTILINE),
+        option_inside=re.compile(rf"(?:^|[,;.]\s|[а-яёa-z]\s)({tokens})(?:\s*[):]|\s[—–-])\s"),
         right=re.compile(rf"(?<!\w)({tokens}){_CALLED_RIGHT}", re.IGNORECASE),
+        # A label that is a word ends the reply in any letter case: "Думаю, да".
+        last_word=re.compile(rf"(?<!\w)({loose if words else '(?!)'})[\s.!»\"*)]*$", re.IGNORECASE),
         in_words=[
             (
                 label,
@@ -240,6 +271,18 @@ def _patterns(labels: tuple[str, ...]) -> _Patterns:
             if label in _WORDS
         ],
     )
+
+
+def _is_word(token: str, before: str, after: str) -> bool:
+    """Check whether a letter or a word is part of a sentence and not meant as a label."""
+    if len(token) > 1:
+        # "Нет сомнений ..." begins with a word that is no answer.
+        return re.match(r"\s+(?!так\b|потому|поскольку)[а-яёa-z]", after) is not None
+    if _VARIANT.search(before) or _IS_LABEL.match(after):
+        return False
+    if re.fullmatch("[A-Z]", token):
+        return token in {"A", "I"} and re.match(r"\s+[a-z]", after) is not None
+    return re.match(r"\s+[а-яё]|\.\s?[А-ЯЁ]|\s+[А-ЯЁ][а-яё]", after) is not None
 
 
 def _is_initial(token: str, after: str) -> bool:

@@ -65,8 +65,8 @@ _STATEMENT: Final = re.compile(
     rf"""(?<![\w«"])(?:
         (?:(?P<mark>{_KIND}\s+)?{_HEAD} | (?P<mark5>{_KIND}\s+){_OPTION_HEAD} | (?:^|(?<=[\n*_.]\s)|(?<=[\n*_])|мой\s+|my\s+|the\s+)
           {_OPTION_HEAD}){_TOPIC}(?:{_DIVIDER}|{_VERB})
-      | (?:равн[аоы]|равен|составляет|получаем|получается|получится|получим|equals)\b:?
-      | (?:sum|result|value|total|product|difference)\b[^.:\n]{{0,60}}?\s(?:is|equals)\b:?
+      | (?P<weak>(?:равн[аоы]|равен|составляет|получаем|получается|получится|получим|equals)\b:?
+          | (?:sum|result|value|total|product|difference)\b[^.:\n]{{0,60}}?\s(?:is|equals)\b:?)
       | (?P<mark2>(?:правильным|верным)\s+)?ответом\s+(?:является|будет|служит)\b:?
       | (?P<mark3>правильным|верным)\s+(?:является|будет|оказывается)\b:?
       | (?P<mark4>верен|правилен|подходит)\s+(?=(?:ответ|вариант|пункт)\b)
@@ -86,6 +86,10 @@ _TURNED: Final = re.compile(
 _OPTION_LINE: Final = re.compile(r"[\s*_\-•(\[]*\w{1,2}\s*[).:\]—–-]")
 
 
+#: What may stand before a statement that begins its line.
+_OPENING: Final = re.compile(
+    r"\W*(?:\d+[.)])?\W*(?:итак|таким\s+образом|следовательно|so|thus|therefore)?\W*", re.IGNORECASE
+)
 #: A text that repeats itself without end states no answer: only its last statements are read, and their beginnings.
 _MOST_STATEMENTS: Final = 50
 _LONGEST_PIECE: Final = 20_000
@@ -97,13 +101,19 @@ class AnswerStatement:
 
     Attributes:
         piece: what it says, to the end of its line.
-        final: whether it is marked as the final or correct answer, or stands in the last line.
-        cut: whether nothing follows its line.
+        marked: whether it calls the answer final or correct.
+        own_line: whether it begins its line.
+        last: whether nothing follows its line but white space.
+        cut: whether nothing follows its line at all.
+        step: whether it may state the result of a step ("равно 15"); such statements count only if there are no others.
     """
 
     piece: str
-    final: bool
+    marked: bool
+    own_line: bool
+    last: bool
     cut: bool
+    step: bool
 
 
 def plain(text: str) -> str:
@@ -202,10 +212,18 @@ def statements(text: str) -> list[AnswerStatement]:
                 continue  # the options follow, not an answer
             line = following[0] if following else ""
             end = text.find("\n", text.find(line, start)) if line else -1
-        marked = any(match[name] for name in ("mark", "mark2", "mark3", "mark4", "mark5"))
-        last = end < 0 or not text[end:].strip()
-        found.append(AnswerStatement(line.strip().strip("*_`").strip(), marked or last, end < 0))
-    return found
+        found.append(
+            AnswerStatement(
+                line.strip().strip("*_`").strip(),
+                marked=any(match[name] for name in ("mark", "mark2", "mark3", "mark4", "mark5")),
+                own_line=_OPENING.fullmatch(text[text.rfind("\n", 0, match.start()) + 1 : match.start()])
+                is not None,
+                last=end < 0 or not text[end:].strip(),
+                cut=end < 0,
+                step=match["weak"] is not None,
+            )
+        )
+    return [one for one in found if not one.step] or found
 
 
 def bold(text: str) -> list[str]:
