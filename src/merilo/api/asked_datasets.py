@@ -148,16 +148,15 @@ def _file(name: str, declared: Dataset, data: Path | None, *, alone: bool) -> Pa
         return data
     if data is not None and not data.is_dir():
         raise InputError("there is no such folder of items", file=data)
-    own = Path(name).parent if Path(name).suffix in {".yaml", ".yml"} else Path(name)
-    is_own = (own / "dataset.yaml").is_file() or own != Path(name)
-    folders = [data] if data else [BUNDLED]
-    for folder in folders:
-        if is_own and (found := split_file(own.parent, own.name) or split_file(own, "test")):
-            return found
-        if found := split_file(folder, declared.name):
-            return found
-        if found := split_file(folder, "test") if alone else None:
-            return found
+    is_file = Path(name).suffix in {".yaml", ".yml"}
+    own = Path(name).parent if is_file else Path(name)
+    if data is None and (is_file or (own / "dataset.yaml").is_file()):
+        found = split_file(own.parent, own.name) or split_file(own, "test")
+    else:
+        folder = data or BUNDLED
+        found = split_file(folder, declared.name) or (split_file(folder, "test") if alone else None)
+    if found:
+        return found
     raise InputError(
         f"has no items of {declared.title}: expected {declared.name}.json or {declared.name}/test.json",
         file=data or own,
@@ -217,7 +216,6 @@ def _asked(
         raise UsageError(
             f"the log-likelihoods of {declared.title} are the same in each sample: leave {argument('samples')} out"
         )
-    below = source.file.parent
     return AskedDataset(
         prompter,
         split,
@@ -229,5 +227,11 @@ def _asked(
         source.declaration,
         None if source.study is None else str(source.study),
         limit,
-        shown(below.resolve().relative_to(media_folder.resolve())) if media_folder and declared.media else "",
+        _below(source.file.parent, media_folder) if media_folder and declared.media else "",
     )
+
+
+def _below(folder: Path, media_folder: Path) -> str:
+    """Return a folder relative to the backend's folder of media; empty if they are the same."""
+    inner = shown(folder.resolve().relative_to(media_folder.resolve()))
+    return "" if inner == "." else inner

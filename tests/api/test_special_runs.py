@@ -1,0 +1,254 @@
+"""Runs of programs, pictures, studies and the contamination check."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from model_backends import LocalBackend, label_by_hash
+from study_people import bundled_study
+
+import merilo
+from merilo.datasets import dataset
+from merilo.datasets.bundled import examples
+from merilo.errors import InputError, UsageError
+from merilo.items import Item, Split
+from merilo.models.asked_dataset import limited
+from merilo.models.asking import ModelReply, Request
+from merilo.studies.study_folder import open_study
+
+PROBLEMS = {str(item.id): item for item in examples(dataset("ruhumaneval"))["test"]}
+
+
+def solution(request: Request) -> str:
+    """The reference solution in two samples of five, and a wrong program in the others."""
+    if request.sample % 5 < 2:
+        return str(PROBLEMS[str(request.item)].meta["canonical_solution"])
+    return "    return None\n"
+
+
+def test_programs_are_sampled_and_run_in_the_sandbox_in_one_call(tmp_path: Path) -> None:
+    backend = LocalBackend(solution)
+    result = merilo.run(backend, "ruhumaneval", out=tmp_path)
+    found = result.datasets["ruhumaneval"]
+    assert len(backend.asked) == 10 * len(PROBLEMS)
+    assert {one.temperature for one in backend.asked} == {0.6}
+    assert len({one.seed for one in backend.asked if str(one.item) == next(iter(PROBLEMS))}) == 10
+    assert found.metrics["pass@1"].value == pytest.approx(0.4)
+    assert found.metrics["pass@10"].value == 1.0
+    rows = [
+        json.loads(line) for line in (tmp_path / "ruhumaneval.completions.jsonl").read_text().splitlines()
+    ]
+    assert {row["task_id"] for row in rows} == set(PROBLEMS)
+
+
+def test_more_samples_of_programs_extend_the_run_and_its_verdicts(tmp_path: Path) -> None:
+    first = merilo.run(LocalBackend(solution), "ruhumaneval", out=tmp_path, samples=2, limit=3)
+    assert first.datasets["ruhumaneval"].scores.missing["pass@5"].startswith("needs 5 generations")
+    backend = LocalBackend(solution)
+    more = merilo.run(backend, "ruhumaneval", out=tmp_path, samples=5, limit=3)
+    assert len(backend.asked) == 9
+    assert more.datasets["ruhumaneval"].metrics["pass@5"].value == 1.0
+    assert len(list((tmp_path / "sandbox").iterdir())) == 1
+
+
+def test_programs_are_packed_with_their_results(tmp_path: Path) -> None:
+    from merilo.submissions import pack, read_gold, score_submission
+
+    merilo.run(LocalBackend(solution), "ruhumaneval", out=tmp_path / "run")
+    assert pack(tmp_path / "run", tmp_path / "mine.zip") == ["ruHumanEval"]
+    gold = tmp_path / "gold"
+    gold.mkdir()
+    from merilo.items import write_splits
+
+    write_splits(gold / "ruhumaneval.json", [examples(dataset("ruhumaneval"))["test"]])
+    scored = score_submission(tmp_path / "mine.zip", read_gold(gold)).datasets["ruHumanEval"]
+    assert scored.fault_count == 0
+    assert scored.scores.main["pass@1"].value == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("name", ["rutie", "ruethics", "use", "chegeka"])
+def test_a_run_is_packed_and_scores_the_same_as_a_submission(name: str, tmp_path: Path) -> None:
+    from merilo.items import write_splits
+    from merilo.submissions import pack, read_gold, score_submission
+
+    declared = dataset(name)
+    answer = label_by_hash(declared.answer.labels or ("1", "2", "слово"))
+    result = merilo.run(LocalBackend(answer), name, out=tmp_path / "run")
+    assert pack(tmp_path / "run", tmp_path / "mine.zip") == [declared.title]
+    gold = tmp_path / "gold"
+    gold.mkdir()
+    write_splits(gold / f"{name}.json", [examples(declared)["test"]])
+    scored = score_submission(tmp_path / "mine.zip", read_gold(gold)).datasets[declared.title]
+    assert scored.fault_count == 0
+    assert {one: score.value for one, score in scored.scores.all().items()} == {
+        one: score.value for one, score in result.datasets[name].metrics.items()
+    }
+
+
+def test_of_several_samples_the_first_is_packed(tmp_path: Path) -> None:
+    from merilo.submissions import pack
+    from merilo.submissions.sheets import read_sheet
+
+    merilo.run(LocalBackend(lambda one: str(one.sample)), "lcs", out=tmp_path, samples=3, temperature=1.0)
+    assert pack(tmp_path, tmp_path / "mine.zip") == ["LCS"]
+    assert set(read_sheet(tmp_path / "lcs.jsonl", first_sample=True).answers.values()) == {"1"}
+
+
+PICTURES = """\
+name: pictures
+title: Pictures
+fields: [question, image]
+media: [image]
+answer: {kind: choice, labels: ["1", "2"]}
+metrics: [acc]
+"""
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "pictures"
+    (folder / "samples").mkdir(parents=True)
+    (folder / "samples" / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (folder / "dataset.yaml").write_text(PICTURES, encoding="utf-8")
+    items = [
+        {
+            "instruction": "<image> {question}",
+            "inputs": {"question": "Что это?", "image": "samples/a.png"},
+            "outputs": "1",
+            "meta": {"id": 1},
+        },
+        {
+            "instruction": "{question}",
+            "inputs": {"question": "Что ещё?", "image": ""},
+            "outputs": "1",
+            "meta": {"id": 2},
+        },
+    ]
+    (folder / "test.json").write_text(json.dumps({"data": items}), encoding="utf-8")
+    return folder
+
+
+def test_items_with_pictures_are_left_out_with_a_sentence_for_a_backend_without_them(
+    pictures: Path, tmp_path: Path
+) -> None:
+    backend = LocalBackend(lambda one: "1")
+    result = merilo.run(backend, str(pictures), out=tmp_path / "run")
+    assert [one.item for one in backend.asked] == [2]
+    assert (
+        "Pictures: 1 of 2 items have media that the backend does not take, and are left out" in result.notes
+    )
+    assert result.datasets["pictures"].metrics["acc"].n == 1
+
+
+def test_pictures_are_given_to_a_backend_that_takes_them(pictures: Path, tmp_path: Path) -> None:
+    backend = LocalBackend(lambda one: "1", media=("image",))
+    merilo.run(backend, str(pictures), out=tmp_path / "run")
+    (shown,) = [part for one in backend.asked for part in one.messages[-1].parts if not isinstance(part, str)]
+    assert shown.path == "samples/a.png"
+    folder = LocalBackend(lambda one: "1", media=("image",))
+    merilo.run(folder, str(pictures), out=tmp_path / "again", data=tmp_path)
+    (shown,) = [part for one in folder.asked for part in one.messages[-1].parts if not isinstance(part, str)]
+    assert shown.path == "pictures/samples/a.png"
+
+
+def test_a_dataset_of_pictures_alone_is_refused(pictures: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match="the items of Pictures have pictures, which this backend does not take"
+    ):
+        merilo.run(LocalBackend(), str(pictures), out=tmp_path / "run", limit=1)
+
+
+def test_a_study_is_asked_exactly_as_people_saw_it(tmp_path: Path) -> None:
+    study = bundled_study(tmp_path / "study", "lcs")
+    backend = LocalBackend(label_by_hash("0123456789"))
+    result = merilo.run(backend, study=study.path, out=tmp_path / "run")
+    assert [one.messages[-1].text for one in backend.asked] == [one.prompt for one in study.items()]
+    assert all(len(one.messages) == 1 for one in backend.asked)
+    assert result.folder.record.datasets["lcs"].study == str(study.path)
+    assert merilo.score_run(tmp_path / "run").datasets["lcs"].metrics == result.datasets["lcs"].metrics
+    with pytest.raises(UsageError, match="is about LCS; leave datasets out"):
+        merilo.run(backend, "bps", study=study.path, out=tmp_path / "other")
+
+
+def test_a_study_whose_prompts_were_changed_by_hand_is_refused(tmp_path: Path) -> None:
+    study = bundled_study(tmp_path / "study", "lcs")
+    path = study.path / "items.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[2]["prompt"] += " Подумайте."
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert open_study(study.path).items()
+    with pytest.raises(
+        InputError, match=f"the prompt of item {rows[2]['meta']['id']} is not what its instruction"
+    ):
+        merilo.run(LocalBackend(), study=study.path, out=tmp_path / "run")
+
+
+def test_the_contamination_check_finds_items_that_the_model_knows_by_heart(tmp_path: Path) -> None:
+    texts = {str(item.id): item for item in examples(dataset("multiq"))["test"]}
+    known = next(iter(texts))
+
+    def answer(request: Request) -> str | ModelReply:
+        if not request.dataset.endswith(".contamination"):
+            return "ответ"
+        return (
+            str(dict(texts[str(request.item)].inputs)["support_text"])
+            + str(dict(texts[str(request.item)].inputs)["text"])
+            if str(request.item) == known
+            else "не помню"
+        )
+
+    backend = LocalBackend(answer)
+    result = merilo.run(backend, "multiq", out=tmp_path, contamination=True)
+    found = result.datasets["multiq"].contamination
+    assert [one.item for one in found.repeated] == [known]
+    assert found.repeated[0].share == 1.0
+    assert found.to_dict()["longest_run"] == found.repeated[0].words
+    again = LocalBackend(answer)
+    merilo.run(again, "multiq", out=tmp_path, contamination=True)
+    assert again.asked == []
+
+
+def test_a_run_without_the_check_asks_no_continuations(tmp_path: Path) -> None:
+    backend = LocalBackend(lambda one: "ответ")
+    result = merilo.run(backend, "multiq", out=tmp_path)
+    assert {one.dataset for one in backend.asked} == {"multiq"}
+    assert result.datasets["multiq"].contamination is None
+
+
+def test_a_long_run_keeps_no_request_in_memory(tmp_path: Path) -> None:
+    """The peak of memory in asking does not grow with the number of requests."""
+    import tracemalloc
+
+    from merilo.api.asked_datasets import asked_datasets, item_sources
+    from merilo.models.prompt_settings import PromptSettings
+    from merilo.models.run_log import open_log
+    from merilo.models.runner import ask_all
+
+    class Forgetful(LocalBackend):
+        async def ask(self, requests: list[Request]) -> list[ModelReply]:
+            return [ModelReply(text="1" * 50) for _ in requests]
+
+    def peak(samples: int) -> int:
+        backend = Forgetful()
+        (asked,) = asked_datasets(
+            item_sources(["lcs"]), PromptSettings(temperature=1.0), backend.abilities, samples=samples
+        )
+        with open_log(tmp_path / str(samples)) as log:
+            tracemalloc.start()
+            ask_all(backend, asked.requests({}), log)
+            _, most = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+        return most
+
+    peak(10)
+    small, large = peak(25), peak(500)
+    assert large < 1.5 * small + 100_000
+
+
+def test_a_limit_keeps_the_first_items_of_the_first_dialogues() -> None:
+    split = Split("test", tuple(Item(number, "", "") for number in range(6)), lengths=(3, 2, 1))
+    assert limited(split, 4).lengths == (3, 1)
+    assert limited(split, 3).lengths == (3,)
+    assert limited(replace(split, lengths=()), 3).lengths == ()
+    assert limited(split, 9) is split
