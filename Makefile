@@ -13,7 +13,7 @@ BROWSER := chromium 'chromium chromium-browser google-chrome' 'reports in a brow
 ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 
 # Benchmarks that benchmarks/coverage.py calls.
-WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py audit_calibration.py)
+WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py audit_calibration.py post_stratified_coverage.py cluster_coverage.py part_coverage.py populations.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench docs reference lock format clean

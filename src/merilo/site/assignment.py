@@ -16,100 +16,36 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import (
-    BigInteger,
     Connection,
     Row,
     and_,
-    bindparam,
     exists,
-    func,
     insert,
-    literal_column,
     select,
     update,
 )
 
-from merilo.site.hot_statements import HotStatement
-from merilo.site.rules import AdaptiveOverlap, StudyRules
-from merilo.site.schema import ANSWERED, EXPIRED, OPEN, PERSON, RESPONSE, RETURNED, TASK, TEST
+from merilo.site.allocation_statements import (
+    ANSWER,
+    COUNT_CONTROL,
+    FREE,
+    GIVE_BACK,
+    IS_OPEN,
+    LATEST,
+    NEXT_TURN,
+    ONE,
+    OWN,
+    SEND,
+    TAKE,
+)
+from merilo.site.schema import ANSWERED, EXPIRED, OPEN, RESPONSE, RETURNED, TASK, TEST
+from merilo.site.study_rules import AdaptiveOverlap, StudyRules
 
 Taken: TypeAlias = Literal["saved", "repeated", "late", "passed_on", "not_given"]
 Without: TypeAlias = Literal["done", "wait", "most"]
 
 #: The ranks of tasks are drawn from 0 to this number.
 RANKS: Final = 2**31 - 1
-
-_OWN: Final = and_(RESPONSE.c.study == bindparam("of_study"), RESPONSE.c.person == bindparam("of_person"))
-_ONE: Final = and_(_OWN, RESPONSE.c.task == bindparam("of_task"))
-
-#: Written as in the partial indexes: a bound parameter would hide them from the database.
-_HAS_OPEN: Final = TASK.c.open > literal_column("0")
-_IS_OPEN: Final = RESPONSE.c.state == literal_column(f"'{OPEN}'")
-
-#: The task that a person has before them, or else their latest one.
-_LATEST: Final = HotStatement(
-    select(
-        RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.state, RESPONSE.c.given, RESPONSE.c.due, RESPONSE.c.late
-    )
-    .where(_OWN, RESPONSE.c.place > literal_column("0"))
-    .order_by(RESPONSE.c.place.desc())
-    .limit(literal_column("1"))
-)
-_NEXT_TURN: Final = HotStatement(
-    select(
-        RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.state, RESPONSE.c.given, RESPONSE.c.due, RESPONSE.c.late
-    )
-    .where(_OWN, RESPONSE.c.place > literal_column("0"), _IS_OPEN)
-    .order_by(RESPONSE.c.place)
-    .limit(literal_column("1"))
-)
-_SEEN: Final = exists().where(_OWN, RESPONSE.c.task == TASK.c.number)
-_FREE: Final = HotStatement(
-    select(TASK.c.number, TASK.c.dialogue)
-    .where(
-        TASK.c.study == bindparam("of_study"), _HAS_OPEN, TASK.c.rank >= bindparam("low"), TASK.c.rank < bindparam("high"), ~_SEEN
-    )
-    .order_by(TASK.c.rank)
-    .limit(literal_column("1"))
-    .with_for_update(skip_locked=True, of=TASK)
-)  # fmt: skip
-_TAKE: Final = HotStatement(
-    update(TASK)
-    .where(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"), _HAS_OPEN)
-    .values(open=TASK.c.open - literal_column("1"))
-)
-_GIVE_BACK: Final = HotStatement(
-    update(TASK)
-    .where(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"))
-    .values(open=TASK.c.open + literal_column("1"))
-)
-_SEND: Final = HotStatement(
-    insert(RESPONSE).values(
-        study=bindparam("b_study"), person=bindparam("b_person"), task=bindparam("b_task"), place=bindparam("b_place"),
-        state=literal_column(f"'{OPEN}'"), counts=bindparam("b_counts"), given=bindparam("b_given"), due=bindparam("b_due"),
-        late=bindparam("b_late"),
-    )
-)  # fmt: skip
-_ANSWER: Final = HotStatement(
-    update(RESPONSE)
-    .where(
-        _ONE, _IS_OPEN, RESPONSE.c.given.is_not(None),
-        func.coalesce(RESPONSE.c.late, bindparam("at", type_=BigInteger)) >= bindparam("at", type_=BigInteger),
-    )
-    .values(
-        state=literal_column(f"'{ANSWERED}'"), answered=bindparam("at", type_=BigInteger),
-        seconds=(bindparam("at", type_=BigInteger) - RESPONSE.c.given) / literal_column("1000.0"),
-        answer=bindparam("text"), right=bindparam("is_right"), comment=bindparam("remark"),
-    )
-)  # fmt: skip
-_COUNT_CONTROL: Final = HotStatement(
-    update(PERSON)
-    .where(PERSON.c.id == bindparam("number"))
-    .values(
-        controls=PERSON.c.controls + literal_column("1"),
-        controls_right=PERSON.c.controls_right + bindparam("points"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +66,7 @@ class GivenTask:
 
 
 class _Latest(NamedTuple):
-    """A row of `_LATEST` and `_NEXT_TURN`."""
+    """A row of `LATEST` and `NEXT_TURN`."""
 
     task: int
     place: int
@@ -182,7 +118,7 @@ class Allocation:
             if dialogue:
                 if self._hold_dialogue(person, dialogue, place):
                     return self._held(person, self._latest(person)) or "wait"
-            elif _TAKE.run(self.connection, self._task(task)).rowcount:
+            elif TAKE.run(self.connection, self._task(task)).rowcount:
                 return self._send(person, task, place)
         return "wait" if self._held_by_others(person) else "done"
 
@@ -204,13 +140,13 @@ class Allocation:
         """
         own = self._one(person, task)
         values = {**own, "at": self.now, "text": answer, "is_right": right, "remark": comment}
-        if not _ANSWER.run(self.connection, values).rowcount:
-            refused = self._why_not(self.connection.execute(select(RESPONSE).where(_ONE), own).first())
+        if not ANSWER.run(self.connection, values).rowcount:
+            refused = self._why_not(self.connection.execute(select(RESPONSE).where(ONE), own).first())
             if refused is not None:
                 return refused
-            _ANSWER.run(self.connection, values)
+            ANSWER.run(self.connection, values)
         if self.rules.tests <= task < self.rules.tests + self.rules.controls:
-            _COUNT_CONTROL.run(self.connection, {"number": person, "points": int(bool(right))})
+            COUNT_CONTROL.run(self.connection, {"number": person, "points": int(bool(right))})
         elif self.rules.adaptive is not None:
             self._widen(self.rules.adaptive, task)
         return "saved"
@@ -224,7 +160,7 @@ class Allocation:
         mine = and_(RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person)
         held = sorted(self.connection.scalars(select(RESPONSE.c.task).where(mine, RESPONSE.c.counts)))
         for task in held:
-            _GIVE_BACK.run(self.connection, self._task(task))
+            GIVE_BACK.run(self.connection, self._task(task))
         self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.state == OPEN).values(state=RETURNED))
         self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.counts).values(counts=False))
         return len(held)
@@ -240,9 +176,9 @@ class Allocation:
             RESPONSE.c.task < self.rules.tests, RESPONSE.c.place > 0,
         )  # fmt: skip
         tasks = sorted(self.connection.scalars(select(RESPONSE.c.task).where(given_up)))
-        back = [task for task in tasks if _TAKE.run(self.connection, self._task(task)).rowcount]
+        back = [task for task in tasks if TAKE.run(self.connection, self._task(task)).rowcount]
         for task in back:
-            self.connection.execute(update(RESPONSE).where(_ONE).values(counts=True), self._one(person, task))
+            self.connection.execute(update(RESPONSE).where(ONE).values(counts=True), self._one(person, task))
         return len(back), len(tasks) - len(back)
 
     def return_overdue(self) -> int:
@@ -252,7 +188,7 @@ class Allocation:
             The number of tasks.
         """
         overdue = select(RESPONSE.c.person, RESPONSE.c.task).where(
-            RESPONSE.c.study == self.rules.study, _IS_OPEN, RESPONSE.c.due < self.now
+            RESPONSE.c.study == self.rules.study, IS_OPEN, RESPONSE.c.due < self.now
         )
         gone = self.connection.execute(overdue.order_by(RESPONSE.c.task)).all()
         for one in gone:
@@ -271,9 +207,9 @@ class Allocation:
     def _latest(self, person: int) -> _Latest | None:
         """Return the latest task of a person; in a dialogue, the first turn that is not answered."""
         own = self._own(person)
-        if self.rules.dialogues and (turn := _NEXT_TURN.run(self.connection, own).fetchone()) is not None:
+        if self.rules.dialogues and (turn := NEXT_TURN.run(self.connection, own).fetchone()) is not None:
             return _Latest(*turn)
-        found = _LATEST.run(self.connection, own).fetchone()
+        found = LATEST.run(self.connection, own).fetchone()
         return None if found is None else _Latest(*found)
 
     def _held(self, person: int, latest: _Latest | None) -> GivenTask | None:
@@ -282,7 +218,7 @@ class Allocation:
             return None
         if latest.given is None or latest.due is None:
             due, late = self._times()
-            times = update(RESPONSE).where(_ONE).values(given=self.now, due=due, late=late)
+            times = update(RESPONSE).where(ONE).values(given=self.now, due=due, late=late)
             self.connection.execute(times, self._one(person, latest.task))
             return GivenTask(latest.task, latest.place, self.now, late)
         if self.now > latest.due or (latest.late is not None and self.now > latest.late):
@@ -294,7 +230,7 @@ class Allocation:
         """Find a task (and its dialogue) that needs people and that the person has not had, from a random rank on."""
         start = self.rules.start_at(seed, place, RANKS)
         for low, high in ((start, RANKS), (0, start)):
-            found = _FREE.run(self.connection, {**self._own(person), "low": low, "high": high}).fetchone()
+            found = FREE.run(self.connection, {**self._own(person), "low": low, "high": high}).fetchone()
             if found is not None:
                 return found[0], found[1]
         return None
@@ -305,7 +241,7 @@ class Allocation:
             "b_study": self.rules.study, "b_person": person, "b_task": task, "b_place": place, "b_counts": task < self.rules.tests,
             "b_given": self.now, "b_due": due, "b_late": late,
         }  # fmt: skip
-        _SEND.run(self.connection, values)
+        SEND.run(self.connection, values)
         return GivenTask(task, place, self.now, late)
 
     def _times(self) -> tuple[int, int | None]:
@@ -320,9 +256,9 @@ class Allocation:
         if self.rules.dialogues:
             self._drop_dialogue(person, task)
             return
-        gone = update(RESPONSE).where(_ONE, RESPONSE.c.state == OPEN).values(state=EXPIRED, counts=False)
+        gone = update(RESPONSE).where(ONE, RESPONSE.c.state == OPEN).values(state=EXPIRED, counts=False)
         if self.connection.execute(gone, self._one(person, task)).rowcount and task < self.rules.tests:
-            _GIVE_BACK.run(self.connection, self._task(task))
+            GIVE_BACK.run(self.connection, self._task(task))
 
     def _why_not(self, found: Row[Any, Any] | None) -> Taken | None:
         """Tell why an answer is not taken; `None` if it can be taken now, after its task was taken again."""
@@ -336,16 +272,16 @@ class Allocation:
         test = found.task < self.rules.tests
         if found.state != EXPIRED or self.rules.dialogues:
             return "passed_on"
-        if test and not _TAKE.run(self.connection, self._task(found.task)).rowcount:
+        if test and not TAKE.run(self.connection, self._task(found.task)).rowcount:
             return "passed_on"
-        again = update(RESPONSE).where(_ONE).values(state=OPEN, counts=test)
+        again = update(RESPONSE).where(ONE).values(state=OPEN, counts=test)
         self.connection.execute(again, self._one(found.person, found.task))
         return None
 
     def _held_by_others(self, person: int) -> bool:
         """Whether a task that the person has not had is with somebody else, who may not answer it."""
         theirs = RESPONSE.alias("theirs")
-        mine = exists().where(_OWN, RESPONSE.c.task == theirs.c.task)
+        mine = exists().where(OWN, RESPONSE.c.task == theirs.c.task)
         held = select(theirs.c.task).where(
             theirs.c.study == self.rules.study, theirs.c.state == OPEN, theirs.c.counts, theirs.c.person != person, ~mine
         )  # fmt: skip
@@ -402,7 +338,7 @@ class Allocation:
         )
         held = self.connection.scalars(select(RESPONSE.c.task).where(mine, RESPONSE.c.counts)).all()
         for one in sorted(held):
-            _GIVE_BACK.run(self.connection, self._task(one))
+            GIVE_BACK.run(self.connection, self._task(one))
         self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.state == OPEN).values(state=EXPIRED))
         self.connection.execute(update(RESPONSE).where(mine).values(counts=False))
 
