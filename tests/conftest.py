@@ -53,3 +53,12 @@ def pools() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the real annotation pools are not here ({folder}); name their folder in MERILO_POOLS")
     return folder
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep lm-eval, datasets and Inspect from asking the network, and their caches in the test's folder."""
+    for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "inspect"))
+    monkeypatch.setenv("INSPECT_DISPLAY", "none")

@@ -1,6 +1,7 @@
 """Logs of other harnesses in the shapes that the harnesses write, and runs of the harnesses themselves."""
 
 import contextlib
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -144,7 +145,7 @@ def run_lm_eval(
 
     tracker = EvaluationTracker(output_path=str(out))
     manager = TaskManager(include_path=str(tasks), include_defaults=False)
-    with contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         results = simple_evaluate(
             Scripted(), tasks=[*names], task_manager=manager, evaluation_tracker=tracker, bootstrap_iters=0
         )

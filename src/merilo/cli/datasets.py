@@ -13,6 +13,7 @@ from merilo.cli.datasets_table import print_declaration, print_list
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.declaration import Dataset
 from merilo.items import Split, write_splits
+from merilo.models.task_export.task_format import TaskFormat
 from merilo.strict_json import Json
 
 app = typer.Typer(
@@ -148,6 +149,59 @@ def pull(
     _refuse_existing(place, force=force)
     splits = load(declared, source=source, revision=revision)
     _write(place, splits)
+    return 0
+
+
+@app.command()
+def export(
+    name: Annotated[str, typer.Argument(help="A dataset's name, or the path of a YAML declaration.")],
+    *,
+    form: Annotated[TaskFormat, typer.Option("--format", help="The harness that runs the task.")],
+    out: Annotated[Path, typer.Option(help="The new folder of the task.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="The items, with solved items for shots: a file, or a folder of datasets. Default: the items included in Merilo."
+        ),
+    ] = None,
+    shots: Annotated[
+        int | None,
+        typer.Option(help="Solved items before each question. Default: as many as the dataset declares."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of the choice of solved items.")] = 0,
+    chat: Annotated[
+        bool,
+        typer.Option(
+            "--chat",
+            help="For chat models: answers are generated, without stop strings. Inspect's tasks are always for them.",
+        ),
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
+) -> int:
+    """Write a task that lm-eval or Inspect runs with the prompts, solved items and metrics of 'merilo run'.
+
+    Dialogues (ruTiE), programs and the metric J cannot be expressed; exit status 2.
+    """
+    from merilo.api.task_export import export_task  # noqa: PLC0415 - the other commands render no prompts
+    from merilo.models.task_export.task_folder import needs_merilo  # noqa: PLC0415
+
+    _refuse_existing(out, force=force)
+    material, command = export_task(
+        name, form=form, out=out, data=data, shots=shots, seed=seed, chat=chat, force=force
+    )
+    needed = (
+        "Merilo must be installed where it runs"
+        if needs_merilo(material, form)
+        else "it needs no Merilo where it runs"
+    )
+    sys.stderr.write(
+        f"merilo: {out} holds the task {material.name} with {len(material.rows)} items; {needed}\n"
+    )
+    if not material.metrics:
+        sys.stderr.write(
+            "merilo: the items have no gold answers, so the task only tells which answers can be read\n"
+        )
+    sys.stdout.write(f"{command}\n")
     return 0
 
 

@@ -22,7 +22,7 @@ from merilo.strict_json import Json
 from merilo.wording import listed, shortened, shown
 
 #: Outcomes that leave an item without an answer; with the others, a model has answered, if not readably.
-UNANSWERED: Final = frozenset({"failed", "too_long"})
+UNANSWERED: Final = frozenset({"failed"})
 
 #: How many rows of a log in a folder are tried.
 _TRIED: Final = 20

@@ -1,0 +1,1 @@
+"""Tasks that other harnesses run with Merilo's prompts and metrics."""
