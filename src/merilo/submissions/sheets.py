@@ -106,8 +106,6 @@ def read_sheet_or_log(path: Path, declared: Dataset, items: Sequence[Item]) -> S
     for record in sorted(read.records, key=lambda record: int(record.sample or 1)):
         if record.id in sheet.answers:
             continue
-        if record.answer == "" and declared.answer.kind == "criteria":
-            continue
         sheet.answers[record.id], sheet.rows[record.id] = record.answer, record.row
     if more := len(read.records) - len({record.id for record in read.records}):
         read.mapping.notes.append(
@@ -136,6 +134,10 @@ def match(sheet: Sheet, items: Sequence[Item], form: AnswerForm) -> Matched:
     for name, answer in sheet.answers.items():
         if name not in ids:
             unknown.append(name)
+            continue
+        if sheet.log and answer == "" and form.criteria:
+            # A model's answer that cannot be read is wrong by every criterion.
+            given[ids[name]] = dict.fromkeys(form.criteria, "")
             continue
         try:
             given[ids[name]] = read_answer(form, _of_form(form, answer))

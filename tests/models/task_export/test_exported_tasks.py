@@ -51,8 +51,10 @@ def test_choices_by_loglikelihood_give_the_figures_of_a_run(name: str, tmp_path:
     assert found[f"merilo_{name}"]["answered,none"] == 1
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-@pytest.mark.parametrize("chat", [False, True], ids=["continuation", "chat"])
+@pytest.mark.parametrize(
+    ("name", "chat"),
+    [*((name, False) for name in WRITTEN), *((name, True) for name in (*WRITTEN, "ruethics", "parus"))],
+)
 def test_written_answers_give_the_figures_of_a_run(
     name: str, chat: bool, tmp_path: Path, offline: None
 ) -> None:
@@ -64,7 +66,7 @@ def test_written_answers_give_the_figures_of_a_run(
     asked = figures_of_run(name, tmp_path / "run", ScriptedBackend(writer, chat))
     for metric, value in asked.items():
         assert found[f"merilo_{name}"][f"{metric},none"] == pytest.approx(value), metric
-    assert 0 < asked[dataset(name).metrics[0]] < 1
+    assert any(0 < value < 1 for value in asked.values())
 
 
 def test_samples_of_an_exported_task_are_read_back_with_the_same_figures(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from merilo.bilingual import counted_en
 from merilo.errors import InputError
 from merilo.models.asking import Finish, ModelReply
 from merilo.models.harness_logs.log_files import read_log
@@ -77,7 +78,9 @@ def _rows(states: Sequence[Json], path: Path, log: HarnessLog) -> Iterator[LogRo
         completions[name] += 1
         yield _of_references(asked, completions[name], path)
     if perturbed:
-        log.notes.append(f"{perturbed} requests with perturbed instances are left out")
+        log.notes.append(
+            f"{counted_en(perturbed, 'request with a perturbed instance is', 'requests with perturbed instances are')} left out"
+        )
 
 
 def _row(number: int, state: _State, reply: ModelReply, sample: int, choices: tuple[str, ...] = ()) -> LogRow:

@@ -65,18 +65,16 @@ class ExportedTask:
         """
         item = document["id"]
         found = self.answer(item, results[0])
-        given = self.given(found)
-        if given is None:
-            return {"answered": 0.0}
-        pair = (item, json.dumps(given, ensure_ascii=False))
+        pair = (item, json.dumps(self.given(found), ensure_ascii=False))
         alone = self._scores((pair,)).main if self._metrics else {}
         values = {name: alone[name].value if name in _MEANS else pair for name in self._metrics}
         return {"answered": float(found.outcome == "answered"), **values}
 
-    def given(self, found: ExtractedAnswer) -> Given | None:
-        """Return an answer as the scorer takes it: an unreadable one is empty; `None` if criteria have no answer."""
+    def given(self, found: ExtractedAnswer) -> Given:
+        """Return an answer as the scorer takes it: one that cannot be read is empty, which is wrong by every metric."""
         if found.answer is None:
-            return None if self._declared.answer.criteria else ""
+            criteria = self._declared.answer.criteria
+            return dict.fromkeys(criteria, "") if criteria else ""
         return cast("Given", found.answer)
 
     def aggregation(self, metric: str) -> Callable[[Sequence[object]], float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -15,7 +15,7 @@ from merilo.strict_json import read_json
 if TYPE_CHECKING:
     from inspect_ai import Task
     from inspect_ai.scorer import Metric as InspectMetric
-    from inspect_ai.scorer import SampleScore, Score, Scorer, Target
+    from inspect_ai.scorer import Score, Scorer, Target
     from inspect_ai.solver import TaskState
 
 _FINISHES: Final[Mapping[str, Finish]] = {
@@ -72,7 +72,7 @@ def _scorer(exported: ExportedTask, metrics: list[str]) -> Scorer:
                 value=float(found.outcome == "answered"),
                 answer=found.answer if isinstance(found.answer, str) else held["answer"],
                 explanation=found.rule,
-                metadata={**held, "given": given is not None and finish != "failed"},
+                metadata={**held, "given": finish != "failed"},
             )
 
         return judge
@@ -82,17 +82,19 @@ def _scorer(exported: ExportedTask, metrics: list[str]) -> Scorer:
 
 def _metric(exported: ExportedTask, name: str) -> InspectMetric:
     """Return a metric of Inspect that scores all answers at once, as Merilo does."""
-    from inspect_ai.scorer import metric  # noqa: PLC0415 - heavy, optional
+    from inspect_ai.scorer import SampleScore, metric  # noqa: PLC0415 - heavy, optional
 
     @metric(name=name)
     def merilo_metric() -> InspectMetric:
-        def compute(scores: list[SampleScore]) -> float:
+        def compute(scores: Sequence[SampleScore]) -> float:
             if name == ANSWERED:
                 return sum(one.score.as_float() for one in scores) / len(scores) if scores else 0.0
             held = [one.score.metadata or {} for one in scores]
             pairs = [(str(one["id"]), str(one["answer"])) for one in held if one.get("given")]
             return exported.value(name, pairs)
 
+        # Inspect reads the types, whose names it would look for among this module's.
+        compute.__annotations__ = {"scores": list[SampleScore], "return": float}
         return compute
 
     return merilo_metric()

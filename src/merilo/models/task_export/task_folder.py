@@ -176,7 +176,7 @@ def _aggregations(material: TaskMaterial, *, alone: bool) -> Iterator[str]:
 
 def _command(material: TaskMaterial, form: TaskFormat) -> str:
     if form == "inspect":
-        return "inspect eval DIR/task.py --model MODEL"
+        return "cd DIR && inspect eval task.py --model MODEL"
     chat = " --apply_chat_template" if material.chat else ""
     return f"lm_eval --include_path DIR --tasks {material.name} --model MODEL --model_args ... --log_samples --output_path OUT{chat}"
 

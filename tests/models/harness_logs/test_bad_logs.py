@@ -1,0 +1,162 @@
+"""Logs that are damaged, hostile or something else: one sentence, never a traceback."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from command import merilo
+from harness_files import (
+    data_of,
+    helm_log,
+    helm_state,
+    items_of,
+    lm_eval_choice,
+    lm_eval_text,
+    openai_batch,
+    written,
+)
+
+from merilo import score
+from merilo.models.harness_logs import log_files
+
+
+def refused(log: Path, *, status: int = 2) -> str:
+    done = merilo("score", log, "--dataset", "parus", "--data", data_of("parus", log.parent))
+    assert done.status == status, done.err
+    assert log.name in done.complaint
+    return done.complaint
+
+
+def rows() -> list[dict]:
+    return [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus"))]
+
+
+def test_a_log_cut_off_in_a_line_gives_its_complete_rows(tmp_path: Path) -> None:
+    log = written(tmp_path / "s.jsonl", rows())
+    log.write_bytes(log.read_bytes()[:-200])
+    found = score(log, dataset="parus", data=data_of("parus", tmp_path))
+    assert found.answered == 7
+    assert found.answers.log.notes == ["line 8 is cut off and left out"]
+
+
+def test_a_log_cut_off_within_a_letter_gives_its_complete_rows(tmp_path: Path) -> None:
+    log = written(tmp_path / "s.jsonl", rows()[:2])
+    whole = log.read_bytes()
+    log.write_bytes(whole[: whole.rindex("Описана".encode()) + 1])
+    assert score(log, dataset="parus", data=data_of("parus", tmp_path)).answered == 1
+
+
+def test_a_broken_line_in_the_middle_is_an_error_with_its_number(tmp_path: Path) -> None:
+    log = written(tmp_path / "s.jsonl", rows())
+    lines = log.read_text(encoding="utf-8").split("\n")
+    lines[3] = lines[3][:100]
+    log.write_text("\n".join(lines), encoding="utf-8")
+    assert "row 4: is not JSON" in refused(log)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.eval", "scenario_state.json"])
+def test_an_empty_log(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"")
+    refused(tmp_path / name)
+
+
+def test_logs_without_answers(tmp_path: Path) -> None:
+    assert "holds no answers" in refused(helm_log(tmp_path / "scenario_state.json", []))
+    (tmp_path / "i.json").write_text(
+        '{"version": 2, "status": "started", "eval": {"eval_id": "e", "run_id": "r", "task": "t"}}'
+    )
+    assert "holds no answers (the evaluation ended with the status 'started'" in refused(tmp_path / "i.json")
+
+
+def test_another_encoding(tmp_path: Path) -> None:
+    log = written(tmp_path / "s.jsonl", rows())
+    text = log.read_text(encoding="utf-8")
+    lines = text.split("\n")
+    log.write_bytes("\n".join([lines[0], ""]).encode() + lines[1].encode("cp1251", "replace") + b"\n")
+    assert "row 2: is not UTF-8" in refused(log)
+    log.write_bytes(text.encode("utf-16"))
+    refused(log)
+
+
+def test_a_gigantic_line_is_refused_before_it_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "LONGEST_LINE", 1 << 20)
+    log = written(
+        tmp_path / "s.jsonl", [rows()[0], lm_eval_text(1, "parus", items_of("parus")[1], "1" * (1 << 21))]
+    )
+    assert "row 2: is longer than 1 MB" in refused(log)
+
+
+def test_hostile_text_is_data(tmp_path: Path) -> None:
+    """Half a surrogate pair, control characters, markup, and ids that would move the cursor."""
+    log = tmp_path / "s.jsonl"
+    first = json.dumps(lm_eval_text(0, "parus", items_of("parus")[0], "1"), ensure_ascii=False)
+    bad = json.dumps(openai_batch("\x1b[2J\u202e[bold]9", "\x00<script>"))
+    log.write_text(first.replace('[["1"]]', '[["1 \\ud83d"]]') + "\n", encoding="utf-8")
+    done = merilo("score", log, "--dataset", "parus", "--data", data_of("parus", tmp_path))
+    assert done.status == 0, done.err
+    log.write_text("\n".join([json.dumps(openai_batch("1", "1")), bad, ""]), encoding="utf-8")
+    done = merilo("score", log, "--dataset", "parus", "--data", data_of("parus", tmp_path))
+    assert done.status == 0
+    assert "\x1b" not in done.err
+    assert "\u202e" not in done.err
+
+
+def test_deep_nesting_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "s.jsonl"
+    log.write_text(json.dumps(rows()[0]) + '\n{"doc": ' + "[" * 200_000 + "\n", encoding="utf-8")
+    assert "nested too deeply" in refused(log)
+
+
+def test_samples_of_two_tasks_in_one_file_keep_those_of_the_dataset(tmp_path: Path) -> None:
+    both = [*rows(), *(lm_eval_choice(at, "rcb", item, "1") for at, item in enumerate(items_of("rcb")))]
+    found = score(written(tmp_path / "s.jsonl", both), dataset="parus", data=data_of("parus", tmp_path))
+    assert found.answered == 8
+    assert sum(found.answers.log.unmatched.values()) == 9
+
+
+def test_a_zip_that_is_no_log_of_inspect(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.eval", "w") as archive:
+        archive.writestr("parus.json", "{}")
+    assert "without header.json" in refused(tmp_path / "a.eval")
+    (tmp_path / "b.eval").write_bytes((tmp_path / "a.eval").read_bytes()[:40])
+    assert "damaged or cut off" in refused(tmp_path / "b.eval")
+    (tmp_path / "c.eval").write_text("{}")
+    assert "a .eval file is a ZIP archive" in refused(tmp_path / "c.eval")
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/1_epoch_1.json", b"0" * (300 << 20))
+    assert "is refused: unpacked" in refused(tmp_path / "a.eval")
+
+
+@pytest.mark.slow
+def test_an_archive_with_a_header_of_another_form_is_one_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    with zipfile.ZipFile(tmp_path / "a.eval", "w") as archive:
+        archive.writestr("header.json", '{"version": "x"}')
+    assert "Inspect cannot read this log" in refused(tmp_path / "a.eval")
+
+
+def test_states_of_another_form_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('{"adapter_spec": {}, "request_states": 1}')
+    assert "has no list 'request_states'" in refused(tmp_path / "s.json")
+    state = helm_state("parus", items_of("parus")[0], "1", reference_index=7)
+    assert "names a reference" in refused(helm_log(tmp_path / "t.json", [state]))
+    assert "has no instance" in refused(helm_log(tmp_path / "u.json", [{"request": {}}]))
+
+
+def test_rows_of_other_shapes_are_refused(tmp_path: Path) -> None:
+    assert "row 2: is not a sample of lm-eval" in refused(
+        written(tmp_path / "a.jsonl", [rows()[0], {"id": 1}])
+    )
+    assert "row 2: is not a row of a batch's output" in refused(
+        written(tmp_path / "b.jsonl", [openai_batch("1", "1"), {"id": 1}])
+    )
+    log = written(tmp_path / "c.jsonl", rows()[:1])
+    log.write_text(log.read_text(encoding="utf-8") + "[1]\n", encoding="utf-8")
+    assert "row 2: is not a JSON object" in refused(log)
