@@ -208,14 +208,25 @@ class LocalModel:
         return request.max_tokens or self._settings.max_tokens
 
     def _score(self, requests: list[Request]) -> list[ModelReply]:
-        pairs = [(self._context(request), choice) for request in requests for choice in request.choices]
-        values = iter(self._lm.loglikelihood(_instances("loglikelihood", pairs), disable_tqdm=True))
-        replies = []
+        contexts = [self._context(request) for request in requests]
+        pairs = [
+            (context, choice)
+            for context, request in zip(contexts, requests, strict=True)
+            for choice in request.choices
+        ]
+        encoded = [self._encoded(*pair) for pair in pairs]
+        values: dict[int, float] = {}
+        for places in passes_without_collisions(encoded):
+            instances = _instances("loglikelihood", [pairs[place] for place in places])
+            found = self._lm.loglikelihood(instances, disable_tqdm=True)
+            values.update((place, float(value)) for place, (value, _) in zip(places, found, strict=True))
+        replies, first = [], 0
         for request in requests:
-            context = self._context(request)
-            tokens = sum(sum(map(len, self._encoded(context, choice))) for choice in request.choices)
-            found = tuple(float(next(values)[0]) for _ in request.choices)
-            replies.append(ModelReply(loglikelihoods=found, prompt_tokens=tokens, completion_tokens=0))
+            own = range(first, first + len(request.choices))
+            first += len(request.choices)
+            tokens = sum(sum(map(len, encoded[place])) for place in own)
+            likelihoods = tuple(values[place] for place in own)
+            replies.append(ModelReply(loglikelihoods=likelihoods, prompt_tokens=tokens, completion_tokens=0))
         return replies
 
     def _generate(self, requests: list[Request]) -> list[ModelReply]:
@@ -256,6 +267,34 @@ class LocalModel:
             completion_tokens=length,
             thought_tokens=None if thought is None else len(self._lm.tok_encode(thought)),
         )
+
+
+def passes_without_collisions(encoded: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[int]]:
+    """Divide pairs of context and continuation into calls of `loglikelihood` that lm-eval answers rightly.
+
+    lm-eval's `hf` runs the model once for all pairs of a call that are equal up to the last token. If they are split at different places,
+    such as "a b" + " c d" and "a b c" + " d", it gives the shorter continuation the probability of another token (0.4.13).
+
+    Args:
+        encoded: the tokens of each pair.
+
+    Returns:
+        The numbers of the pairs, call by call; one call if nothing collides.
+
+    Example:
+        >>> passes_without_collisions([([1], [2, 3]), ([1, 2], [3]), ([1], [4])])
+        [[0, 2], [1]]
+    """
+    passes: list[tuple[list[int], dict[tuple[int, ...], int]]] = []
+    for place, (before, after) in enumerate(encoded):
+        whole = (*before, *after[:-1])
+        for places, lengths in passes:
+            if lengths.setdefault(whole, len(before)) == len(before):
+                places.append(place)
+                break
+        else:
+            passes.append(([place], {whole: len(before)}))
+    return [places for places, _ in passes]
 
 
 def _instances(kind: str, pairs: Sequence[tuple[str, Any]]) -> list[Any]:
