@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from merilo.models.refusals import refusal
+from merilo.models.refusals import after_refusal, refusal
 from merilo.models.reply_pieces import (
     AnswerStatement,
     bold,
@@ -82,7 +82,7 @@ def find_answer(reply: str, reader: AnswerReader) -> RuleFinding:
        statement such as "Ответ: B"; a first line that is nothing but the answer. If two of them differ, nothing decides.
     3. "beginning": "B) Марс, потому что ...".
     4. "called right": "вариант B верен".
-    5. a refusal: there is no answer.
+    5. a refusal: there is no answer, unless the reply goes on with one ("... но скорее всего C").
     6. "last line": nothing but the answer.
     7. "conclusion": "значит, C" at the end.
     8. "bold": the only answer in bold.
@@ -113,7 +113,8 @@ def _by_rules(reply: str, text: str, reader: AnswerReader) -> RuleFinding:
     if len(right := reader.called_right(text)) == 1:
         return RuleFinding(right[0], "called right", right[0])
     if (words := refusal(text, free=False)) is not None:
-        return RuleFinding(None, "refusal", words, refused=True)
+        hedged = _implied(after_refusal(text), reader)
+        return RuleFinding(None, "refusal", words, refused=True) if hedged.value is None else hedged
     return _implied(text, reader)
 
 

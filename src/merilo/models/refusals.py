@@ -49,6 +49,8 @@ _OF_THE_QUESTION: Final = re.compile(
 _NOTHING: Final = re.compile(
     r"\W*(?:я\s+)?(?:не\s+знаю|нет\s+ответа|без\s+ответа|ответа\s+нет|затрудняюсь\s+ответить|i\s+don['’]?t\s+know|no\s+answer|unknown|n/a)\W*",
 )
+#: Words after which a reply that seemed to refuse gives an answer.
+_TURN: Final = re.compile(r"\b(?:но|однако|вс[её]\s+же|скорее\s+всего|but|however|probably)\b")
 #: A refusal opens a reply; later in the text the same words explain an answer.
 _OPENING: Final = 300
 
@@ -67,8 +69,23 @@ def refusal(text: str, *, free: bool) -> str | None:
         >>> refusal("Я не знаю ответа.", free=False)
         'я не знаю'
     """
+    found = _found(text, free=free)
+    return None if found is None else " ".join(found[0].split())
+
+
+def after_refusal(text: str) -> str:
+    """Return what a reply says after it refuses, from a word such as "но": "Я не уверен, но скорее всего C".
+
+    Example:
+        >>> after_refusal("Извините, но я не могу выбрать вариант A."), after_refusal("Не знаю, но, думаю, C")
+        ('', ', думаю, C')
+    """
+    found = _found(text, free=False)
+    turn = None if found is None else _TURN.search(lowered(text), found.end())
+    return "" if turn is None else text[turn.end() :]
+
+
+def _found(text: str, *, free: bool) -> re.Match[str] | None:
     opening = lowered(text[:_OPENING])
     found = _OF_THE_REQUEST.search(opening) or (_NOTHING.fullmatch(opening) if len(text) < _OPENING else None)
-    if found is None and not free:
-        found = _OF_THE_QUESTION.search(opening)
-    return None if found is None else " ".join(found[0].split())
+    return _OF_THE_QUESTION.search(opening) if found is None and not free else found
