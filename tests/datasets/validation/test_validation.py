@@ -514,6 +514,22 @@ def test_prompts_of_ones_own_are_checked_with_the_data(tmp_path: Path) -> None:
     assert {note.path for note in report.notes} == {"prompts.sum", "prompts.product"}
 
 
+def test_a_bare_form_of_ones_own_may_leave_fields_out_but_names_no_others(tmp_path: Path) -> None:
+    (tmp_path / "dataset.yaml").write_text(
+        "{name: own, title: Own, fields: [a, b], answer: {kind: integer}, metrics: [em], prompts_by: kind,"
+        " bare: {sum: 'a = {a}', product: '{a} * {c}'}}",
+        encoding="utf-8",
+    )
+    items = [
+        v1(n, {"a": "1", "b": "2"}, instruction="{a} {b}", kind=kind)
+        for n, kind in [(1, "sum"), (2, "product")]
+    ]
+    written(tmp_path / "test.json", {"test": items})
+    assert found(validate(tmp_path)) == [
+        ("dataset.yaml", "bare.product", "names {c}, which the inputs do not have")
+    ]
+
+
 def test_a_declaration_beside_the_data_is_used(tmp_path: Path) -> None:
     (tmp_path / "dataset.yaml").write_text(
         "{name: own, title: Own, answer: {kind: choice, labels: [да, нет]}, metrics: [acc]}", encoding="utf-8"

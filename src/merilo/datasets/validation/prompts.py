@@ -19,6 +19,7 @@ FEWEST: Final = 10
 
 def check_prompts(contents: Contents, report: ValidationReport) -> None:
     """Check the prompts of the metadata, or of a custom declaration, and the templates of the items."""
+    _check_bare_forms(contents, report)
     if contents.meta is not None and in_parts(contents.meta.get("prompts")):
         _check_in_parts(contents, report)
         return
@@ -63,6 +64,15 @@ def _check_in_parts(contents: Contents, report: ValidationReport) -> None:
             _check_template(place, contents, {}, report)
         elif instruction < 0:
             report.wrong(place.file, f"{place.path}.instruction", "must be the number of a prompt, from 0 on")
+
+
+def _check_bare_forms(contents: Contents, report: ValidationReport) -> None:
+    """Check the bare forms of a custom declaration: they may leave fields out, but name no others."""
+    for name, form in (contents.declared.bare if contents.declared else {}).items():
+        fields = _fields_of(name, contents)
+        if fields is not None and (strange := set(_named(form, fields)) - fields):
+            where = f"bare.{name}" if name else "bare"
+            report.wrong(OWN, where, f"names {_listed(strange)}, which the inputs do not have")
 
 
 def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
