@@ -215,6 +215,15 @@ def test_pictures_stay_pictures_in_shots_and_question() -> None:
     assert message.text.endswith("Answer: A\n\n<image>\nWhat is it? 1\nA. cat\nB. dog\nAnswer:")
 
 
+def test_requests_that_show_different_pictures_differ() -> None:
+    asked = Prompter(PICTURES, [], PromptSettings(shots=0), chat=True)
+    item = picture(1)
+    assert isinstance(item.inputs, dict)
+    other = replace(item, inputs={**item.inputs, "image": "image/9.png"})
+    assert asked.request(item).messages[0].text == asked.request(other).messages[0].text
+    assert asked.request(item).sha256 != asked.request(other).sha256
+
+
 class TestDialogue:
     declared = dataset("rutie")
     turns = examples(dataset("rutie"))["test"].items

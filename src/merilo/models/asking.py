@@ -86,7 +86,13 @@ class Request:
     def sha256(self) -> str:
         """The hash of everything that the model is sent, without the names of dataset, item and sample."""
         content = [
-            [[message.role, message.text] for message in self.messages],
+            [
+                [
+                    message.role,
+                    [part if isinstance(part, str) else [part.field, part.path] for part in message.parts],
+                ]
+                for message in self.messages
+            ],
             self.prompt,
             self.choices,
             self.stop,
