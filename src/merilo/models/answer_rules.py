@@ -24,6 +24,8 @@ from merilo.strict_json import Json
 _LONGEST: Final = 200_000
 
 
+#: Signs of emphasis and of lists around a line.
+_MARKS: Final = " \t*_`#>-–—•|."
 _CONCLUSION: Final = re.compile(
     r"(?:^|[\s,;])(?:следовательно|таким\s+образом|итак|значит|поэтому|остаётся|остается|therefore|thus|hence|so)\b[,:—–\s]+(\S.*)$",
 )
@@ -94,12 +96,25 @@ def find_answer(reply: str, reader: AnswerReader) -> RuleFinding:
     """
     text = plain(reply[:_LONGEST])
     found = _by_rules(reply[:_LONGEST], text, reader)
+    if found.value is not None and _is_listed(found, text, reader):
+        return RuleFinding(None, "several answers", found.piece)
     place = text.rfind(found.piece)
     if found.value is None or place < 0 or (taken_back := _TAKEN_BACK.search(lowered(text), place)) is None:
         return found
     if {*reader.only(text[taken_back.end() :])} <= {found.value}:
         return found
     return RuleFinding(None, "the answer is taken back", text[taken_back.start() :][:60])
+
+
+def _is_listed(found: RuleFinding, text: str, reader: AnswerReader) -> bool:
+    """Check whether the line before or after the answer is another answer: "- A", "- B"."""
+    bare = [line.strip(_MARKS) for line in lines(text)]
+    piece = found.piece.strip(_MARKS)
+    for place in (place for place, line in enumerate(bare) if line == piece):
+        for line in (*bare[max(0, place - 1) : place], *bare[place + 1 : place + 2]):
+            if "=" not in line and reader.alone(line) not in {None, found.value}:
+                return True
+    return False
 
 
 def _by_rules(reply: str, text: str, reader: AnswerReader) -> RuleFinding:

@@ -144,7 +144,7 @@ class LabelReader:
         denied = not _AFTER.match(after) or re.match(r"[.,:/]\d", after) or _DENIED_AFTER.match(after)
         if denied or self._is_followed(token, piece, end) or self._is_shown(piece):
             return None
-        return self._folded[token.casefold()] if token not in self._spellings else self._spellings[token]
+        return self._spellings.get(token) or self._folded.get(token.casefold())
 
     def _is_followed(self, token: str, piece: str, end: int) -> bool:
         """Check whether another label follows ("A или B", "Нет. Да ..."), or the initials of a name."""
@@ -159,7 +159,7 @@ class LabelReader:
         """Return a label that is a word in other letter case: "да, ..."."""
         if len(token) == 1 or not _AFTER.match(piece, end) or self._patterns.next_in_list.match(piece, end):
             return None
-        return self._folded[token.casefold()]
+        return self._folded.get(token.casefold())
 
     def called_right(self, text: str) -> list[str]:
         """Return the distinct labels that the text calls right: "вариант B верен", "C is correct"."""
@@ -193,7 +193,7 @@ class LabelReader:
         if (last := self._patterns.last_word.search(text)) and not _ALTERNATIVE.search(
             text[: last.start()][-9:]
         ):
-            found.append(self._folded[last[1].casefold()])
+            found.append(self._folded.get(last[1].casefold(), last[1]))
         return list(dict.fromkeys(found))
 
     def _is_other(self, match: re.Match[str], text: str) -> bool:
