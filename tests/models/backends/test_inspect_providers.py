@@ -25,11 +25,6 @@ def through(server: ScriptedServer, *asked: Any, **others: str) -> list[ModelRep
     return ask(f"inspect/openai-api/scripted/{MODEL}", known, asked)
 
 
-def test_the_mock_model_answers() -> None:
-    reply = ask("inspect/mockllm/model", {})[0]
-    assert (reply.text, reply.finish) == ("Default output from mockllm/model", "stop")
-
-
 def test_a_request_is_sent_whole_and_its_reply_read() -> None:
     messages = (
         ChatMessage("system", ("Be short.",)),
