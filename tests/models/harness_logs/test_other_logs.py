@@ -62,7 +62,10 @@ def test_outcomes_of_a_batch_are_counted(tmp_path: Path) -> None:
     assert log.outcomes["empty"] == 1
     assert found.unanswered == (5, 6)
     assert (log.harness, log.model) == ("OpenAI's Batch API", "gpt-x-2026")
-    assert any("2 of 8 requests gave no answer (failed: 2)" in told for told in log.sentences())
+    assert any(
+        "2 of 8 requests failed, which leave their items without an answer" in told
+        for told in log.sentences()
+    )
     assert len(items) == 8
 
 

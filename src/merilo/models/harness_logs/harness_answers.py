@@ -98,8 +98,9 @@ class LogMapping:
         }
         if given:
             yield f"{sum(given.values())} of {total} answers cannot be read ({_counts(given)})"
-        if lost := {name: count for name, count in self.outcomes.items() if name in UNANSWERED}:
-            yield f"{sum(lost.values())} of {total} requests gave no answer ({_counts(lost)}), so their items have none"
+        if self.lost():
+            left = counted_en(self.lost(), "leaves its item", "leave their items").partition(" ")[2]
+            yield f"{self.lost()} of {total} requests failed, which {left} without an answer"
 
     def lost(self) -> int:
         """Return how many requests to items failed, so that the items have no answer."""
@@ -125,7 +126,7 @@ class LogMapping:
 
 
 _REASONS: Final[Mapping[str, str]] = {
-    "unknown id": "unknown id and inputs",
+    "unknown id": "unknown id or inputs",
     "other inputs": "the id of an item but other inputs",
     "several items": "inputs of several items",
     "other dataset": "an id with an unknown prefix",

@@ -44,11 +44,10 @@ def harness_of(path: Path) -> Harness | None:
         InputError: the file is missing or cannot be read; it is empty; or it is called `.eval` and is not a log of Inspect.
     """
     head, suffix = head_of(path), path.suffix.lower()
+    if not head and suffix in {".eval", ".jsonl", ".ndjson"}:
+        raise InputError("the file is empty", file=path)
     if suffix == ".eval" and not head.startswith(_ZIP):
-        raise InputError(
-            "is not a log of Inspect: a .eval file is a ZIP archive" if head else "the file is empty",
-            file=path,
-        )
+        raise InputError("is not a log of Inspect: a .eval file is a ZIP archive", file=path)
     if suffix == ".json" and _RESULTS.match(head) and b'"n-shot"' in head:
         raise InputError(
             "holds lm-eval's results without the answers: run it with --log_samples and give samples_*.jsonl",
