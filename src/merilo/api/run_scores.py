@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import gc
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -173,10 +175,11 @@ def score_run(
     folder = read_run(Path(run))
     rater = rater_of(rudetox_models, rudetox_curves)
     items = None if data is None else Path(data)
-    found = {
-        name: scored_dataset(folder, name, source_of(record, items), rater=rater, seed=seed)
-        for name, record in folder.record.datasets.items()
-    }
+    with _uncollected():
+        found = {
+            name: scored_dataset(folder, name, source_of(record, items), rater=rater, seed=seed)
+            for name, record in folder.record.datasets.items()
+        }
     return RunResult(folder, found, notes=cut_notes(folder))
 
 
@@ -234,21 +237,40 @@ def sampled(
     if samples == 1:
         return items, {ids[one.item]: _given(declared, one) for one in answers}, None
     groups = clusters_for(items, declared.cluster, None) or [item.id for item in items]
+    by_id = {str(item.id): (item, group) for item, group in zip(items, groups, strict=True)}
     expanded: list[Item] = []
+    given: dict[ItemId, Given] = {}
     clusters: dict[ItemId, Hashable] = {}
-    for sample in range(1, samples + 1):
-        for item, group in zip(items, groups, strict=True):
-            expanded.append(_copy(item, sample))
-            clusters[expanded[-1].id] = group
-    return expanded, {f"{one.item}#{one.sample}": _given(declared, one) for one in answers}, clusters
+    for one in answers:
+        item, group = by_id[one.item]
+        name = f"{one.item}#{one.sample}"
+        expanded.append(_copy(item, name, one.sample))
+        given[name], clusters[name] = _given(declared, one), group
+    if "grade_norm" in declared.metrics:
+        # Unanswered questions are part of their variant.
+        expanded = [_copy(item, f"{item.id}#{one}", one) for one in range(1, samples + 1) for item in items]
+        clusters = {item.id: item.id for item in expanded}
+    return expanded, given, clusters
 
 
-def _copy(item: Item, sample: int) -> Item:
-    meta = dict(item.meta)
+def _copy(item: Item, name: str, sample: int) -> Item:
+    meta = item.meta
     if "variant" in meta:
         # Each sample answers the exam's variant anew.
-        meta["variant"] = f"{meta['variant']}#{sample}"
-    return replace(item, id=f"{item.id}#{sample}", meta=meta)
+        meta = {**meta, "variant": f"{meta['variant']}#{sample}"}
+    return Item(name, item.instruction, item.inputs, item.outputs, meta)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Disable the cyclic garbage collector: with a million answers it takes most of the time, and all of them live to the end."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _given(declared: Dataset, answer: RunAnswer) -> Given:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast, get_args
+from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from merilo.atomic_write import write_text
 from merilo.datasets.declaration import Dataset
 from merilo.items import Item
 from merilo.models.answer_extraction import ExtractedAnswer, ExtractionOutcome, extract
-from merilo.models.asking import Finish, ModelReply, Request
+from merilo.models.asking import ModelReply, Request
 from merilo.models.run_log import log_path, read_log
 from merilo.strict_json import Json
 
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 #: The outcomes of requests, in the order of tables.
 OUTCOMES: Final[tuple[ExtractionOutcome, ...]] = get_args(ExtractionOutcome)
 
+#: Why a model stopped, where the backend reports that there is no answer.
+_REPORTED: Final = frozenset({"failed", "too_long"})
+
 #: The columns of the log that answers depend on.
 _COLUMNS: Final = ("item", "sample", "text", "finish", "loglikelihoods", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class RunAnswer:
+class RunAnswer(NamedTuple):
     """The model's answer to an item.
 
     Attributes:
@@ -110,19 +112,17 @@ def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples
     table = read_log(
         path, (*_COLUMNS, "model", "cost", "prompt_tokens", "completion_tokens", "thought_tokens")
     )
-    by_id = {str(item.id): (place, item) for place, item in enumerate(items)}
-    found: list[tuple[int, RunAnswer]] = []
+    answers: list[RunAnswer] = []
     counts: Counter[ExtractionOutcome] = Counter()
-    for name, sample, extracted in _extractions(table, declared, by_id):
+    for name, sample, extracted in _extractions(table, declared, items):
         counts[extracted.outcome] += 1
         if extracted.outcome != "failed":
             answer = "" if extracted.answer is None else extracted.answer
-            found.append((by_id[name][0], RunAnswer(name, sample, answer, extracted.outcome)))
-    found.sort(key=lambda pair: (pair[0], pair[1].sample))
+            answers.append(RunAnswer(name, sample, answer, extracted.outcome))
     sums = [int(table[f"{kind}_tokens"].sum() or 0) for kind in ("prompt", "completion", "thought")]
     return RunAnswers(
         declared,
-        [answer for _, answer in found],
+        answers,
         Outcomes(dict(counts), len(items) * samples),
         tuple(sorted(set(table["model"].drop_nulls()))),
         float(table["cost"].sum()) if table["cost"].is_not_null().any() else None,
@@ -161,23 +161,36 @@ def reply_to(declared: Dataset, item: Item, sample: int, reply: ModelReply) -> E
 
 
 def _extractions(
-    table: pl.DataFrame, declared: Dataset, by_id: Mapping[str, tuple[int, Item]]
+    table: pl.DataFrame, declared: Dataset, items: Sequence[Item]
 ) -> Iterator[tuple[str, int, ExtractedAnswer]]:
-    """Yield item, sample and answer of each record; records of other items are left out."""
-    known: dict[tuple[str, str, str], ExtractedAnswer] = {}
-    columns = [table[name].to_list() for name in _COLUMNS]
-    for name, sample, text, finish, likelihoods, error in zip(*columns, strict=True):
-        if name not in by_id:
+    """Yield item, sample and answer of each record, in the order of items and samples; records of other items are left out."""
+    import polars as pl  # noqa: PLC0415 - takes half a second
+
+    names = [str(item.id) for item in items]
+    places = pl.DataFrame(
+        {"item": names, "place": range(len(names))}, schema={"item": pl.String, "place": pl.Int64}
+    )
+    ordered = table.select(_COLUMNS).join(places, on="item").sort("place", "sample")
+    likelihoods = ordered["loglikelihoods"].to_list()
+    errors = ordered["error"].to_list()
+    # A reply that is nothing but a label of one sign means that label in every item.
+    signs = {label for label in declared.answer.labels if len(label) == 1}
+    alone: dict[tuple[str, str], ExtractedAnswer] = {}
+    known: dict[tuple[str, str], ExtractedAnswer] = {}
+    last = -1
+    columns = (ordered[name].to_list() for name in ("place", "sample", "text", "finish"))
+    for row, (place, sample, text, finish) in enumerate(zip(*columns, strict=True)):
+        if place != last:
+            # Samples of one item often repeat each other.
+            known, last = {}, place
+        if likelihoods[row] or finish in _REPORTED:
+            values = tuple(-float("inf") if one is None else one for one in likelihoods[row] or ())
+            reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[row])
+            yield names[place], sample, reply_to(declared, items[place], sample, reply)
             continue
-        if likelihoods or finish == "failed":
-            values = tuple(-float("inf") if one is None else one for one in likelihoods or ())
-            reply = ModelReply(text=text, finish=cast("Finish", finish), loglikelihoods=values, error=error)
-            yield name, sample, reply_to(declared, by_id[name][1], sample, reply)
-            continue
-        # Samples of one item often repeat each other.
-        key = (name, text, finish)
-        extracted = known.get(key)
+        memory = alone if text in signs else known
+        extracted = memory.get((text, finish))
         if extracted is None:
-            reply = ModelReply(text=text, finish=cast("Finish", finish), error=error)
-            extracted = known[key] = reply_to(declared, by_id[name][1], sample, reply)
-        yield name, sample, extracted
+            reply = ModelReply(text=text, finish=finish, error=errors[row])
+            extracted = memory[text, finish] = reply_to(declared, items[place], sample, reply)
+        yield names[place], sample, extracted
