@@ -18,7 +18,7 @@ _LIST: Final = re.compile(
 #: "А-8, Б-1": a number for each letter.
 _PAIR: Final = re.compile(r"(?<!\w)([А-Е])(?!\w)[)\]*\s]*[-–—:=.)]?\s*[*(]*(\d)(?!\w)")
 _OPTION: Final = re.compile(rf"^\W*({_NUMBER})\s*[).]\s*(\S.*)$")
-_LISTED: Final = re.compile(rf"^\s*({_NUMBER})\s*[).]\s*(.*)$", re.MULTILINE)
+_LISTED: Final = re.compile(rf"^[ \t]*({_NUMBER})[ \t]*[).][ \t]*(.*)$", re.MULTILINE)
 _IN_TEXT: Final = re.compile(rf"\(({_NUMBER})\)")
 _SIGNS: Final = " \t\n*_`\"'«»“”„()[]{}<>#.,:;!?•-–—"
 _BEFORE: Final = re.compile(

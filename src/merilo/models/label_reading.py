@@ -257,7 +257,7 @@ def _patterns(labels: tuple[str, ...]) -> _Patterns:
             rf"{_JOINED}(?:вариант\s+)?({loose if words else tokens})(?!\w)",
             re.IGNORECASE if words else re.NOFLAG,
         ),
-        option_line=re.compile(rf"^[\s*_`\-•(\[]*({tokens})\s*[).:\]]", re.MULTILINE),
+        option_line=re.compile(rf"^[ \t*_`\-•(\[]*({tokens})\s*[).:\]]", re.MULTILINE),
         option_inside=re.compile(rf"(?:^|[,;.]\s|[а-яёa-z]\s)({tokens})(?:\s*[):]|\s[—–-])\s"),
         right=re.compile(rf"(?<!\w)({tokens}){_CALLED_RIGHT}", re.IGNORECASE),
         # A label that is a word ends the reply in any letter case: "Думаю, да".

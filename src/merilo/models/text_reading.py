@@ -22,6 +22,8 @@ _EMPHASIS: Final = re.compile(
     r"(\*\*\*|\*\*|\*|__|_|`)(?=\S)(?P<inner>.+?)(?<=\S)\1|<(b|i|strong|em)>(?P<tagged>.+)</\3>", re.DOTALL
 )
 _BULLET: Final = re.compile(r"^[-•–—]\s+")
+#: "Конечно! Вот вежливый вариант:" and a second line such as "Вариант:"; more are part of the text.
+_MOST_ANNOUNCEMENTS: Final = 3
 #: A full stop that belongs to an abbreviation or an initial.
 _ABBREVIATED: Final = re.compile(r"(?:^|[\s.])[^\W\d_]{1,2}\.$")
 
@@ -69,7 +71,9 @@ def read_text(reply: str, stop: tuple[str, ...], *, sentence: bool) -> FoundText
             last = stated[-1]
             return _found(last.piece, "answer statement", stop, complete=not last.cut, sentence=sentence)
     text, rule = reply.strip(), "first line" if "\n" in stop else "whole text"
-    while (lead_in := _announcement(text)) and text[lead_in:].strip():
+    for _ in range(_MOST_ANNOUNCEMENTS):
+        if not (lead_in := _announcement(text)) or not text[lead_in:].strip():
+            break
         text, rule = text[lead_in:].strip(), "after an announcement"
     return _found(text, rule, stop, complete=False, sentence=sentence)
 
