@@ -55,9 +55,7 @@ def test_gold_gets_full_marks(name: str) -> None:
     }
     found = score(known.declared, known.items, given).all()  # type: ignore[arg-type]
     assert found
-    # A correlation needs both labels on both sides; where the bundled gold has only one, it is 0 for everyone.
-    assert {each.value for each in found.values()} <= ({1.0, 0.0} if name == "ruethics" else {1.0})
-    assert any(each.value == 1.0 for each in found.values())
+    assert {name: each.value for name, each in found.items()} == pytest.approx(dict.fromkeys(found, 1.0))
 
 
 def test_the_gold_answer_of_a_problem_is_its_canonical_solution() -> None:
