@@ -107,6 +107,8 @@ class Completions:
         Raises:
             BackendError: what ends the run.
         """
+        if len(requests) == 1:
+            return [await self._ask(requests[0])]  # the usual call: no task is needed
         return await asyncio.gather(*(self._ask(request) for request in requests))
 
     async def close(self) -> None:

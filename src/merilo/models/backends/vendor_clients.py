@@ -257,15 +257,15 @@ def _connected(
     headers: Mapping[str, object],
 ) -> VendorClient:
     """Join an SDK's aiohttp client and its headers; values that are not text are the SDK's marks for headers to leave out."""
-    from httpx2 import URL, Headers, HTTPError  # noqa: PLC0415 - an extra
+    from httpx2 import URL, HTTPError  # noqa: PLC0415 - an extra
 
     url = URL(settings.url + path)
-    sent = Headers({name: value for name, value in headers.items() if isinstance(value, str)})
+    http.headers.update({name: value for name, value in headers.items() if isinstance(value, str)})
 
     async def send(body: dict[str, Json]) -> tuple[int, bytes, Mapping[str, str]]:
         content = json.dumps(body, ensure_ascii=False).encode()
         try:
-            response = await http.post(url, headers=sent, content=content)
+            response = await http.post(url, content=content)
         except HTTPError as error:
             raise transport_failure(error) from error
         return response.status_code, response.content, response.headers
