@@ -72,7 +72,6 @@ class ItemFinder:
     """
 
     def __init__(self, declared: Dataset, items: Sequence[NamedItem]) -> None:
-        self._dataset = declared.name
         self._place: dict[str, int] = {}
         for place, named in enumerate(items):
             self._place[named.name] = place
@@ -81,14 +80,15 @@ class ItemFinder:
             if isinstance(own, str | int) and not isinstance(own, bool):
                 self._place.setdefault(str(own), place)
         hidden = {*declared.hidden, *declared.media}
-        self._values = [tuple(_visible(named.item, hidden)) for named in items]
-        self._rendered = [_rendered(named.item, declared) for named in items]
+        self._declared = declared
+        self._items = items
+        self._values = [tuple(map(squeezed, _visible(named.item, hidden))) for named in items]
         self._holders: dict[str, list[int]] = defaultdict(list)
         for place, values in enumerate(self._values):
-            for key in {key for value in values for key in _keys(squeezed(value))}:
+            for key in {key for value in values for key in _keys(value)}:
                 self._holders[key].append(place)
         self._composed = re.compile(
-            rf"(?:{re.escape(self._dataset)}{_SEPARATORS})?(.+?)(?:{_SEPARATORS}(?:sample{_SEPARATORS}?)?(\d+))?",
+            rf"(?:{re.escape(declared.name)}{_SEPARATORS})?(.+?)(?:{_SEPARATORS}(?:sample{_SEPARATORS}?)?(\d+))?",
             re.IGNORECASE | re.DOTALL,
         )
 
@@ -121,8 +121,8 @@ class ItemFinder:
             return held
         # Items with equal inputs differ in their instruction.
         asked = squeezed(prompt or "") + shown.joined
-        exact = [place for place in held if self._rendered[place] and self._rendered[place] in asked]
-        return exact or held
+        rendered = {place: _rendered(self._items[place].item, self._declared) for place in held}
+        return [place for place, text in rendered.items() if text and text in asked] or held
 
     def _by_composed_id(self, row: LogRow) -> FoundItem:
         """Find the item of an id such as `parus-12` or `parus-12-3`, which also names the dataset or the sample."""
@@ -146,30 +146,26 @@ class _Shown:
     """The texts of a row.
 
     Attributes:
+        texts: the texts.
         joined: all texts without white space, divided by zero characters.
-        pieces: the texts, their lines, and what follows a label or stands in quotes in a line, without white space.
     """
 
+    texts: Sequence[str]
     joined: str
-    pieces: frozenset[str]
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> _Shown | None:
-        if not any(map(str.strip, texts)):
-            return None
-        pieces = frozenset(squeezed(piece) for text in texts for piece in _pieces(text))
-        return cls("\0".join(map(squeezed, texts)), pieces - {""})
+        return cls(texts, "\0".join(map(squeezed, texts))) if any(map(str.strip, texts)) else None
 
     def looked_up(self) -> set[str]:
         """Return the keys (`_keys`) of all texts that the row may hold."""
         joined = self.joined
-        return {joined[at : at + _GRAM] for at in range(len(joined) - _GRAM + 1)} | {
-            piece for piece in self.pieces if len(piece) < _GRAM
-        }
+        pieces = {squeezed(piece) for text in self.texts for piece in _pieces(text)}
+        return {joined[at : at + _GRAM] for at in range(len(joined) - _GRAM + 1)} | pieces
 
     def holds(self, values: Sequence[str]) -> bool:
-        """Check whether all texts of an item are among those of the row."""
-        return all(squeezed(value) in self.joined for value in values)
+        """Check whether all texts of an item, without white space, are among those of the row."""
+        return all(value in self.joined for value in values)
 
 
 def squeezed(text: str) -> str:
@@ -207,15 +203,15 @@ def _rendered(item: Item, declared: Dataset) -> str:
 
 
 def _keys(value: str) -> Iterator[str]:
-    """Yield the keys of a text without white space: its begin, middle and end, or the whole text if it is short."""
-    if len(value) < _GRAM:
-        yield value
-        return
-    for start in (0, (len(value) - _GRAM) // 2, len(value) - _GRAM):
-        yield value[start : start + _GRAM]
+    """Yield the keys of a text without white space: the whole text, and for a longer one its begin, middle and end."""
+    yield value
+    if len(value) > _GRAM:
+        for start in (0, (len(value) - _GRAM) // 2, len(value) - _GRAM):
+            yield value[start : start + _GRAM]
 
 
 def _pieces(text: str) -> Iterator[str]:
+    """Yield a text, its lines, and what follows a label or stands in quotes in a line."""
     yield text
     for line in text.splitlines():
         yield line
