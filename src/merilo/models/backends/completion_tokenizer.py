@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from merilo.errors import BackendError
+from merilo.errors import BackendError, MissingPartError
 from merilo.models.backends.model_arguments import BackendArguments
 from merilo.models.backends.vendor_clients import ServerSettings, missing_models_extra
 from merilo.wording import shortened
@@ -72,6 +72,10 @@ def open_tokenizer(
             use_fast_tokenizer=args.flag("use_fast_tokenizer", True),
             timeout=max(1, round(server.timeout)),
         )
+    except ImportError as error:
+        raise MissingPartError(
+            f"the tokenizer {name or server.model!r} needs a package: pip install 'merilo[models]' transformers ({error})"
+        ) from error
     except Exception as error:
         what = shortened(str(error) or type(error).__name__, 200)
         raise BackendError(f"the tokenizer {name or server.model!r} cannot be read: {what}") from error
