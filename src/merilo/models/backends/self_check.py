@@ -19,8 +19,12 @@ from typing import Final, NoReturn
 from merilo.errors import BackendError, argument
 from merilo.models.asking import ModelBackend, ModelReply, Request
 
-_CONTEXTS: Final = ("The capital of France is", "One, two, three, four,", "The opposite of hot is")
-_WORDS: Final = (" Paris", " blue", " seven", " the")
+#: Contexts and words after them. The Russian ones show whether a server that names its tokens can spell Cyrillic letters.
+_CONTEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "The capital of France is": (" Paris", " blue", " seven", " the"),
+    "One, two, three, four,": (" five", " blue", " Paris", " the"),
+    "Столица Франции — город": (" Париж", " синий", " семь", " и"),
+}
 
 #: How far values may be from the law: a share of the values and of the spread between words, for half precision, and a little more.
 _OF_VALUES, _OF_SPREAD, _ALWAYS = 0.001, 0.05, 0.001
@@ -77,7 +81,7 @@ async def self_check(backend: ModelBackend) -> LikelihoodCheck:
     """
     if "loglikelihood" not in backend.abilities.modes:
         raise BackendError(f"{backend.name} gives no log-likelihoods of continuations")
-    found = {context: await _scores(backend, context) for context in _CONTEXTS}
+    found = {context: await _scores(backend, context, words) for context, words in _CONTEXTS.items()}
     for scores in found.values():
         _refuse_impossible(backend, scores)
     worst = max(found.values(), key=lambda scores: scores.difference / scores.tolerance)
@@ -97,14 +101,13 @@ async def self_check(backend: ModelBackend) -> LikelihoodCheck:
     )
 
 
-async def _scores(backend: ModelBackend, context: str) -> _Scores:
-    after = (*_WORDS[1:], _WORDS[0])
-    both = tuple(first + second for first, second in zip(_WORDS, after, strict=True))
-    whole = _request(context, (*_WORDS, *both))
-    parts = [_request(context + first, (second,)) for first, second in zip(_WORDS, after, strict=True)]
+async def _scores(backend: ModelBackend, context: str, words: tuple[str, ...]) -> _Scores:
+    after = (*words[1:], words[0])
+    both = tuple(first + second for first, second in zip(words, after, strict=True))
+    whole = _request(context, (*words, *both))
+    parts = [_request(context + first, (second,)) for first, second in zip(words, after, strict=True)]
     first, *others = await _asked(backend, [whole, *parts])
-    count = len(_WORDS)
-    return _Scores(first[:count], first[count:], [values[0] for values in others])
+    return _Scores(first[: len(words)], first[len(words) :], [values[0] for values in others])
 
 
 async def _asked(backend: ModelBackend, requests: Sequence[Request]) -> list[Sequence[float]]:
