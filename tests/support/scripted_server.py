@@ -76,7 +76,7 @@ class Fails:
     """An error with a status, as vendors word it."""
 
     status: int
-    message: str = "the server is unwell"
+    message: str = "internal error"
     code: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
 

@@ -89,8 +89,12 @@ def test_a_very_long_wait_ends_the_run() -> None:
 
 
 def test_a_request_that_fails_every_time_is_a_failed_reply_with_the_reason() -> None:
-    reply = Sender([TryAgain("status 500: unwell")] * 3, max_retries=2).reply()
-    assert (reply.finish, reply.error, reply.attempts) == ("failed", "status 500: unwell (3 attempts)", 3)
+    reply = Sender([TryAgain("status 500: internal error")] * 3, max_retries=2).reply()
+    assert (reply.finish, reply.error, reply.attempts) == (
+        "failed",
+        "status 500: internal error (3 attempts)",
+        3,
+    )
 
 
 def test_nothing_at_the_address_ends_the_run_at_once() -> None:

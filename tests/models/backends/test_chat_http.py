@@ -128,7 +128,7 @@ def test_replies_come_in_the_order_of_requests_however_they_arrive() -> None:
 @every(
     ("failure", "reason"),
     [
-        (Fails(500), "status 500: the server is unwell"),
+        (Fails(500), "status 500: internal error"),
         (Fails(503), "status 503"),
         (Fails(529), "status 529"),
         (limits("0"), "status 429: too many requests"),
@@ -141,6 +141,7 @@ def test_replies_come_in_the_order_of_requests_however_they_arrive() -> None:
             "a page, not JSON: 'Bad gateway'",
         ),
         (Raw(b"[1, 2]"), "the reply is not a JSON object"),
+        (Raw(json.dumps(chat_body(Answers(), "1")).encode() * 2), "the reply is not JSON"),
         (Raw(b"{}"), "the reply has no choices"),
         (Raw(b'{"choices": []}'), "the reply has no choices"),
         (Raw(b'{"choices": [{"index": 0}]}'), "the reply's choice has no message"),

@@ -60,7 +60,7 @@ def test_a_server_that_lies_is_refused(likelihoods: Likelihoods, message: str) -
 def test_a_server_that_fails_is_refused_with_its_reason() -> None:
     with (
         ScriptedServer([Fails(500)]) as server,
-        pytest.raises(BackendError, match="status 500: the server is unwell"),
+        pytest.raises(BackendError, match="status 500: internal error"),
     ):
         checked(server)
 

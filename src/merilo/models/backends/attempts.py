@@ -16,14 +16,14 @@ from merilo.models.backends.rate_limits import RateLimiter
 #: Back-off in seconds: this after the first failure, twice as much after each further one, up to the longest.
 FIRST_WAIT: Final = 0.5
 LONGEST_WAIT: Final = 60.0
-#: A server that asks for a longer wait than this ends the run: the same command goes on later.
+#: If a server asks for a longer wait than this, the run ends; the same command resumes it later.
 LONGEST_RETRY_AFTER: Final = 900.0
-#: So many requests refused as wrong, with none answered, end the run.
+#: The run ends if the server refuses this many requests as wrong before it answers any.
 REFUSED_IN_A_ROW: Final = 10
 
 
 class TryAgain(Exception):  # noqa: N818 - it is no error for the caller
-    """A failure that another attempt may mend.
+    """A failure that may not occur again if the request is sent again.
 
     Args:
         reason: what went wrong, for the log.
@@ -50,7 +50,7 @@ class Attempts:
         max_retries: how many times a request is sent again.
         clock: the time in seconds; for tests.
         sleep: waits for seconds; for tests.
-        chance: a source of jitter.
+        chance: returns a random number from 0 to 1, for the jitter.
     """
 
     limiter: RateLimiter
@@ -94,7 +94,7 @@ class Attempts:
             return replace(reply, attempts=attempt, seconds=self.clock() - started)
 
     def refuse(self, reason: str) -> ModelReply:
-        """Return the failed reply of a request that the server calls wrong, which no second attempt mends.
+        """Return the failed reply of a request that the server calls wrong; sending it again would not help.
 
         Raises:
             BackendError: the server has answered no request so far and refused several.

@@ -1,4 +1,4 @@
-"""What is done to a generated text if the server did not do it: cutting at stop strings, separating the thought at a mark of the user's."""
+"""Cutting a generated text at stop strings, and separating the thought at a mark that the user names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lm-eval drops of a generated text: how many tokens it was generated as, and what ended it."""
+"""The number of tokens of a generated text, and whether it was truncated: lm-eval does not return them."""
 
 from __future__ import annotations
 

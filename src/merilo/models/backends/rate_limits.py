@@ -1,6 +1,6 @@
 """Limits of requests and tokens a minute, kept before a request is sent.
 
-A token bucket for each limit, which fills evenly; a request takes from it what it needs. The buckets are small (a tenth of a second's
+Each limit is a token bucket, which fills evenly; a request takes one request and its tokens from the buckets. The buckets are small (a tenth of a second's
 worth, at least one request), so that requests are spread over the minute: servers enforce a limit a minute in shorter steps too. In no
 minute are more requests sent than the limit, and at most one request more than the limit of tokens.
 
@@ -42,7 +42,7 @@ class RateLimits:
 
 @dataclass(slots=True)
 class _Bucket:
-    """What is left of a limit. Below zero after a request that needed more than the bucket holds."""
+    """The rest of a limit. It is below zero after a request that needed more than the bucket holds."""
 
     capacity: float
     per_second: float

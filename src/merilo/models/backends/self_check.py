@@ -1,6 +1,6 @@
 """Checking a backend's log-likelihoods before they are trusted: some servers return wrong ones without any error.
 
-No true value is known for a model that is being measured, but true values obey laws that wrong ones break:
+The true values of the model are not known, but they obey laws that wrong values break:
 
 - the probability of two words is that of the first times that of the second after it (servers that shift log-probabilities by one token,
   such as llama-cpp-python's, break this);

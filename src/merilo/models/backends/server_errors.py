@@ -141,7 +141,7 @@ class ServerErrors:
         return self.judge(status, message, code, headers)
 
     def judge(self, status: int, message: str, code: str, headers: Mapping[str, str]) -> ModelReply:
-        """As `settle`, for an error that was read already."""
+        """Return what `settle` returns, for an error whose body was read already."""
         reason = f"status {status}: {shortened(message, 300)}"
         if status != 429 and (_TOO_LONG.search(message) or "context_length" in code or status == 413):
             return ModelReply(finish="too_long", error=_by_how_much(message) or reason)

@@ -43,7 +43,7 @@ _PATHS: Final = re.compile(r"/(?:v1/messages|chat/completions|completions|messag
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What is known of a server before it is asked.
+    """The settings of a server.
 
     Attributes:
         model: the model's name.
@@ -181,7 +181,7 @@ class VendorClient:
 
 
 def transport_failure(error: BaseException) -> TryAgain:
-    """Return what a failure of the connection amounts to."""
+    """Return the reason to try again for a failure of the connection: `Unreachable` if no connection was made."""
     from aiohttp import (  # noqa: PLC0415 - an extra
         ClientConnectorError,
         InvalidURL,
