@@ -34,7 +34,9 @@ def test_a_study_its_people_and_a_model_meet_in_one_comparison_and_one_page(
 
     def script(asked: Asked) -> Answers:
         right = gold[asked.text]
-        return Answers(f"Ответ: {right if asked.text != wrong else 3 - int(right)}", usage=(60, 5, 0))
+        if asked.text == wrong:
+            return Answers(None, refusal="I can't help with that.")
+        return Answers(f"Ответ: {right}", usage=(60, 5, 0))
 
     with ScriptedServer(script) as server:
         args = f"model={MODEL},base_url={server.url},max_retries=0"
@@ -63,6 +65,7 @@ def test_a_study_its_people_and_a_model_meet_in_one_comparison_and_one_page(
 
     compared = merilo("compare", tmp_path / "people", tmp_path / "run", "--json", "-")
     assert compared.status == 0, compared.err
+    assert f"{MODEL}: 1 refused; these count as wrong" in compared.err
     (model,) = compared.json["models"]
     assert model["model"] == MODEL
     assert any(found["model"] == pytest.approx(accuracy) for found in model["comparisons"].values()), (

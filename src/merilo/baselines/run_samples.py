@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples, read_samples
 from merilo.errors import InputError
+from merilo.models.harness_logs.lm_eval_samples import copied_name
+from merilo.models.run_answers import OUTCOMES
 from merilo.models.run_folder import read_run
 from merilo.models.run_record import DatasetRecord, inputs_hash, is_run
+from merilo.strict_json import json_lines
 from merilo.wording import listed
 
 
@@ -51,6 +56,35 @@ def read_model(path: Path, crowd: StoredBaseline) -> Samples:
     if record is not None:
         _refuse_other_items(record, crowd, file)
     return replace(found, model=folder.model)
+
+
+def model_file_name(path: Path) -> str:
+    """Return the name of a copy of a model's file of answers: answers of a run are named after its model."""
+    if is_run(path.parent):
+        return re.sub(r"[^\w.-]+", "__", read_run(path.parent).model) + ".jsonl"
+    return copied_name(path)
+
+
+def run_outcomes(path: Path, dataset: str | None) -> str:
+    """Describe the answers of a run that are none, such as "2 refused, 1 truncated"; empty if there are none or it is no run.
+
+    Args:
+        path: a file of answers, or the folder of a run.
+        dataset: the dataset's name.
+    """
+    if not is_run(path):
+        return ""
+    folder = read_run(path)
+    name = folder.dataset_named(dataset or None)
+    counts = Counter(
+        str(entry.get("outcome"))
+        for _, entry in json_lines(folder.path / f"{name}.jsonl")
+        if isinstance(entry, dict)
+    )
+    asked = folder.record.datasets[name].requests
+    told = [f"{counts[one]} {one.replace('_', ' ')}" for one in OUTCOMES[1:] if counts[one]]
+    absent = asked - sum(counts.values())
+    return ", ".join([*told, *([f"{absent} without a reply"] if absent > 0 else [])])
 
 
 def _refuse_other_items(record: DatasetRecord, crowd: StoredBaseline, file: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from merilo.api.comparison import compare
+from merilo.baselines.run_samples import run_outcomes
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.reports.comparison import baseline_warnings, sentences
 
@@ -61,4 +62,7 @@ def people_against_models(
     for comparison in result.found:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")
+    for path, comparison in zip(responses, result.found, strict=True):
+        if told := run_outcomes(path, result.baseline.declaration.name):
+            say(f"{comparison.model}: {told}; these count as wrong, except requests without a reply")
     return 0

@@ -29,10 +29,10 @@ from merilo.atomic_write import guarded
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
+from merilo.baselines.run_samples import model_file_name
 from merilo.baselines.settings import Settings
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.items import Item
-from merilo.models.harness_logs.lm_eval_samples import copied_name
 from merilo.people import pseudonyms
 from merilo.people.gold import Gold
 from merilo.responses import Responses
@@ -112,7 +112,7 @@ class RawStudy:
         if self.population:
             files |= _population_files(self.population)
         for number, path in enumerate(self.models, start=1):
-            files[f"models/{number}/{copied_name(path)}"] = path.read_bytes()
+            files[f"models/{number}/{model_file_name(path)}"] = path.read_bytes()
         return files
 
     def _reading(self) -> dict[str, Json]:

@@ -1,0 +1,119 @@
+"""The record of a run: what it holds, what may change later, and what is refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from every import every
+
+from merilo.errors import InputError, UsageError
+from merilo.items import Item
+from merilo.models.prompt_settings import PromptSettings
+from merilo.models.run_record import (
+    AskedModel,
+    DatasetRecord,
+    RunRecord,
+    hidden_args,
+    inputs_hash,
+    item_hash,
+    read_record,
+    refuse_other_items,
+    write_record,
+)
+
+ITEMS = [Item(number, "{inputs}?", f"вопрос {number}", "1") for number in range(4)]
+
+
+def dataset_record(**changed: object) -> DatasetRecord:
+    record = DatasetRecord(
+        title="LCS", declaration="lcs", data="lcs.json", study=None, mode="generate", chat=True, shots=1, shots_sha256="ab", samples=2,
+        limit=None, hashes={str(item.id): item_hash(item) for item in ITEMS},
+    )  # fmt: skip
+    return replace(record, **changed)  # type: ignore[arg-type]
+
+
+def record(
+    model: AskedModel | None = None, settings: PromptSettings | None = None, **datasets: DatasetRecord
+) -> RunRecord:
+    model = model or AskedModel(name="m", backend="local", args={"model": "m", "timeout": "20"})
+    return RunRecord(
+        model=model,
+        settings=settings or PromptSettings(stop=("\n",)),
+        datasets=datasets or {"lcs": dataset_record()},
+        commands=({"command": "c"},),
+    )
+
+
+def test_a_record_is_read_back_as_it_was(tmp_path: Path) -> None:
+    write_record(tmp_path, record())
+    assert read_record(tmp_path) == record()
+
+
+def test_commands_and_datasets_add_up(tmp_path: Path) -> None:
+    both = record().extended(record(bps=dataset_record(title="BPS")), tmp_path)
+    assert set(both.datasets) == {"lcs", "bps"}
+    assert len(both.commands) == 2
+
+
+def test_arguments_of_speed_may_change(tmp_path: Path) -> None:
+    faster = AskedModel(
+        name="m", backend="local", args={"model": "m", "timeout": "60", "num_concurrent": "64"}
+    )
+    assert record().extended(record(faster), tmp_path).model == record().model
+
+
+@every(
+    ("other", "told"),
+    [
+        (record(AskedModel(name="m", backend="local", args={"model": "m", "base_url": "u"})), 'model.args.base_url was not given and is now "u"'),
+        (record(settings=PromptSettings(stop=("\n", "."))), r'stop was ["\n"] and is now ["\n", "."]'),
+        (record(lcs=dataset_record(shots=2)), "lcs: shots was 1 and is now 2"),
+        (record(lcs=dataset_record(shots_sha256="cd")), 'lcs: shots_sha256 was "ab" and is now "cd"'),
+        (record(lcs=dataset_record(samples=1)), "lcs: samples was 2 and is now 1, but can only be raised"),
+        (record(lcs=dataset_record(mode="loglikelihood")), 'lcs: mode was "generate" and is now "loglikelihood"'),
+        (record(lcs=dataset_record(hashes={"0": item_hash(ITEMS[0])}, limit=1)), "lcs: limit was not given and is now 1, but can only be raised"),
+        (record(lcs=dataset_record(hashes={"0": item_hash(ITEMS[0])})), "lcs: 3 items are not among the items now (1, 2, 3)"),
+    ],
+)  # fmt: skip
+def test_what_changes_the_requests_is_refused_with_the_difference(
+    other: RunRecord, told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        record().extended(other, tmp_path)
+    assert told in str(refused.value)
+
+
+def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not a folder of 'merilo run': run\.json is missing"):
+        read_record(tmp_path)
+    for content in (
+        "[]",
+        '{"format": "merilo run 0"}',
+        '{"format": "merilo run 1"}',
+        json.dumps(record().to_json() | {"model": {"new": 1}}),
+    ):
+        (tmp_path / "run.json").write_text(content)
+        with pytest.raises(InputError, match="is not the record of a run of this version"):
+            read_record(tmp_path)
+
+
+def test_the_hash_of_an_item_depends_on_what_is_asked_and_not_on_gold() -> None:
+    item = ITEMS[0]
+    assert item_hash(replace(item, outputs=None)) == item_hash(item)
+    assert item_hash(replace(item, instruction="{inputs}!")) != item_hash(item)
+    assert inputs_hash(replace(item, instruction="{inputs}!")) == inputs_hash(item)
+    assert inputs_hash(replace(item, inputs="другой")) != inputs_hash(item)
+
+
+def test_items_of_another_file_are_refused() -> None:
+    refuse_other_items(dataset_record(), [*ITEMS, Item(9, "", "")], "gold.json")
+    with pytest.raises(
+        InputError, match=r"gold\.json: has not all items of the run: 1 of 4 are missing \(3\)"
+    ):
+        refuse_other_items(dataset_record(), ITEMS[:3], "gold.json")
+
+
+def test_keys_are_hidden() -> None:
+    shown = hidden_args({"api_key": "a", "hf_token": "b", "tokenizer": "c", "num_concurrent": "4"})
+    assert shown == {"api_key": "***", "hf_token": "***", "tokenizer": "c", "num_concurrent": "4"}
