@@ -16,8 +16,8 @@ from sqlalchemy import Connection, Engine, func, insert, select
 
 from merilo.site.assignment import RANKS, Allocation, GivenTask, below_threshold, tasks_of_rules
 from merilo.site.database import database_url, open_database, writing
-from merilo.site.study_rules import AdaptiveOverlap, StudyRules
 from merilo.site.schema import ANSWERED, PERSON, RESPONSE, STUDY, TASK
+from merilo.site.study_rules import AdaptiveOverlap, StudyRules
 
 
 def begin(
