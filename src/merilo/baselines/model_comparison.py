@@ -18,6 +18,7 @@ import numpy as np
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_verdicts import ComparisonVerdict, Margin, verdicts
+from merilo.bilingual import counted_en
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.plain_dataset import undeclared, with_metric
@@ -222,7 +223,7 @@ def _subsets(
             f"({listed([name[:40] for name in people_only], 5)})"
         )
     if model.log and (lost := model.log.lost()):
-        parts.append(f"{lost} requests of the log failed")
+        parts.append(counted_en(lost, "request of the log failed", "requests of the log failed"))
     if model_only:
         parts.append(
             f"{len(model_only)} {'answer is' if len(model_only) == 1 else 'answers are'} to items outside the baseline "

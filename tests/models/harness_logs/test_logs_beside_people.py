@@ -1,0 +1,133 @@
+"""Logs of other harnesses in `merilo compare` and `merilo baseline --model`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import merilo
+from compared_study import LABELS, guesses, study
+from compared_study import model as answers_file
+from harness_files import items_of, lm_eval_choice, lm_eval_text, openai_batch, written
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import contextlib
+
+    folder = tmp_path_factory.mktemp("demo")
+    with contextlib.chdir(folder):
+        assert merilo("demo", "--items", "20", "--no-open").status == 0
+    return folder / "merilo-demo" / "bps"
+
+
+def bps_log(demo: Path, path: Path) -> Path:
+    from merilo.items import read_split
+
+    items = list(read_split(demo / "test.json"))
+    return written(path, [lm_eval_choice(at, "bps", item, "1") for at, item in enumerate(items)])
+
+
+def test_a_log_gives_the_comparison_of_the_same_answers_in_a_table(tmp_path: Path) -> None:
+    people, given = study(tmp_path), guesses()
+    rows = [openai_batch(item, answers[0]) for item, answers in given.items()]
+    log = merilo("compare", people, written(tmp_path / "batch.jsonl", rows), "--json", "-")
+    table = merilo("compare", people, answers_file(tmp_path / "t.csv", given, sample=False), "--json", "-")
+    assert log.status == table.status == 0, log.err
+    (one,), (other,) = log.json["models"], table.json["models"]
+    assert one["model"] == "gpt-x-2026"
+    for kind in ("consensus", "single"):
+        for key in ("people", "model", "difference", "p", "n"):
+            assert one["comparisons"][kind][key] == other["comparisons"][kind][key]
+    assert one["log"]["matched"] == {"custom_id": 40}
+    assert other["log"] is None
+    assert "40 of 40 rows belong to items" in log.err
+
+
+def test_samples_of_a_log_meet_the_majority_of_people(tmp_path: Path) -> None:
+    people, given = study(tmp_path), guesses(samples=3)
+    rows = [
+        openai_batch(f"{item}#{number}", answer)
+        for item, answers in given.items()
+        for number, answer in enumerate(answers, start=1)
+    ]
+    done = merilo("compare", people, written(tmp_path / "batch.jsonl", rows), "--json", "-")
+    (one,) = done.json["models"]
+    assert one["samples"] == {"fewest": 3, "most": 3}
+    assert "majority" in one["comparisons"]
+
+
+def test_answers_that_cannot_be_read_count_as_wrong(tmp_path: Path) -> None:
+    people = study(tmp_path)
+    rows = [openai_batch(item, "") for item in guesses()]
+    (one,) = merilo("compare", people, written(tmp_path / "batch.jsonl", rows), "--json", "-").json["models"]
+    assert one["comparisons"]["single"]["model"] == 0
+    assert one["log"]["outcomes"] == {"empty": 40}
+
+
+def test_failed_requests_leave_their_items_unanswered(tmp_path: Path) -> None:
+    people = study(tmp_path)
+    rows = [openai_batch(item, LABELS[0], status=500 if item == "q3" else 200) for item in guesses()]
+    log = written(tmp_path / "batch.jsonl", rows)
+    done = merilo("compare", people, log)
+    assert done.status == 1
+    assert "1 request of the log failed" in done.complaint
+    assert merilo("compare", people, log, "--force").status == 0
+
+
+def test_rows_of_items_outside_the_baseline_are_left_out(tmp_path: Path) -> None:
+    """A log holds a whole dataset, and people answered a part of it."""
+    people = study(tmp_path)
+    rows = [openai_batch(f"q{number}", "A") for number in range(60)]
+    done = merilo("compare", people, written(tmp_path / "batch.jsonl", rows), "--json", "-")
+    assert done.status == 0
+    assert done.json["models"][0]["n"] == 40
+    assert "20 rows belong to no item and are left out" in done.err
+
+
+def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(demo: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out" / "org__m"
+    out.mkdir(parents=True)
+    bps_log(demo, out / "samples_bps_2026-01-02T10-20-30.1.jsonl")
+    written(
+        out / "samples_parus_2026-01-02T10-20-30.1.jsonl",
+        [lm_eval_text(0, "parus", items_of("parus")[0], "1")],
+    )
+    (out / "results_2026-01-02T10-20-30.1.json").write_text(
+        json.dumps({"results": {}, "model_name": "org/m"})
+    )
+    done = merilo(
+        *(
+            "baseline",
+            demo / "export.tsv",
+            "--dataset",
+            "bps",
+            "--gold",
+            demo / "test.json",
+            "--model",
+            tmp_path / "out",
+        ),
+        *("--out", tmp_path / "baseline", "--json", "-"),
+    )
+    assert done.status in {0, 1}, done.err
+    (one,) = done.json["models"]["models"]
+    assert (one["model"], one["log"]["task"], one["log"]["rows"]) == ("org/m", "bps", 20)
+    assert merilo("report", tmp_path / "baseline", "--out", tmp_path / "hb").status == 0
+    verified = merilo("report", "verify", tmp_path / "hb")
+    assert verified.status == 0, verified.out + verified.err
+
+
+def test_a_log_of_another_dataset_is_refused(demo: Path, tmp_path: Path) -> None:
+    assert merilo(
+        "baseline",
+        demo / "export.tsv",
+        "--dataset",
+        "bps",
+        "--gold",
+        demo / "test.json",
+        "--out",
+        tmp_path / "b",
+    ).status in {0, 1}
+    rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus"))]
+    done = merilo("compare", tmp_path / "b", written(tmp_path / "s.jsonl", rows))
+    assert done.status == 1
+    assert "not one of 8 rows belongs to an item of BPS" in done.complaint
