@@ -16,11 +16,14 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_disagreement import ModelDisagreement, model_disagreement
 from merilo.baselines.model_verdicts import Margin
+from merilo.baselines.opposite_outcomes import OppositeOutcomes, opposite_outcomes
 from merilo.baselines.run_samples import read_model
 from merilo.errors import UsageError, argument
+from merilo.metrics.plain_dataset import with_metric
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.reports.comparison import comparison_summary, sentences
 from merilo.reports.model_sections import with_disagreement
+from merilo.reports.opposite_items import with_opposites
 from merilo.reports.planned_margin import planned_margin
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.strict_json import Json
@@ -39,6 +42,8 @@ class ComparisonResult:
         seed: random seed for all random draws.
         force: whether items that one side did not answer were left out.
         disagreements: the distributions of people's and the model's labels, in the order of the models.
+        opposites: the items on which one side is right and the other wrong, in the order of the models.
+        samples: the models' answers.
     """
 
     found: tuple[ModelComparison, ...]
@@ -47,6 +52,8 @@ class ComparisonResult:
     seed: int
     force: bool
     disagreements: tuple[ModelDisagreement, ...] = ()
+    opposites: tuple[OppositeOutcomes, ...] = ()
+    samples: tuple[Samples, ...] = ()
 
     @property
     def comparisons(self) -> dict[str, ModelComparison]:
@@ -72,6 +79,8 @@ class ComparisonResult:
         )
         if self.disagreements:
             content["models"] = with_disagreement(content["models"], self.disagreements)
+        if self.opposites:
+            content["models"] = with_opposites(content["models"], self.opposites)
         return content
 
     def __repr__(self) -> str:
@@ -146,12 +155,49 @@ def compare(
             samples_of(name, answers, people, folder, keep=not isinstance(models, Mapping))
             for name, answers in given
         ]
-    found = compare_models(
-        people, samples, metric=metric, force=force, margin=chosen, seed=seed, min_answers=min_answers
-    )
     fields = [by] if isinstance(by, str) else [*by]
-    apart = tuple(model_disagreement(people, one, by=fields, seed=seed) for one in samples)
-    return ComparisonResult(tuple(found), people, metric or people.metric, seed, force, apart)
+    return compared(
+        people,
+        samples,
+        metric=metric,
+        margin=chosen,
+        force=force,
+        min_answers=min_answers,
+        by=fields,
+        seed=seed,
+    )
+
+
+def compared(
+    people: StoredBaseline,
+    samples: Sequence[Samples],
+    *,
+    metric: str | None = None,
+    margin: Margin | None = None,
+    force: bool = False,
+    min_answers: int = MIN_ANSWERS,
+    by: Sequence[str] = (),
+    seed: int = 0,
+) -> ComparisonResult:
+    """Compare the annotators of a baseline with models whose answers have been read.
+
+    The arguments are those of `compare`.
+
+    Raises:
+        UsageError: the metric does not fit the answers, or there is no field of `by`.
+        DataError: the items differ and `force` is not given, or the study is too small for a test of equivalence.
+    """
+    found = compare_models(
+        people, samples, metric=metric, force=force, margin=margin, seed=seed, min_answers=min_answers
+    )
+    apart = tuple(model_disagreement(people, one, by=by, seed=seed) for one in samples)
+    scored = (
+        people if metric is None else replace(people, declaration=with_metric(people.declaration, metric))
+    )
+    opposites = tuple(opposite_outcomes(scored, one, by=by) for one in samples)
+    return ComparisonResult(
+        tuple(found), people, metric or people.metric, seed, force, apart, opposites, tuple(samples)
+    )
 
 
 def samples_of(name: str, given: Answers, people: StoredBaseline, folder: Path, *, keep: bool) -> Samples:

@@ -1,0 +1,154 @@
+"""Items on which people are right and a model is wrong, and the reverse, by group of the dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from merilo.baselines.baseline_reader import StoredBaseline
+from merilo.baselines.model_answers import Samples
+from merilo.baselines.model_comparison import earned
+from merilo.metrics.plain_dataset import undeclared
+from merilo.metrics.worth import OF_LABELS, TASK, NamedPart, points
+from merilo.statistics.arrays import FloatArray
+
+Side: TypeAlias = Literal["people", "model"]
+
+_GROUP_FIELD: Final = re.compile(r"\{(\w+)\}")
+
+#: The field of groups, if the dataset has no metric by group.
+_USUAL_FIELD: Final = "domain"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCounts:
+    """How often one side alone is right in a group of items.
+
+    Attributes:
+        items: the items of the group that both sides answered.
+        only_people: items on which the consensus is right and the model wrong.
+        only_model: items on which the model is right and the consensus wrong.
+    """
+
+    items: int
+    only_people: int
+    only_model: int
+
+
+@dataclass(frozen=True, slots=True)
+class OppositeOutcomes:
+    """The items on which one side is right and the other wrong.
+
+    Right means all points of the item, and wrong means none. A model with several answers to an item is right or wrong if
+    more than half of them are.
+
+    Attributes:
+        model: the model's name.
+        n: the items that the consensus and the model answered.
+        only_people: ids of items on which the consensus is right and the model wrong, in the order of the baseline.
+        only_model: the reverse.
+        group_field: the field of the groups; `None` if the items have none.
+        group_of: mapping from item id to the value of the field; items without a value are left out.
+        groups: mapping from the value of the field to the counts, in the order of values.
+    """
+
+    model: str
+    n: int
+    only_people: tuple[str, ...]
+    only_model: tuple[str, ...]
+    group_field: str | None = None
+    group_of: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, GroupCounts] = field(default_factory=dict)
+
+    def sides(self) -> dict[str, Side]:
+        """Return a mapping from item id to the side that alone is right."""
+        people: dict[str, Side] = dict.fromkeys(self.only_people, "people")
+        return people | dict.fromkeys(self.only_model, "model")
+
+
+def opposite_outcomes(crowd: StoredBaseline, model: Samples, *, by: Sequence[str] = ()) -> OppositeOutcomes:
+    """Find the items on which the consensus is right and a model wrong, and the reverse.
+
+    Args:
+        crowd: the annotators of the baseline.
+        model: the model's answers.
+        by: fields of the items; the first defines the groups. By default, the field of the dataset's metric by group, or
+            `domain`.
+    """
+    places = [
+        place
+        for place, name in enumerate(crowd.names)
+        if name in model.answers and crowd.consensus[place] is not None
+    ]
+    people = item_shares(crowd, places, [str(crowd.consensus[place]) for place in places])
+    owner = [place for place in places for _ in model.answers[crowd.names[place]]]
+    each = item_shares(crowd, owner, [one for place in places for one in model.answers[crowd.names[place]]])
+    position = np.repeat(np.arange(len(places)), [len(model.answers[crowd.names[place]]) for place in places])
+    samples = np.bincount(position, minlength=len(places))
+    right = np.bincount(position, each >= 1, minlength=len(places)) > samples / 2
+    wrong = np.bincount(position, each <= 0, minlength=len(places)) > samples / 2
+    names = [crowd.names[place] for place in places]
+    only_people = tuple(names[at] for at in np.flatnonzero((people >= 1) & wrong))
+    only_model = tuple(names[at] for at in np.flatnonzero((people <= 0) & right))
+    group_field = _field(crowd, by)
+    group_of = {
+        crowd.names[place]: value
+        for place in places
+        if group_field and (value := _value(crowd, place, group_field)) is not None
+    }
+    return OppositeOutcomes(
+        model.model,
+        len(places),
+        only_people,
+        only_model,
+        group_field if group_of else None,
+        group_of,
+        _counted(group_of, only_people, only_model),
+    )
+
+
+def item_shares(crowd: StoredBaseline, places: Sequence[int], answers: Sequence[str]) -> FloatArray:
+    """Return the share of an item's points that each answer earns, shape (n,).
+
+    Metrics that are not a mean over items count an answer as right if it equals the gold answer.
+    """
+    if crowd.metric in OF_LABELS:
+        return earned(replace(crowd, declaration=undeclared("acc")), places, answers)
+    if crowd.metric == "grade_norm":
+        items = [crowd.items[place] for place in places]
+        return points(crowd.declaration, NamedPart(TASK, TASK, ()), items, answers)
+    return earned(crowd, places, answers)
+
+
+def _field(crowd: StoredBaseline, by: Sequence[str]) -> str | None:
+    if by:
+        return by[0].removeprefix("meta.")
+    named = _GROUP_FIELD.search(crowd.declaration.extra or "")
+    return named[1] if named else _USUAL_FIELD
+
+
+def _value(crowd: StoredBaseline, place: int, name: str) -> str | None:
+    item = crowd.items[place]
+    fields = {**(item.inputs if isinstance(item.inputs, Mapping) else {}), **item.meta}
+    value = fields.get(name)
+    return None if value is None else str(value)
+
+
+def _counted(
+    group_of: Mapping[str, str], only_people: Sequence[str], only_model: Sequence[str]
+) -> dict[str, GroupCounts]:
+    people, model = set(only_people), set(only_model)
+    found = {}
+    for group in sorted(set(group_of.values()), key=_in_order):
+        names = {name for name, value in group_of.items() if value == group}
+        found[group] = GroupCounts(len(names), len(names & people), len(names & model))
+    return found
+
+
+def _in_order(value: str) -> tuple[bool, float, str]:
+    """Sort whole numbers by value, before texts."""
+    return (not value.isdecimal(), float(value) if value.isdecimal() else 0.0, value)
