@@ -71,7 +71,10 @@ def test_several_models_are_corrected_in_every_test() -> None:
 
 
 def test_too_small_a_study_says_how_many_items_and_annotators_it_needs() -> None:
-    with pytest.raises(DataError, match="5 items of at least 10 and 2 annotators of at least 10"):
+    with pytest.raises(
+        DataError,
+        match=r"at least 10 items \(the study has 5\) and at least 10 annotators \(the study has 2\)",
+    ):
         outcomes(found(1, 1, 5, FEW))
     one = found(1, 1, 5, FEW)
     ((_, verdict),) = verdicts([(one.p, one.value, one)], Margin(0.05, "2026-01-02"))
@@ -167,3 +170,23 @@ def test_the_report_says_the_verdict_in_both_languages_before_the_table(tmp_path
     page = (people / "report.html").read_text(encoding="utf-8")
     said = page.index("Below people: a single answer of m scored")
     assert said < page.index("Ниже людей: один ответ m") < page.index("p for these annotators")
+
+
+def test_one_annotator_does_not_place_a_model_above_people(tmp_path: Path) -> None:
+    people = study(tmp_path, items=100, people=1)
+    right = {f"q{item}": [LABELS[item % 3]] for item in range(100)}
+    outcome = merilo("compare", people, model(tmp_path / "m.csv", right), "--json", "-")
+    for match in outcome.json["models"][0]["comparisons"].values():
+        assert match["ci95_items_and_annotators"] == [-1.0, 1.0]
+        assert (match["verdict"], match["p"], match["detectable_difference"]) == ("untold", 1.0, None)
+        assert "one annotator" in match["verdict_sentence"]["en"]
+        assert "одного разметчика" in match["verdict_sentence"]["ru"]
+
+
+def test_a_metric_without_annotators_in_its_interval_says_so(tmp_path: Path) -> None:
+    people, file = study(tmp_path, people=12), model(tmp_path / "m.csv", guesses(right=0.1))
+    outcome = merilo("compare", people, file, "--metric", "f1_macro", "--json", "-")
+    match = outcome.json["models"][0]["comparisons"]["consensus"]
+    assert match["verdict"] == "below"
+    assert "other people" in match["verdict_sentence"]["en"]
+    assert "items and people" not in match["verdict_sentence"]["en"]

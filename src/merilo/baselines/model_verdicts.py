@@ -86,7 +86,7 @@ def verdicts(
     crossed = [one for _, _, one in found if one is not None]
     small = next(filter(None, map(_too_small, crossed)), None)
     if small and margin and margin.planned is None:
-        raise DataError(f"too small for {argument('margin')}: the study has {small}")
+        raise DataError(f"{argument('margin')} needs {small}")
     if margin is None or small or len(crossed) < len(found):
         return [
             (p, ComparisonVerdict(_by_difference(p, value) or "untold", None))
@@ -124,8 +124,9 @@ def _by_difference(p: float, value: float) -> Literal["above", "below"] | None:
 
 
 def _too_small(one: CrossedDifference) -> str | None:
+    """Name what a test of equivalence needs and the study lacks."""
     few = [
-        f"{there} {what} of at least {fewest}"
+        f"at least {fewest} {what} (the study has {there})"
         for there, fewest, what in (
             (one.clusters or one.n, FEWEST_ITEMS, "clusters of items" if one.clusters else "items"),
             (one.annotators, FEWEST_ANNOTATORS, "annotators"),

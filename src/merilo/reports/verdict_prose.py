@@ -63,7 +63,10 @@ def verdict_sentence(match: Match, model: str, language: Language) -> str:
     }
     if language == "ru":
         values = {name: _decimal_commas(name, text) for name, text in values.items()}
-    text = _TEXTS[language][verdict.outcome].format(**values)
+    texts = _TEXTS if match.crossed else _TEXTS_FOR_THESE_PEOPLE
+    if match.crossed and match.crossed.annotators < 2:
+        return f"{_ONE_ANNOTATOR[language].format(**values)}{_when(verdict.margin, language)}."
+    text = texts[language][verdict.outcome].format(**values)
     if verdict.outcome == "untold":
         text += _untold(verdict, language)
     return f"{text}{_when(verdict.margin, language)}."
@@ -102,6 +105,35 @@ _TEXTS: Final = {
         "untold": "{name}: {mine} — {model}, {theirs} — {people}, но на других вопросах и с другими людьми разность может "
         "быть любой {span}",
     },
+}
+
+#: The sentences of metrics without an interval over items and annotators.
+_TEXTS_FOR_THESE_PEOPLE: Final = {
+    "en": {
+        **_TEXTS["en"],
+        **dict.fromkeys(
+            ("above", "below"),
+            "{name}: {mine} scored {model} and {theirs} {people}, and chance in the choice of items does not explain the "
+            "difference; for this metric it is not known how other people would score",
+        ),
+        "untold": "{name}: {mine} scored {model} and {theirs} {people}, but with other items the difference could be anything "
+        "from {span}",
+    },
+    "ru": {
+        **_TEXTS["ru"],
+        **dict.fromkeys(
+            ("above", "below"),
+            "{name}: {mine} — {model}, {theirs} — {people}; случайностью в выборе вопросов эта разность не объясняется, а "
+            "каким был бы результат других людей, по этой метрике сказать нельзя",
+        ),
+        "untold": "{name}: {mine} — {model}, {theirs} — {people}, но на других вопросах разность может быть любой {span}",
+    },
+}
+_ONE_ANNOTATOR: Final = {
+    "en": "{name}: {mine} scored {model} and {theirs} {people}, but the answers of one annotator do not show how other people "
+    "would score",
+    "ru": "{name}: {mine} — {model}, {theirs} — {people}, но по ответам одного разметчика нельзя судить о результатах других "
+    "людей",
 }
 
 

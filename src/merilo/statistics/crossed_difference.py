@@ -27,6 +27,8 @@ FLOOR: Final = 2.0
 SYMMETRIC: Final = 1e-4
 #: The factor by which skewness widens one side of the interval at most.
 MOST_WIDENED: Final = 1.3
+#: The method of an interval with one annotator.
+ONE_ANNOTATOR: Final = "one annotator says nothing about others"
 #: The excess kurtosis assumed for the annotators' influences: careful annotators with a few who guess.
 EXCESS: Final = 2.0
 
@@ -114,7 +116,7 @@ class CrossedDifference:
         For scores of 0 and 1 it is Tango's interval with the counts divided by the design effect and with Student's
         quantile; otherwise it is Student's. If the estimate is skewed, Hall's transformation moves the bound on the side of
         the long tail away; the other bound stays. The interval contains the interval over items alone, because the design
-        effect is at least 1 and Student's quantile is at least the normal one.
+        effect is at least 1 and Student's quantile is at least the normal one. With one annotator the interval is [-1, 1].
 
         Args:
             level: the nominal coverage, in (0, 1).
@@ -125,6 +127,8 @@ class CrossedDifference:
             T. Tango (1998), as for `tango`.
             P. Hall (1992), On the removal of skewness by transformation. J. Royal Statistical Society B 54, 221-228.
         """
+        if self.annotators < 2:
+            return Interval(-1.0, 1.0, level, ONE_ANNOTATOR)
         t = student_quantile((1 + level) / 2, self.freedom)
         below, above = _skewed(t, -self.skewness), _skewed(t, self.skewness)
         if self.discordant is not None:
@@ -141,8 +145,11 @@ class CrossedDifference:
     def statistic(self, at: float) -> float:
         """Compute the test statistic of the hypothesis that the true difference is `at`.
 
-        It is beyond Student's quantile exactly if `at` is outside the interval.
+        It is beyond Student's quantile exactly if `at` is outside the interval. With one annotator it is 0, so that no
+        hypothesis is rejected.
         """
+        if self.annotators < 2:
+            return 0.0
         if self.discordant is None:
             found = (self.value - at) / self.standard_error
         else:
@@ -175,7 +182,13 @@ class CrossedDifference:
         return max(self.p_above(-margin), self.p_below(margin))
 
     def detectable(self, *, level: float = 0.95, power: float = 0.8) -> float | None:
-        """Compute the smallest true difference that this study detects with the given power, for other annotators too."""
+        """Compute the smallest true difference that this study detects with the given power, for other annotators too.
+
+        Returns:
+            The difference; `None` if there is none, or with one annotator.
+        """
+        if self.annotators < 2:
+            return None
         return detectable_difference(
             self.mean_square,
             self.n / self.cluster_effect,

@@ -21,6 +21,7 @@ from merilo.people.uncertainty.variance_components import clustered_variance, co
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.cluster_variance import cluster_count
+from merilo.statistics.crossed_difference import FLOOR
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval
 
@@ -56,7 +57,9 @@ def percentile_rank(
     are first adjusted for how hard the annotator's items are, as far as others' answers tell. If items form clusters, the number
     of an annotator's answers is divided by their design effect (`person_effects`). The rank is the fitted share
     below the model's score. Its variance is that of the fit (delta method, observed information) plus that of the model's
-    advantage over the items. The interval is Student's with people - 1 degrees of freedom, on the probit scale.
+    advantage over the items, whose standard error is at least two items. The interval is Student's with people - 1 degrees of
+    freedom, on the probit scale. It contains Clopper and Pearson's interval for the most extreme sample: n people who are all
+    below (or above) the model cannot show a share above 0.025^(1/n) (or below 1 minus that).
 
     Args:
         votes: the answers.
@@ -76,6 +79,8 @@ def percentile_rank(
         B. Efron (2016), Empirical Bayes deconvolution estimates. Biometrika 103, 1-20.
         Y. Chung, S. Rabe-Hesketh, V. Dorie, A. Gelman, J. Liu (2013), A nondegenerate penalized likelihood estimator for variance
         parameters in multilevel models. Psychometrika 78, 685-709 (log of the spread).
+        C. Clopper, E. Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the binomial.
+        Biometrika 26, 404-413.
 
     Example:
         >>> item, annotator = np.divmod(np.arange(2000), 10)
@@ -98,7 +103,7 @@ def percentile_rank(
     # A model without any error, or any right answer, may err on the next item.
     items = float(asked.sum() if votes.cluster is None else cluster_count(votes.cluster[asked]))
     place = (own * items + 0.5) / (items + 1)
-    error = _advantage_error(votes, model[votes.item] - score)
+    error = max(_advantage_error(votes, model[votes.item] - score), FLOOR / items)
     if people < 2:
         difference = own - float(observed[0])
         share = 0.5 if abs(difference) < _EQUAL else float(difference > 0)
@@ -117,6 +122,8 @@ def percentile_rank(
     deviation = sqrt(max(float(slopes @ fitted.covariance @ slopes), 0.0) + by_items**2)
     reach = student_quantile((1 + level) / 2, people - 1) * deviation
     low, high = (float(scipy.special.ndtr(end)) for end in (z - reach, z + reach))
+    extreme = ((1 - level) / 2) ** (1 / people)
+    low, high = min(low, extreme), max(high, 1 - extreme)
     method = f"deconvolved scores of people (probit scale, t with {people - 1} degrees of freedom)"
     return share, Interval(low, high, level, method), people
 
