@@ -131,7 +131,7 @@ class Allocation:
             person: the person's number.
             task: the task's number.
             answer: the answer.
-            right: whether the answer to a control item is right.
+            right: whether the answer to a control item is right; `None` if it is not judged.
             comment: the person's remark on the item.
 
         Returns:
@@ -145,7 +145,8 @@ class Allocation:
             if refused is not None:
                 return refused
             ANSWER.run(self.connection, values)
-        if self.rules.tests <= task < self.rules.tests + self.rules.controls:
+        control = self.rules.tests <= task < self.rules.tests + self.rules.controls
+        if control and right is not None:
             COUNT_CONTROL.run(self.connection, {"number": person, "points": int(bool(right))})
         elif self.rules.adaptive is not None:
             self._widen(self.rules.adaptive, task)

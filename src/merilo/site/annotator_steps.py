@@ -1,0 +1,292 @@
+"""What a person does in a study, step by step: consent, instruction, training, items. Every function runs inside one transaction.
+
+A person's stage says what comes next:
+
+    consent -> instruction -> training -> working
+                                 |           |
+                              refused     stopped         (and `excluded`, by the author)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Final, Literal, TypeAlias
+
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
+
+from merilo.site.assignment import Allocation, GivenTask, Taken, Without, below_threshold
+from merilo.site.people_access import completion_code
+from merilo.site.schema import ANSWERED, EVENT, OPEN, PERSON, RESPONSE, STUDY
+from merilo.site.served_study import ServedStudy
+
+Stage: TypeAlias = Literal["consent", "instruction", "training", "working", "refused", "stopped", "excluded"]
+
+#: A task of the training does not go back to others.
+_NEVER: Final = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person in a study.
+
+    Attributes:
+        id: the number in the database.
+        stage: what comes next.
+        language: the language of the pages.
+        seed: the seed of the person's order.
+        source: how the person came in.
+        controls: answered control items.
+        controls_right: correctly answered control items.
+        completion: the code for the platform; `None` until it was made.
+    """
+
+    id: int
+    stage: Stage
+    language: str
+    seed: int
+    source: str
+    controls: int
+    controls_right: int
+    completion: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTask:
+    """A task as a person sees it now.
+
+    Attributes:
+        number: its number in the study.
+        place: its place in the person's order; in the training, its place there; from 1.
+        of: how many tasks there are in the training; `None` if the number is not known.
+        left: seconds until the time limit; `None` without one.
+        earlier: number and answer of the earlier turns of the dialogue.
+    """
+
+    number: int
+    place: int
+    of: int | None = None
+    left: float | None = None
+    earlier: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingAnswer:
+    """An answered training item.
+
+    Attributes:
+        number: the number of the task.
+        answer: the answer.
+        right: whether it is right.
+        last: whether it was the last training item.
+    """
+
+    number: int
+    answer: str
+    right: bool
+    last: bool
+
+
+def person_of(connection: Connection, study: ServedStudy, number: int) -> Person | None:
+    """Read a person; `None` if they are not in this study, for example after they were erased."""
+    columns = (PERSON.c.id, PERSON.c.stage, PERSON.c.language, PERSON.c.seed, PERSON.c.source, PERSON.c.controls,
+               PERSON.c.controls_right, PERSON.c.completion)  # fmt: skip
+    query = select(*columns).where(PERSON.c.id == number, PERSON.c.study == study.rules.study)
+    found = connection.execute(query).first()
+    return None if found is None else Person(*found)
+
+
+def is_paused(connection: Connection, study: ServedStudy) -> bool:
+    """Return whether the author paused the study."""
+    return bool(connection.scalar(select(STUDY.c.paused).where(STUDY.c.id == study.rules.study)))
+
+
+def set_language(connection: Connection, person: Person, language: str) -> None:
+    """Change the language of a person's pages."""
+    connection.execute(update(PERSON).where(PERSON.c.id == person.id).values(language=language))
+
+
+def consent(connection: Connection, person: Person) -> None:
+    """Record that a person agreed to take part; repeated, it changes nothing."""
+    _advance(connection, person, "consent", "instruction")
+
+
+def read_instruction(connection: Connection, study: ServedStudy, person: Person) -> None:
+    """Record that a person read the instruction; repeated, it changes nothing."""
+    _advance(connection, person, "instruction", "training" if study.training else "working")
+
+
+def next_training(connection: Connection, study: ServedStudy, person: Person, now: int) -> ShownTask | None:
+    """Return the first training item that a person has not answered; `None` after the last one."""
+    rows = connection.execute(
+        select(RESPONSE.c.task, RESPONSE.c.state).where(
+            _own(study, person), RESPONSE.c.task >= study.training.start
+        )
+    ).all()
+    states = {row.task: row.state for row in rows}
+    number = next((one for one in study.training if states.get(one) != ANSWERED), None)
+    if number is None:
+        return None
+    if number not in states:
+        connection.execute(
+            insert(RESPONSE).values(
+                study=study.rules.study, person=person.id, task=number, place=-number - 1, state=OPEN, counts=False, given=now, due=_NEVER
+            )
+        )  # fmt: skip
+    return ShownTask(number, number - study.training.start + 1, of=len(study.training))
+
+
+def answer_training(
+    connection: Connection, study: ServedStudy, person: Person, number: int, answer: str, *, now: int
+) -> Taken:
+    """Save the answer to a training item; after the last one, the person is admitted or refused."""
+    right = study.is_right(number, answer)
+    taken = Allocation(connection, study.rules, now).save(person.id, number, answer, right=right)
+    if taken != "saved":
+        return taken
+    counted = {"trained": PERSON.c.trained + 1, "trained_right": PERSON.c.trained_right + int(right)}
+    row = connection.execute(
+        update(PERSON)
+        .where(PERSON.c.id == person.id)
+        .values(counted)
+        .returning(PERSON.c.trained, PERSON.c.trained_right)
+    ).one()
+    if row.trained >= len(study.training):
+        admitted = row.trained_right >= study.rules.threshold * row.trained
+        _advance(connection, person, "training", "working" if admitted else "refused")
+    return taken
+
+
+def training_answer(
+    connection: Connection, study: ServedStudy, person: Person, number: int
+) -> TrainingAnswer | None:
+    """Return a person's answer to a training item; `None` if they have not answered it."""
+    query = select(RESPONSE.c.answer, RESPONSE.c.right).where(
+        _own(study, person), RESPONSE.c.task == number, RESPONSE.c.state == ANSWERED
+    )
+    found = connection.execute(query).first() if number in study.training else None
+    if found is None:
+        return None
+    return TrainingAnswer(number, found.answer or "", bool(found.right), number == study.training.stop - 1)
+
+
+def next_task(
+    connection: Connection, study: ServedStudy, person: Person, now: int
+) -> ShownTask | Without | Literal["paused"]:
+    """Give a person their next task, or again the one that they have before them."""
+    if is_paused(connection, study):
+        return "paused"
+    given = _allocation(connection, study, person, now).give(person.id, person.seed)
+    return _shown(connection, study, person, given, now) if isinstance(given, GivenTask) else given
+
+
+def save_answer(
+    connection: Connection,
+    study: ServedStudy,
+    person: Person,
+    number: int,
+    answer: str,
+    *,
+    now: int,
+    skipped: bool = False,
+    comment: str | None = None,
+) -> Taken:
+    """Save an answer to a test or control item; stop the person if too many of their answers to control items are wrong.
+
+    Args:
+        connection: an open transaction that writes.
+        study: the study.
+        person: the person.
+        number: the task's number.
+        answer: the answer.
+        now: the time, in milliseconds since 1970.
+        skipped: whether the person skips the item because they may have written it; a skipped control item is not judged.
+        comment: the person's remark on the item.
+
+    Returns:
+        What became of the answer; see `Allocation.save`.
+    """
+    allocation = _allocation(connection, study, person, now)
+    control = study.rules.tests <= number < study.training.start
+    right = study.is_right(number, answer) if control and not skipped else None
+    taken = allocation.save(person.id, number, answer, right=right, comment=comment)
+    if taken == "saved" and right is not None:
+        controls, correct = person.controls + 1, person.controls_right + int(right)
+        if below_threshold(study.rules, controls, correct):
+            _stop(connection, study, person, f"{correct} of {controls} control items right", now)
+    return taken
+
+
+def hand_out_completion(connection: Connection, person: Person) -> str:
+    """Return the code that a person gives to the platform; it is made once."""
+    if person.completion is not None:
+        return person.completion
+    code = completion_code()
+    connection.execute(
+        update(PERSON).where(PERSON.c.id == person.id, PERSON.c.completion.is_(None)).values(completion=code)
+    )
+    return str(connection.scalar(select(PERSON.c.completion).where(PERSON.c.id == person.id)))
+
+
+def answered_count(connection: Connection, study: ServedStudy, person: Person) -> int:
+    """Return how many tasks a person has answered, without the training."""
+    query = (
+        select(func.count())
+        .select_from(RESPONSE)
+        .where(_own(study, person), RESPONSE.c.state == ANSWERED, RESPONSE.c.place > 0)
+    )
+    return int(connection.scalar(query) or 0)
+
+
+def most_tasks(study: ServedStudy) -> int:
+    """Return the most tasks of a person whom a platform pays for one sitting: the plan's items per person, and control items."""
+    items = study.arm.items_per_person
+    return ceil(items * study.rules.every / (study.rules.every - 1)) if study.rules.every else items
+
+
+def _allocation(connection: Connection, study: ServedStudy, person: Person, now: int) -> Allocation:
+    """The allocation for a person; invited people may go on as long as there are items."""
+    invited = person.source in {"link", "expert"}
+    most = None if invited or study.rules.dialogues else most_tasks(study)
+    return Allocation(connection, replace(study.rules, most=most), now)
+
+
+def _shown(
+    connection: Connection, study: ServedStudy, person: Person, given: GivenTask, now: int
+) -> ShownTask:
+    left = None
+    if given.late is not None:
+        left = max(0.0, (given.late - now) / 1000 - study.rules.grace)
+    earlier: Sequence[tuple[int, str]] = ()
+    task = study.tasks[given.task]
+    if task.dialogue:
+        turns = [n for n in range(study.rules.tests) if study.tasks[n].dialogue == task.dialogue]
+        before = [n for n in turns if study.tasks[n].turn < task.turn]
+        rows = connection.execute(
+            select(RESPONSE.c.task, RESPONSE.c.answer).where(
+                _own(study, person), RESPONSE.c.task.in_(before), RESPONSE.c.state == ANSWERED
+            )
+        ).all()
+        earlier = sorted(
+            ((row.task, row.answer or "") for row in rows), key=lambda one: study.tasks[one[0]].turn
+        )
+    return ShownTask(given.task, given.place, left=left, earlier=tuple(earlier))
+
+
+def _stop(connection: Connection, study: ServedStudy, person: Person, reason: str, now: int) -> None:
+    connection.execute(update(PERSON).where(PERSON.c.id == person.id).values(stage="stopped", reason=reason))
+    Allocation(connection, study.rules, now).release(person.id)
+    connection.execute(
+        insert(EVENT).values(study=study.rules.study, at=now, actor="server", what="stopped", detail=f"person {person.id}: {reason}")
+    )  # fmt: skip
+
+
+def _advance(connection: Connection, person: Person, before: Stage, after: Stage) -> None:
+    connection.execute(
+        update(PERSON).where(PERSON.c.id == person.id, PERSON.c.stage == before).values(stage=after)
+    )
+
+
+def _own(study: ServedStudy, person: Person) -> ColumnElement[bool]:
+    return and_(RESPONSE.c.study == study.rules.study, RESPONSE.c.person == person.id)

@@ -1,0 +1,201 @@
+"""How people come in: personal links, codes of invitation, and ids that a platform hands over."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from sqlalchemy import Connection, insert, select, update
+
+from merilo.bilingual import Language
+from merilo.errors import UsageError, argument
+from merilo.site.schema import EVENT, INVITATION, OWN, PERSON, RESPONSE, STUDY
+from merilo.site.served_study import ServedStudy
+
+#: Parameters of an address that hand over a person's id -> the platform's name in the database.
+PLATFORM_IDS: Final[Mapping[str, str]] = {
+    "PROLIFIC_PID": "prolific",
+    "workerId": "mturk",
+    "worker_id": "platform",
+}
+
+#: The longest id that a platform may hand over.
+LONGEST_ID: Final = 200
+
+#: Mechanical Turk's assignment while somebody only looks at the task.
+PREVIEW: Final = "ASSIGNMENT_ID_NOT_AVAILABLE"
+
+#: Letters of codes that people type: none that look alike.
+_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Somebody who came in.
+
+    Attributes:
+        study: the number of the study.
+        person: the number of the person.
+    """
+
+    study: int
+    person: int
+
+
+def new_invitation(connection: Connection, study: ServedStudy, name: str | None, now: int) -> str:
+    """Make an invitation to a study.
+
+    Args:
+        connection: an open transaction that writes.
+        study: the study.
+        name: the expert whom it is for; experts do not get the items that they wrote.
+        now: the time, in milliseconds since 1970.
+
+    Returns:
+        The code of the link. The database keeps only its hash.
+
+    Raises:
+        UsageError: the group consists of experts and the name is missing.
+    """
+    if study.by_invitation and not name:
+        raise UsageError(f"experts are invited by name: give {argument('expert', 'NAME')}")
+    if name is not None:
+        used = select(INVITATION.c.hash).where(
+            INVITATION.c.study == study.rules.study, INVITATION.c.name == name, ~INVITATION.c.revoked
+        )
+        # The earlier link of the same person is revoked: two links must not make two people of one.
+        connection.execute(update(INVITATION).where(INVITATION.c.hash.in_(used)).values(revoked=True))
+    code = "-".join("".join(secrets.choice(_LETTERS) for _ in range(5)) for _ in range(4))
+    person = _person_named(connection, study, name) if name is not None else None
+    connection.execute(
+        insert(INVITATION).values(hash=_hash(code), study=study.rules.study, name=name, person=person, created=now)
+    )  # fmt: skip
+    connection.execute(
+        insert(EVENT).values(
+            study=study.rules.study, at=now, actor="author", what="invited", detail=name or ""
+        )
+    )
+    return code
+
+
+def admit_invited(
+    connection: Connection, studies: Mapping[int, ServedStudy], code: str, language: Language, now: int
+) -> Admission | None:
+    """Let somebody in who has a link or a code. The same link always leads to the same person, however often it is opened.
+
+    Args:
+        connection: an open transaction that writes.
+        studies: the studies of the server by their numbers.
+        code: the code, as it was typed.
+        language: the language of the browser.
+        now: the time, in milliseconds since 1970.
+
+    Returns:
+        The person; `None` if there is no such invitation or it was revoked.
+    """
+    hashed = _hash(code)
+    query = select(INVITATION).where(INVITATION.c.hash == hashed).with_for_update()
+    found = connection.execute(query).first()
+    if found is None or found.revoked or found.study not in studies:
+        return None
+    if found.person is not None:
+        return Admission(found.study, found.person)
+    study = studies[found.study]
+    source = "expert" if found.name is not None else "link"
+    person = _new_person(connection, study, source, found.name or hashed[:24], language, now=now)
+    connection.execute(update(INVITATION).where(INVITATION.c.hash == hashed).values(person=person))
+    if found.name is not None:
+        _hold_own(connection, study, person, found.name)
+    return Admission(found.study, person)
+
+
+def admit_from_platform(
+    connection: Connection, study: ServedStudy, source: str, external: str, language: Language, *, now: int
+) -> Admission:
+    """Let somebody in whose id a platform handed over; the same id is the same person.
+
+    Args:
+        connection: an open transaction that writes.
+        study: the study.
+        source: the platform's name.
+        external: the person's id there.
+        language: the language of the browser.
+        now: the time, in milliseconds since 1970.
+    """
+    if connection.dialect.name == "postgresql":
+        # Another server process may admit the same person at the same time.
+        connection.execute(select(STUDY.c.id).where(STUDY.c.id == study.rules.study).with_for_update())
+    query = select(PERSON.c.id).where(
+        PERSON.c.study == study.rules.study, PERSON.c.source == source, PERSON.c.external == external
+    )
+    found = connection.scalar(query)
+    person = (
+        found if found is not None else _new_person(connection, study, source, external, language, now=now)
+    )
+    return Admission(study.rules.study, person)
+
+
+def platform_id(parameters: Mapping[str, str]) -> tuple[str, str] | None:
+    """Read the id that a platform hands over in the address.
+
+    Args:
+        parameters: the parameters of the address.
+
+    Returns:
+        The platform's name and the id; `None` without an id, or if somebody only looks at a task of Mechanical Turk.
+
+    Example:
+        >>> platform_id({"PROLIFIC_PID": "5f3a"}), platform_id({"page": "2"})
+        (('prolific', '5f3a'), None)
+    """
+    if parameters.get("assignmentId") == PREVIEW:
+        return None
+    for name, source in PLATFORM_IDS.items():
+        value = parameters.get(name, "").replace("\0", "").strip()
+        if value:
+            return source, value[:LONGEST_ID]
+    return None
+
+
+def completion_code() -> str:
+    """Return a code that a person gives to the platform at the end."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(10))
+
+
+def _hash(code: str) -> str:
+    bare = "".join(letter for letter in code.upper() if letter.isalnum())
+    return sha256(bare.encode()).hexdigest()
+
+
+def _person_named(connection: Connection, study: ServedStudy, name: str) -> int | None:
+    query = select(PERSON.c.id).where(
+        PERSON.c.study == study.rules.study, PERSON.c.source == "expert", PERSON.c.external == name
+    )
+    return connection.scalar(query)
+
+
+def _new_person(
+    connection: Connection, study: ServedStudy, source: str, external: str, language: Language, *, now: int
+) -> int:
+    key = connection.execute(
+        insert(PERSON).values(
+            study=study.rules.study, pseudonym=f"p{secrets.token_hex(5)}", source=source, external=external, stage="consent",
+            language=language if language in study.languages else study.languages[0], seed=secrets.randbits(62), created=now,
+        )
+    ).inserted_primary_key  # fmt: skip
+    assert key is not None  # noqa: S101 - SQLAlchemy's type allows it for statements with several rows
+    return int(key[0])
+
+
+def _hold_own(connection: Connection, study: ServedStudy, person: int, name: str) -> None:
+    """Mark the items that an expert wrote: the allocation passes over tasks that a person has a row for."""
+    own = study.own(name)
+    if own:
+        rows = [
+            {"study": study.rules.study, "person": person, "task": task, "place": -task - 1, "state": OWN, "counts": False}
+            for task in own
+        ]  # fmt: skip
+        connection.execute(insert(RESPONSE), rows)

@@ -1,0 +1,226 @@
+"""A frozen study in memory: its tasks by number, its instruction, its rules, and how answers to known items are judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b, sha256
+from pathlib import Path
+from typing import Final
+
+from merilo.bilingual import Language
+from merilo.datasets.declaration import Dataset
+from merilo.errors import DataError, InputError
+from merilo.metrics.squad import em_points
+from merilo.people.normalisation import canonical, rules_of
+from merilo.people.spelling import key_of
+from merilo.site.study_rules import StudyRules
+from merilo.studies.author_overlap import author_field
+from merilo.studies.freezing import changes_since_freeze, read_frozen
+from merilo.studies.instruction_html import html_of, instruction_body
+from merilo.studies.outgoing import Outgoing
+from merilo.studies.plan_types import Arm, Study
+from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_tasks import StudyTask, StudyTasks, study_tasks
+
+#: Control items that a person answers before they can be stopped.
+STOP_AFTER: Final = 5
+
+
+@dataclass(frozen=True)
+class ServedStudy:
+    """One group of annotators of a frozen study.
+
+    Attributes:
+        key: the id of the study and the group, which travels with the answers.
+        arm_name: the group's name in the plan.
+        folder: the study's folder.
+        tasks: items of the test, then control items, then training items; a task's place is its number.
+        rules: how tasks are given.
+        instructions: language -> the instruction as HTML without scripts.
+        kinds: number of a control or training item -> the type of the question in an exam.
+        secret: the key of names that must not tell anything.
+    """
+
+    key: str
+    arm_name: str
+    folder: StudyFolder
+    tasks: tuple[StudyTask, ...]
+    rules: StudyRules
+    instructions: Mapping[Language, str]
+    kinds: Mapping[int, str]
+    secret: bytes
+
+    @property
+    def arm(self) -> Arm:
+        """The group in the plan."""
+        return self.folder.plan.arms[self.arm_name]
+
+    @property
+    def title(self) -> str:
+        """The name of the study."""
+        return self.folder.plan.study
+
+    @property
+    def by_invitation(self) -> bool:
+        """Whether people need an invitation: experts do."""
+        return self.arm.kind == "expert"
+
+    @cached_property
+    def declared(self) -> Dataset:
+        """The declaration of the dataset."""
+        return self.folder.declared()
+
+    @cached_property
+    def languages(self) -> tuple[Language, ...]:
+        """The languages of the instruction, the plan's first one first."""
+        return self.folder.plan.languages
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of a task by its id."""
+        return {task.id: number for number, task in enumerate(self.tasks)}
+
+    @cached_property
+    def turns(self) -> list[tuple[int, int]]:
+        """The dialogue and the turn of every item of the test."""
+        return [(task.dialogue, task.turn) for task in self.tasks[: self.rules.tests]]
+
+    @property
+    def training(self) -> range:
+        """The numbers of the training items."""
+        return range(self.rules.tests + self.rules.controls, len(self.tasks))
+
+    @cached_property
+    def media(self) -> Mapping[str, Path]:
+        """The files of pictures, sounds and films below `samples/`, by a name that tells nothing about the item.
+
+        Files outside `samples/` are left out, also those behind a symbolic link.
+        """
+        samples = (self.folder.path / self.folder.plan.source.file).resolve().parent / "samples"
+        found = {}
+        for task in self.tasks:
+            for one in task.media:
+                path = (samples.parent / one.path).resolve()
+                if path.is_relative_to(samples) and path.is_file():
+                    found[self.media_name(one.path)] = path
+        return found
+
+    def media_name(self, path: str) -> str:
+        """Return the name under which the site sends a file."""
+        digest = blake2b(path.encode(), key=self.secret, digest_size=10, person=b"merilo media").hexdigest()
+        return digest + Path(path).suffix.lower()
+
+    @cached_property
+    def content(self) -> str:
+        """The hash of everything that decides what people are asked; a study with answers must keep it."""
+        plan = self.folder.plan
+        decided = [
+            [task.id for task in self.tasks], plan.seed, self.arm.overlap, self.arm.time_limit, self.arm.skip_own,
+            self.rules.every, self.rules.min_accuracy, self.rules.threshold,
+        ]  # fmt: skip
+        return sha256(json.dumps(decided).encode()).hexdigest()
+
+    def own(self, name: str) -> list[int]:
+        """Return the numbers of the items that an expert wrote; empty if the group does not skip them."""
+        if not self.arm.skip_own:
+            return []
+        return [number for number in range(self.rules.tests) if name in self.tasks[number].authors]
+
+    def is_right(self, number: int, answer: str) -> bool:
+        """Return whether an answer to a control or training item equals the known answer, as the dataset's metric compares them."""
+        known = self.tasks[number].known
+        if known is None:
+            raise ValueError(f"task {number} has no known answer")
+        rules = rules_of(self.folder.plan.baseline.normalise)
+        given, true = (canonical(text.strip(), rules) for text in (answer, known))
+        if given == true:
+            return True
+        declared = self.declared
+        if declared.answer.kind == "text" and "grade_norm" not in declared.metrics:
+            return em_points([given], [true], declared.answer.alternatives)[0] > 0
+        key = self._key
+        kind = self.kinds.get(number, "")
+        return key is not None and key(given, kind) == key(true, kind)
+
+    @cached_property
+    def _key(self) -> Callable[[str, str], str] | None:
+        return key_of(self.declared)
+
+
+def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
+    """Read a group of annotators of a frozen study.
+
+    Args:
+        folder: the study.
+        arm: the group's name in the plan.
+
+    Raises:
+        DataError: the study has no items, or it was changed after the freeze.
+        InputError: the study is not frozen, or a file of it cannot be read.
+    """
+    _refuse_changed(folder)
+    plan = folder.plan
+    field = author_field([one.item for one in folder.items()])
+    made = study_tasks(folder, author_field=field)
+    if not made.tests:
+        raise DataError("the study has no items to answer", file=folder.path)
+    tasks = (*made.tests, *made.controls, *made.training)
+    key = made.ids.study(arm)
+    known = [one.item.meta.get("type") for one in (*folder.controls(), *folder.training())]
+    start = len(made.tests)
+    return ServedStudy(
+        key=key,
+        arm_name=arm,
+        folder=folder,
+        tasks=tasks,
+        rules=_rules(plan, plan.arms[arm], made),
+        instructions={language: _instruction(folder, arm, key, language, made.tests) for language in plan.languages},
+        kinds={start + at: kind for at, kind in enumerate(known) if isinstance(kind, str)},
+        secret=made.ids.key,
+    )  # fmt: skip
+
+
+def _rules(plan: Study, arm: Arm, made: StudyTasks) -> StudyRules:
+    return StudyRules(
+        study=0,
+        seed=plan.seed,
+        overlap=arm.overlap,
+        tests=len(made.tests),
+        controls=len(made.controls),
+        training=len(made.training),
+        every=plan.controls.every if plan.controls else 0,
+        min_accuracy=plan.controls.min_accuracy if plan.controls else 0.0,
+        stop_after=max(STOP_AFTER, plan.baseline.min_controls),
+        threshold=plan.training.threshold if plan.training else 0.0,
+        time_limit=arm.time_limit,
+        dialogues=any(task.dialogue for task in made.tests),
+    )
+
+
+def _instruction(
+    folder: StudyFolder, arm: str, key: str, language: Language, tests: tuple[StudyTask, ...]
+) -> str:
+    limit = folder.plan.arms[arm].time_limit
+    html = html_of(folder.instruction(language))
+    page = Outgoing(
+        study=key, title=folder.plan.study, language=language, instruction=html, tests=tests, time_limit=limit
+    )
+    return instruction_body(page)
+
+
+def _refuse_changed(folder: StudyFolder) -> None:
+    if read_frozen(folder.path) is None:
+        raise InputError(
+            "the plan is not frozen, and answers are collected only for a frozen plan: run 'merilo study freeze' first",
+            file=folder.path,
+        )
+    changes = [change for change in changes_since_freeze(folder.path) if change.decision]
+    if changes:
+        more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
+        raise DataError(
+            f"the study was changed after the freeze: {changes[0]}{more}; restore it, or make a new study",
+            file=folder.path,
+        )
