@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ from asked_models import ask, request
 from scripted_server import Asked, Raw, ScriptedServer
 from tiny_language_models import save_tiny_language_model
 
-from merilo.errors import BackendError, UsageError
+from merilo.errors import BackendError, MissingPartError, UsageError
 from merilo.models.asking import ChatMessage, ModelBackend
-from merilo.models.backends import open_backend, self_check
+from merilo.models.backends import lm_eval_models, open_backend, self_check
 from merilo.models.backends.lm_eval_models import passes_without_collisions
 
 pytestmark = pytest.mark.torch
@@ -207,6 +208,33 @@ def test_an_unknown_argument_is_named_with_the_nearest(weights: Path) -> None:
 def test_a_device_is_named_once(weights: Path) -> None:
     with pytest.raises(UsageError, match="device: is named twice, and differently"):
         open_backend("hf", {"pretrained": str(weights), "device": "cuda"}, device="cpu")
+
+
+def test_a_device_is_refused_where_the_engine_chooses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Engine:
+        def __init__(self, pretrained: str, batch_size: int = 1, **others: Any) -> None:
+            pytest.fail("the engine must not be started")
+
+    monkeypatch.setattr(lm_eval_models, "_class_of", lambda name: Engine)
+    with pytest.raises(UsageError, match="device: vllm chooses its devices itself"):
+        open_backend("vllm", {"pretrained": "tiny"}, device="cpu")
+
+
+@pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is installed")
+def test_an_engine_that_is_not_installed_is_named_with_what_to_install() -> None:
+    with pytest.raises(MissingPartError, match=r"vllm needs a package: pip install 'merilo\[models\]' vllm"):
+        open_backend("vllm", {"pretrained": "tiny"})
+
+
+def test_lm_eval_may_choose_the_size_of_its_batches(
+    weights: Path, local: ModelBackend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    auto = open_backend("hf", {"pretrained": str(weights), "batch_size": "auto"}, device="cpu")
+    assert auto.batch_size == 64
+    replies, same = asyncio.run(auto.ask(QUESTIONS[:2])), asyncio.run(local.ask(QUESTIONS[:2]))
+    for reply, expected in zip(replies, same, strict=True):
+        assert reply.loglikelihoods == pytest.approx(expected.loglikelihoods, abs=1e-4)
+    assert capsys.readouterr().out == "", "standard output belongs to the command"
 
 
 def free_port() -> int:

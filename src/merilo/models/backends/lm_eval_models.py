@@ -19,17 +19,17 @@ from merilo.models.backends.model_arguments import BackendArguments
 from merilo.models.backends.server_errors import too_long
 from merilo.wording import shortened
 
-#: lm-eval's names of backends with local weights whose classes have a tokenizer, and the extra or package that each needs.
+#: lm-eval's names of backends with local weights whose classes have a tokenizer, and what pip installs for each.
 LOCAL_BACKENDS: Final[Mapping[str, str]] = {
-    "hf": "the extra 'hf'",
-    "vllm": "the package vllm",
-    "sglang": "the package sglang",
-    "mamba_ssm": "the package mamba_ssm",
-    "openvino": "the package optimum-intel",
-    "ipex": "the package optimum-intel",
-    "habana": "the package optimum-habana",
-    "neuronx": "the package optimum-neuron",
-    "steered": "the extra 'hf'",
+    "hf": "'merilo[models,hf]'",
+    "vllm": "'merilo[models]' vllm",
+    "sglang": "'merilo[models]' sglang",
+    "mamba_ssm": "'merilo[models,hf]' mamba_ssm",
+    "openvino": "'merilo[models,hf]' optimum-intel",
+    "ipex": "'merilo[models,hf]' optimum-intel",
+    "habana": "'merilo[models,hf]' optimum-habana",
+    "neuronx": "'merilo[models,hf]' optimum-neuron",
+    "steered": "'merilo[models,hf]'",
 }
 #: Ours, beside those of lm-eval's class.
 _OWN: Final = frozenset({"apply_chat_template", "batch_size", "think_end_token", "max_gen_toks", "device"})
@@ -65,7 +65,10 @@ _PASSED_ON: Final[Mapping[str, frozenset[str]]] = {
     ),
     "sglang": frozenset({"attention_backend", "quantization", "disable_cuda_graph", "random_seed"}),
 }
+#: Names and paths, which stay texts even if they look like numbers.
+_TEXTS: Final = frozenset({"pretrained", "tokenizer", "revision", "subfolder", "peft", "delta", "gguf_file"})
 _BATCH: Final = 8
+_AUTO_BATCH: Final = 64
 _MOST_TOKENS: Final = 256
 
 
@@ -77,6 +80,7 @@ class LocalSettings:
         name: the backend's name.
         model: the model's name or folder.
         batch_size: requests in a batch.
+        auto_batch: whether lm-eval chooses the size of its own batches; it prints them to standard output.
         chat: whether conversations are written by the model's chat template.
         think_end: the mark that ends a thought, if the user names one.
         max_tokens: the most tokens of an answer for requests that name none.
@@ -85,6 +89,7 @@ class LocalSettings:
     name: str
     model: str
     batch_size: int
+    auto_batch: bool
     chat: bool
     think_end: str | None
     max_tokens: int
@@ -166,8 +171,11 @@ class LocalModel:
             return []
         started = time.monotonic()
         try:
-            # lm-eval prints its batch sizes, which does not belong into the command's output.
-            with contextlib.redirect_stdout(sys.stderr):
+            with (
+                contextlib.redirect_stdout(sys.stderr)
+                if self._settings.auto_batch
+                else contextlib.nullcontext()
+            ):
                 replies = method(requests)
         except Exception as error:
             if len(requests) == 1:
@@ -325,21 +333,26 @@ def open_local_model(name: str, given: Mapping[str, str], device: str | None) ->
     args = BackendArguments(name, given, takes | _OWN | _PASSED_ON.get(name, frozenset()))
     if device is not None and args.text("device") not in {None, device}:
         raise UsageError("is named twice, and differently", field=argument("device"))
-    batch = args.text("batch_size")
+    batch = args.text("batch_size") or ""
+    auto = batch.startswith("auto")
     settings = LocalSettings(
         name=name,
         model=args.needed("pretrained"),
-        batch_size=64
-        if batch is not None and batch.startswith("auto")
-        else args.whole("batch_size", _BATCH, least=1),
+        batch_size=_AUTO_BATCH if auto else args.whole("batch_size", _BATCH, least=1),
+        auto_batch=auto,
         chat=args.flag("apply_chat_template", False),
         think_end=args.text("think_end_token"),
         max_tokens=args.whole("max_gen_toks", _MOST_TOKENS, least=1),
     )
-    passed = {key: _typed(value) for key, value in given.items() if key not in _OWN}
-    passed["batch_size"] = batch if batch is not None and batch.startswith("auto") else settings.batch_size
+    passed = {
+        key: value if key in _TEXTS else _typed(value) for key, value in given.items() if key not in _OWN
+    }
+    passed["batch_size"] = batch if auto else settings.batch_size
     where = device or args.text("device")
-    if where is not None and "device" in takes:
+    if where is not None:
+        if "device" not in takes:
+            message = f"{name} chooses its devices itself; the environment variable CUDA_VISIBLE_DEVICES limits them"
+            raise UsageError(message, field=argument("device"))
         passed["device"] = where
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -365,10 +378,7 @@ def _class_of(name: str) -> type[Any]:
 
 
 def _missing(name: str, error: ImportError) -> MissingPartError:
-    needed = LOCAL_BACKENDS[name]
-    return MissingPartError(
-        f"{name} needs the extra 'models' and {needed}: pip install 'merilo[models,hf]' ({error})"
-    )
+    return MissingPartError(f"{name} needs a package: pip install {LOCAL_BACKENDS[name]} ({error})")
 
 
 def _typed(value: str) -> Any:  # noqa: ANN401 - lm-eval's own reading
