@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.items import Item
 from merilo.models.answer_extraction import ExtractedAnswer, ExtractionOutcome, extract
 from merilo.models.asking import ModelReply, Request
+from merilo.models.prompt_settings import CLOSED
 from merilo.models.run_log import log_path, read_log
 from merilo.strict_json import Json
 
@@ -25,6 +27,9 @@ OUTCOMES: Final[tuple[ExtractionOutcome, ...]] = get_args(ExtractionOutcome)
 
 #: Why a model stopped, where the backend reports that there is no answer.
 _REPORTED: Final = frozenset({"failed", "too_long"})
+
+#: Signs and spaces at the ends of a text.
+_OUTER_SIGNS: Final = re.compile(r"^\W+|\W+$")
 
 #: The columns of the log that answers depend on.
 _COLUMNS: Final = ("item", "sample", "text", "finish", "loglikelihoods", "error")
@@ -173,24 +178,36 @@ def _extractions(
     ordered = table.select(_COLUMNS).join(places, on="item").sort("place", "sample")
     likelihoods = ordered["loglikelihoods"].to_list()
     errors = ordered["error"].to_list()
-    # A reply that is nothing but a label of one sign means that label in every item.
-    signs = {label for label in declared.answer.labels if len(label) == 1}
-    alone: dict[tuple[str, str], ExtractedAnswer] = {}
+    shared: dict[tuple[str, str], ExtractedAnswer] = {}
     known: dict[tuple[str, str], ExtractedAnswer] = {}
+    shown: tuple[str, ...] | None = None
     last = -1
     columns = (ordered[name].to_list() for name in ("place", "sample", "text", "finish"))
     for row, (place, sample, text, finish) in enumerate(zip(*columns, strict=True)):
         if place != last:
             # Samples of one item often repeat each other.
-            known, last = {}, place
+            known, last, shown = {}, place, _shown_texts(declared, items[place])
         if likelihoods[row] or finish in _REPORTED:
             values = tuple(-float("inf") if one is None else one for one in likelihoods[row] or ())
             reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[row])
             yield names[place], sample, reply_to(declared, items[place], sample, reply)
             continue
-        memory = alone if text in signs else known
+        # A reply that repeats no text of its item means the same for every item.
+        memory = known if shown is None or any(one in text for one in shown) else shared
         extracted = memory.get((text, finish))
         if extracted is None:
             reply = ModelReply(text=text, finish=finish, error=errors[row])
             extracted = memory[text, finish] = reply_to(declared, items[place], sample, reply)
         yield names[place], sample, extracted
+
+
+def _shown_texts(declared: Dataset, item: Item) -> tuple[str, ...] | None:
+    """Return the texts of an item on which the reading of a reply depends if it repeats one; `None` if it always depends on the item."""
+    if declared.answer.kind == "integer":
+        return ()
+    if declared.answer.kind not in CLOSED:
+        return None
+    inputs = [item.inputs] if isinstance(item.inputs, str) else item.inputs.values()
+    return tuple(
+        _OUTER_SIGNS.sub("", text) for text in inputs if isinstance(text, str) and len(text.strip()) > 1
+    )

@@ -38,6 +38,8 @@ _CUT: Final = ".cut"
 #: Bytes of a log's end that are read to find its last line end.
 _BLOCK: Final = 1 << 16
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
 _REPLY_FIELDS: Final = tuple(field.name for field in fields(ModelReply))
 
 
@@ -263,7 +265,7 @@ def encoded(request: Request, reply: ModelReply, cost: float | None) -> bytes:
         "cost": cost,
         "when": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+    text = _ENCODER.encode(record) + "\n"
     try:
         return text.encode()
     except UnicodeEncodeError:

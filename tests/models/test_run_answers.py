@@ -1,0 +1,51 @@
+"""Answers are read from the log as each reply would be read alone."""
+
+from pathlib import Path
+
+import pytest
+import reply_corpus
+
+from merilo.datasets import dataset
+from merilo.datasets.bundled import examples
+from merilo.models.asking import ModelReply, Request
+from merilo.models.run_answers import read_answers_of, reply_to
+from merilo.models.run_log import open_log
+
+CASES = [
+    case
+    for value in vars(reply_corpus).values()
+    if isinstance(value, list)
+    for case in value
+    if isinstance(case, reply_corpus.Case)
+]
+
+
+@pytest.mark.parametrize("name", ["rummlu", "rwsd", "bps", "simplear", "use", "chegeka", "ruethics"])
+def test_a_reply_in_a_log_is_read_as_it_would_be_alone(name: str, tmp_path: Path) -> None:
+    """Readings are shared between items; a reply that repeats a text of an item is read for that item."""
+    declared = dataset(name)
+    items = examples(declared)["test"].items[:6]
+    texts = [
+        str(value)
+        for item in items
+        for value in (item.inputs.values() if not isinstance(item.inputs, str) else [item.inputs])
+    ]
+    # Every reply is given to every item, and so are replies that repeat a text of one of them.
+    replies = [(case.reply, case.finish) for case in CASES] + [
+        (f"{text}.", "stop") for text in texts if len(text) < 80
+    ]
+    replies += [(f"Ответ: {text}", "stop") for text in texts if len(text) < 80]
+    with open_log(tmp_path) as log:
+        for item in items:
+            for sample, (text, finish) in enumerate(replies, 1):
+                log.append(Request(name, item.id, sample, (), "?"), ModelReply(text=text, finish=finish))
+    found = read_answers_of(tmp_path, declared, items, len(replies))
+    alone = [
+        reply_to(declared, item, sample, ModelReply(text=text, finish=finish))
+        for item in items
+        for sample, (text, finish) in enumerate(replies, 1)
+    ]
+    assert [(one.outcome, one.answer) for one in found.answers] == [
+        (one.outcome, "" if one.answer is None else one.answer) for one in alone if one.outcome != "failed"
+    ]
+    assert len({one.outcome for one in found.answers}) >= 3
