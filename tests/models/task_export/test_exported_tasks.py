@@ -169,7 +169,7 @@ def test_a_dataset_of_ones_own_takes_its_declaration_along(tmp_path: Path, offli
     own = tmp_path / "own"
     own.mkdir()
     (own / "dataset.yaml").write_text(
-        'name: capitals\ntitle: Capitals\nfields: [country]\nanswer: {kind: text}\nmetrics: [em]\nstop: ["\\n"]\n',
+        'name: capi/tals 1\ntitle: Capitals\nfields: [country]\nanswer: {kind: text}\nmetrics: [em]\nstop: ["\\n"]\n',
         encoding="utf-8",
     )
     item = {
@@ -180,5 +180,5 @@ def test_a_dataset_of_ones_own_takes_its_declaration_along(tmp_path: Path, offli
     }
     (own / "test.json").write_text(json.dumps({"data": {"test": [item]}}), encoding="utf-8")
     exported(str(own), tmp_path / "task", "--data", own / "test.json")
-    found = run_lm_eval(tmp_path / "task", ["merilo_capitals"], tmp_path / "out", lambda *_: "Paris")
-    assert found["merilo_capitals"]["em,none"] == 1
+    found = run_lm_eval(tmp_path / "task", ["merilo_capi_tals_1"], tmp_path / "out", lambda *_: "Paris")
+    assert found["merilo_capi_tals_1"]["em,none"] == 1

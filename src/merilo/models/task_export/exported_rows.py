@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -76,8 +77,8 @@ class TaskMaterial:
 
     @property
     def name(self) -> str:
-        """The name of the task."""
-        return f"merilo_{self.declared.name}"
+        """The name of the task, of its files and of its function: letters, digits and underscores."""
+        return "merilo_" + re.sub(r"\W+", "_", self.declared.name)
 
 
 def task_material(

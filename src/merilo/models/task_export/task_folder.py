@@ -42,7 +42,7 @@ def load(**_):
 process_results = TASK.process_results
 '''
 
-_INSPECT_TASK: Final = '''"""{title} for Inspect, with the prompts, the extraction and the metrics of Merilo."""
+_INSPECT_TASK: Final = '''"""{name} for Inspect, with the prompts, the extraction and the metrics of Merilo."""
 
 from merilo.models.task_export.inspect_scoring import inspect_task
 
@@ -79,9 +79,7 @@ def write_task(folder: Path, material: TaskMaterial, form: TaskFormat) -> str:
         (folder / f"{material.name}.yaml").write_text(_lm_eval_yaml(material), encoding="utf-8")
         (folder / f"{material.name}.py").write_text(_lm_eval_scores(material, alone=alone), encoding="utf-8")
     else:
-        (folder / "task.py").write_text(
-            _INSPECT_TASK.format(title=material.declared.title, name=material.name), encoding="utf-8"
-        )
+        (folder / "task.py").write_text(_INSPECT_TASK.format(name=material.name), encoding="utf-8")
     if not alone:
         _write_scored(folder, material)
     command = _command(material, form)
@@ -171,7 +169,7 @@ def _aggregations(material: TaskMaterial, *, alone: bool) -> Iterator[str]:
             of_group = "mcc" if material.declared.answer.criteria else metric.partition(".")[0]
             yield f"aggregate_{number} = {of_group}\n"
         else:
-            yield f"aggregate_{number} = TASK.aggregation({json.dumps(metric, ensure_ascii=False)})\n"
+            yield f"aggregate_{number} = TASK.aggregation({metric!r})\n"
 
 
 def _command(material: TaskMaterial, form: TaskFormat) -> str:
