@@ -273,3 +273,31 @@ def test_the_folder_hb_computes_the_dataset_s_figure_again(tmp_path: Path) -> No
     counts.write_text(counts.read_text().replace("60", "600"))
     moved = {one.name for one in merilo.verify(tmp_path / "hb").moved}
     assert "metrics.acc.dataset.value" in moved
+
+
+def test_clusters_of_items_widen_the_intervals_for_the_dataset(tmp_path: Path) -> None:
+    answers, gold, everything = study(tmp_path)
+    # Both items of a text are right, or both are wrong.
+    items = json.loads(gold.read_text())["data"]["test"]
+    known, text = {}, {}
+    for one in items:
+        domain, number = one["inputs"]["task"].split()
+        text[one["inputs"]["task"]] = f"{domain} text {int(number) // 2}"
+        one["meta"]["text"] = text[one["inputs"]["task"]]
+        known[one["inputs"]["task"]] = (
+            one["outputs"] if int(number) % 4 < 2 else {"A": "B", "B": "A"}[one["outputs"]]
+        )
+    gold.write_text(json.dumps({"data": {"test": items}}))
+    table = pl.read_csv(answers)
+    table.with_columns(answer=pl.col("task").replace_strict(known)).write_csv(answers)
+    alone = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"])
+    together = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"], cluster="text")
+    assert alone.details.whole is not None
+    assert together.details.whole is not None
+    one, other = (found.details.whole.metrics["acc"].crowd for found in (alone, together))
+    assert other.value == one.value
+    assert other.item_error > 1.3 * one.item_error
+    assert one.interval is not None
+    assert other.interval is not None
+    assert other.interval.high - other.interval.low > one.interval.high - one.interval.low
+    assert other.both.high - other.both.low > one.both.high - one.both.low

@@ -81,6 +81,18 @@ def test_the_report_shows_disagreement_and_the_scale_in_both_languages(tmp_path:
     assert f"{abs(placed['ability']):.2f}" in page
 
 
+def test_warnings_of_the_scale_are_in_both_languages(tmp_path: Path) -> None:
+    study(tmp_path, people=4, overlap=2)
+    model(tmp_path / "robot.csv", guesses())
+    options = given(tmp_path)
+    study(tmp_path, people=4, overlap=2)
+    content = merilo(*options, "--out", tmp_path / "out", "--json", "-").json
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert any("an item has 2.0 answers on average" in one for one in content["scale"]["warnings"])
+    assert "an item has 2.0 answers on average" in page
+    assert "на вопрос приходится в среднем 2,0 ответа" in page
+
+
 def test_one_answer_an_item_has_no_distribution_and_the_reason_is_given(tmp_path: Path) -> None:
     made = merilo(*given(tmp_path, samples=1), "--out", tmp_path / "out", "--json", "-")
     (found,) = made.json["models"]["models"]

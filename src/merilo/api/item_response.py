@@ -30,7 +30,7 @@ class ScaleResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what limits the estimates, a sentence each."""
-        return self.scale.warnings
+        return tuple(warning.en for warning in self.scale.warnings)
 
     def to_dict(self) -> dict[str, Json]:
         """Return the scale as JSON, as `merilo scale --json` prints it."""

@@ -11,6 +11,7 @@ import numpy as np
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned
+from merilo.bilingual import BilingualText, counted, counted_en
 from merilo.errors import DataError, UsageError
 from merilo.metrics.plain_dataset import undeclared
 from merilo.statistics.arrays import FloatArray
@@ -71,7 +72,7 @@ class AbilityScale:
     information: ItemInformation
     models: tuple[ModelLocation, ...]
     exact: bool
-    warnings: tuple[str, ...]
+    warnings: tuple[BilingualText, ...]
 
 
 def ability_scale(
@@ -150,19 +151,44 @@ def _located(crowd: StoredBaseline, fit: ItemResponseFit, model: Samples) -> Mod
     )
 
 
-def _warnings(crowd: StoredBaseline, fit: ItemResponseFit, *, exact: bool) -> list[str]:
+def _warnings(crowd: StoredBaseline, fit: ItemResponseFit, *, exact: bool) -> list[BilingualText]:
     found = []
     if not fit.converged:
-        found.append(f"the item-response model has not converged after {fit.iterations} iterations")
+        found.append(
+            BilingualText(
+                f"the item-response model has not converged after {counted_en(fit.iterations, 'iteration', 'iterations')}",
+                f"подбор модели не сошёлся за {counted(fit.iterations, 'итерацию', 'итерации', 'итераций')}",
+            )
+        )
     if exact:
         found.append(
-            f"{crowd.metric} gives no right or wrong answers: an answer counts as correct if it equals the gold answer"
+            BilingualText(
+                f"{crowd.metric} gives no right or wrong answers: an answer counts as correct if it equals the gold answer",
+                f"метрика {crowd.metric} не делит ответы на верные и неверные: верным считается ответ, равный эталонному",
+            )
         )
     each = float(fit.answers[fit.answers > 0].mean())
     if each < FEW_ANSWERS:
         found.append(
-            f"an item has {each:.1f} answers on average: difficulties of single items are mostly what the model expects of any item"
+            BilingualText(
+                f"an item has {each:.1f} answers on average: difficulties of single items are mostly what the model expects of any item",
+                f"на вопрос приходится в среднем {f'{each:.1f}'.replace('.', ',')} ответа: оценки трудности отдельных вопросов близки "
+                "к средней трудности",
+            )
         )
     if fit.spread < NO_SPREAD:
-        found.append("people do not differ beyond chance: the share of people below a model is not reliable")
+        found.append(
+            BilingualText(
+                "people do not differ beyond chance: the share of people below a model is not reliable",
+                "различия между людьми не больше случайных: доля людей ниже модели ненадёжна",
+            )
+        )
+    if crowd.clusters and crowd.clusters.code:
+        found.append(
+            BilingualText(
+                f"items with the same '{crowd.clusters.field}' count as independent here: the standard errors on this scale are too small",
+                f"вопросы с одинаковым полем «{crowd.clusters.field}» здесь считаются независимыми: стандартные ошибки на этой шкале "
+                "занижены",
+            )
+        )
     return found

@@ -50,7 +50,7 @@ def scale_summary(scale: AbilityScale) -> dict[str, Json]:
         "log_likelihood": number(fit.log_likelihood),
         "iterations": fit.iterations,
         "converged": fit.converged,
-        "warnings": [*scale.warnings],
+        "warnings": [warning.en for warning in scale.warnings],
         "people": {
             "n": len(scale.baseline.annotators),
             "spread": number(people.spread),

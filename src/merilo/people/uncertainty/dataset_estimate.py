@@ -14,8 +14,14 @@ from merilo.people.uncertainty.two_way import Influence, shared_part
 from merilo.people.uncertainty.variance_components import components
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray, IntArray
+from merilo.statistics.cluster_variance import cluster_count, cluster_design_effect
 from merilo.statistics.intervals import Interval
-from merilo.statistics.post_stratification import StratifiedSample, bounded_interval, stratified_variance
+from merilo.statistics.post_stratification import (
+    SampledVariance,
+    StratifiedSample,
+    bounded_interval,
+    stratified_variance,
+)
 
 #: The methods of the intervals.
 OVER_ITEMS = "post-stratified, finite-population correction (Wilson's form)"
@@ -61,7 +67,8 @@ def consensus_of_dataset(
     interval over items alone: with these annotators' answers, a fully sampled dataset has no uncertainty. Other annotators
     would give other answers to the same items, so the interval over both keeps the part of the item variance that answers
     cause (at most the sum of the squared influences of all answers). The annotators' part is that of `two_way`, with every
-    answer's influence multiplied by the weight of its item.
+    answer's influence multiplied by the weight of its item. If items form clusters, the item part is multiplied, and the
+    effective numbers of items are divided, by the design effect of the weighted deviations from the strata's means.
 
     Args:
         value: the metric at the weights of the items.
@@ -81,7 +88,11 @@ def consensus_of_dataset(
     """
     covered = float(sample.share @ counted)
     residual = counted * (scores - value) / covered
+    effect, freedom_of_items = _cluster_effect(residual, sample, votes, row)
     items = stratified_variance(residual, sample)
+    items = SampledVariance(
+        items.corrected * effect, items.uncorrected * effect, min(items.freedom, freedom_of_items)
+    )
     kish = _effective(sample, counted, np.ones_like(counted))
     unsampled = kish / _effective(sample, counted, sample.unsampled)
     interval = bounded_interval(
@@ -89,8 +100,8 @@ def consensus_of_dataset(
         items.corrected,
         items.freedom,
         bounds=bounds,
-        most=float(counted.sum()) / unsampled if unsampled > 0 else float("inf"),
-        alike=_effective(sample, counted, sample.unsampled),
+        most=float(counted.sum()) / unsampled / effect if unsampled > 0 else float("inf"),
+        alike=_effective(sample, counted, sample.unsampled) / effect,
         method=OVER_ITEMS,
         level=level,
     )
@@ -108,8 +119,8 @@ def consensus_of_dataset(
         total,
         freedom,
         bounds=bounds,
-        most=float(counted.sum()),
-        alike=kish,
+        most=float(counted.sum()) / effect,
+        alike=kish / effect,
         method=OVER_BOTH,
         level=level,
     )
@@ -172,6 +183,23 @@ def person_of_dataset(
     return DatasetValue(
         value, items, None, both, float(np.sqrt(max(total - by_person, 0.0))), float(np.sqrt(by_person))
     )
+
+
+def _cluster_effect(
+    residual: FloatArray, sample: StratifiedSample, votes: Votes, row: IntArray
+) -> tuple[float, float]:
+    """Return the design effect of clusters of items, and the degrees of freedom that clusters leave; 1 and infinity without."""
+    if votes.cluster is None:
+        return 1.0, float("inf")
+    n = residual.shape[0]
+    # An item without answers is a cluster of its own.
+    clusters = np.arange(n) + int(votes.cluster.max(initial=0)) + 1
+    clusters[row] = votes.cluster[votes.item]
+    asked = np.unique(row)
+    mean = np.bincount(sample.stratum, weights=residual) / sample.drawn
+    deviations = (residual - mean[sample.stratum]) * sample.share * n
+    effect = cluster_design_effect(deviations[asked], clusters[asked])
+    return min(effect, float(asked.shape[0])), float(max(cluster_count(clusters[asked]) - 1, 1))
 
 
 def _effective(sample: StratifiedSample, counted: FloatArray, correction: FloatArray) -> float:
