@@ -305,4 +305,10 @@ def test_equivalence_needs_ten_clusters(study: Path) -> None:
     made(study, "--cluster", "book", "--out", study / "b")
     outcome = merilo("compare", study / "b", study / "model.csv", "--margin", "0.3")
     assert outcome.status == 1
-    assert "the study has 4 clusters of items of at least 10" in outcome.complaint
+    assert "--margin needs at least 10 clusters of items (the study has 4)" in outcome.complaint
+
+
+def test_compare_says_that_clusters_of_one_item_change_nothing(study: Path) -> None:
+    made(study, "--out", study / "people")
+    outcome = merilo("compare", study / "people", study / "model.csv", "--cluster", "id", "--json", "-")
+    assert any("clusters of one item each change nothing" in one for one in outcome.json["warnings"])

@@ -301,3 +301,21 @@ def test_clusters_of_items_widen_the_intervals_for_the_dataset(tmp_path: Path) -
     assert other.interval is not None
     assert other.interval.high - other.interval.low > one.interval.high - one.interval.low
     assert other.both.high - other.both.low > one.both.high - one.both.low
+
+
+def test_a_comparison_on_a_sample_says_that_it_is_on_the_sample_only(tmp_path: Path) -> None:
+    answers, gold, everything = study(tmp_path)
+    made = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"])
+    made.save(tmp_path / "people")
+    items = json.loads(gold.read_text())["data"]["test"]
+    model = {one["meta"]["id"]: one["outputs"] for one in items}
+    for people in (made, tmp_path / "people"):
+        (said,) = merilo.compare(people, {"robot": model}).to_dict()["warnings"]
+        assert "on a sample, 30 of 100 items of the dataset" in said
+    (tmp_path / "robot.json").write_text(
+        json.dumps([{"id": name, "answer": one} for name, one in model.items()])
+    )
+    assert (
+        "on a sample, 30 of 100 items"
+        in run("compare", tmp_path / "people", tmp_path / "robot.json").complaint
+    )

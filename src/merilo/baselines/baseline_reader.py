@@ -59,6 +59,8 @@ class StoredBaseline:
         status: the status of the baseline, "accepted" or "rejected".
         reasons: why the baseline was rejected, in English.
         clusters: the clusters that the items form; `None` if no field is named.
+        sampled: the number of items of the study and of the dataset from which they were sampled; `None` if they are not
+            known to be a sample.
     """
 
     folder: str
@@ -76,6 +78,7 @@ class StoredBaseline:
     status: str = "accepted"
     reasons: tuple[str, ...] = ()
     clusters: ItemClusters | None = None
+    sampled: tuple[int, int] | None = None
 
     @property
     def metric(self) -> str:
@@ -133,7 +136,13 @@ def read_stored_baseline(
     clusters = find_clusters(cluster, _cluster_field(content), tables["consensus"]["item"].to_list(), fields)
     return _crowd(
         _Tables(
-            str(folder), consensus, tables["responses"], tables["annotators"], *_status(content), clusters
+            str(folder),
+            consensus,
+            tables["responses"],
+            tables["annotators"],
+            *_status(content),
+            clusters,
+            _sampled(content),
         ),
         items,
         declaration,
@@ -166,6 +175,7 @@ def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> Sto
         baseline.status,
         tuple(reason.en for reason in baseline.reasons),
         clusters,
+        (len(baseline.whole.population.of), baseline.whole.population.items) if baseline.whole else None,
     )
     _names(baseline.consensus.filter(pl.col("gold").is_not_null()), tables.source)
     return _crowd(tables, items, baseline.declaration, baseline.settings)
@@ -195,6 +205,7 @@ class _Tables:
     status: str
     reasons: tuple[str, ...]
     clusters: ItemClusters | None = None
+    sampled: tuple[int, int] | None = None
 
 
 def _crowd(
@@ -235,6 +246,7 @@ def _crowd(
         tables.status,
         tables.reasons,
         tables.clusters,
+        tables.sampled,
     )
 
 
@@ -277,6 +289,15 @@ def _summary(folder: Path) -> dict[str, Json]:
     if not isinstance(content, dict):
         raise InputError("is not the summary of a baseline", file=path)
     return content
+
+
+def _sampled(content: Mapping[str, Json]) -> tuple[int, int] | None:
+    """Return the number of items of the study and of the dataset from which they were sampled."""
+    population = content.get("population")
+    if not isinstance(population, dict):
+        return None
+    sampled, items = population.get("sampled"), population.get("items")
+    return (sampled, items) if isinstance(sampled, int) and isinstance(items, int) else None
 
 
 def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:

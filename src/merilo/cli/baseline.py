@@ -14,6 +14,7 @@ from merilo.baselines.pipeline import Settings
 from merilo.cli.exports import reading, votes_option
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.procedure_options import (
+    GROUPS,
     PROCEDURE,
     AlternativesOption,
     ClusterOption,
@@ -26,6 +27,7 @@ from merilo.cli.procedure_options import (
 )
 from merilo.cli.study_options import (
     INPUT,
+    MODELS,
     OUTPUT,
     AnnotatorOption,
     AnonymiseOption,
@@ -73,9 +75,9 @@ def make(
     item: ItemOption = None,
     recode: RecodeOption = None,
     skills: SkillsOption = None,
-    model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; or the log of lm-eval, Inspect, HELM or a batch; may be given several times.", rich_help_panel=INPUT)] = None,
-    common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.", rich_help_panel=INPUT)] = False,
-    margin: Annotated[float | None, typer.Option(help="The largest difference from a model that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the frozen plan if --gold is the items.jsonl of a study.", rich_help_panel=INPUT)] = None,
+    model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; or the log of lm-eval, Inspect, HELM or a batch; may be given several times.", rich_help_panel=MODELS)] = None,
+    common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.", rich_help_panel=MODELS)] = False,
+    margin: Annotated[float | None, typer.Option(help="The largest difference from a model that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the frozen plan if --gold is the items.jsonl of a study.", rich_help_panel=MODELS)] = None,
     population: PopulationOption = None,
     strata: StrataOption = None,
     encoding: EncodingOption = None,
@@ -90,9 +92,9 @@ def make(
     resolve: ResolveOption = "cascade",
     anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Give the models of annotators the known answers to control items.", rich_help_panel=PROCEDURE)] = False,
     normalise: Annotated[list[str] | None, typer.Option(help="Free answers: rules that make different spellings one answer (numbers, words, or single rules; may be given several times).", rich_help_panel=PROCEDURE)] = None,
-    by: Annotated[list[str] | None, typer.Option(help="A field of the items, from the inputs or the file of gold answers (domain finds meta.domain): report agreement and scores for each of its values; may be given several times.", rich_help_panel=PROCEDURE)] = None,
+    by: Annotated[list[str] | None, typer.Option(help="A field of the items, from the inputs or the file of gold answers (domain finds meta.domain): report agreement and scores for each of its values; may be given several times.", rich_help_panel=GROUPS)] = None,
     cluster: ClusterOption = None,
-    level: Annotated[Level, typer.Option(help="The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", rich_help_panel=PROCEDURE)] = "nominal",
+    level: Annotated[Level, typer.Option(help="The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", rich_help_panel=GROUPS)] = "nominal",
     repeats: RepeatsOption = "refuse",
     annotator: AnnotatorOption = None,
     control: ControlOption = None,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import typer
 
@@ -19,11 +19,14 @@ from merilo.atomic_write import refuse_existing, write_text
 from merilo.baselines.given_models import BASELINE_FILE, split_arguments
 from merilo.baselines.run_samples import run_outcomes
 from merilo.cli.output import emit_json, refuse_json, say, working
+from merilo.cli.study_options import INPUT, OUTPUT
 from merilo.errors import InputError, UsageError
 from merilo.reports.comparison import baseline_warnings, sentences
 from merilo.reports.opposite_items import COLUMNS, opposite_rows, rows_as_cells
 from merilo.strict_json import Json, as_text
 from merilo.wording import shown
+
+COMPARISON: Final = "Comparison"
 
 app = typer.Typer(add_completion=False)
 
@@ -34,18 +37,18 @@ Form: TypeAlias = Literal["table", "markdown", "latex", "html"]
 def people_against_models(
     paths: Annotated[list[Path], typer.Argument(metavar="BASELINE... RUN...", help="Human baselines (folders written by 'merilo baseline --out') and models: runs of 'merilo run', files of answers (id, answer, and sample if there are several per item; CSV, TSV, JSON or JSONL), or logs of lm-eval, Inspect, HELM or a batch.")],
     *,
-    data: Annotated[Path | None, typer.Option(help="The items with ids and gold answers, if the baseline was made without them.")] = None,
-    metric: Annotated[str | None, typer.Option(help="A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.")] = None,
-    margin: Annotated[float | None, typer.Option(help="The largest difference that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the study's frozen plan, if there is one.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="If the items differ, compare on those that both answered.")] = False,
-    min_answers: Annotated[int, typer.Option(min=1, help="Annotators with fewer answers are left out of the model's percentile rank among annotators.")] = 10,
-    by: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="Compare the distributions of labels for each value of this field of the items too (may be repeated).")] = None,
-    cluster: Annotated[str | None, typer.Option(metavar="FIELD", help="A field of the items, such as a text: items with the same value form a cluster, which every interval and test takes into account. Default: the baseline's.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The random seed of permutations and bootstrap resamples.")] = 0,
-    form: Annotated[Form | None, typer.Option("--format", help="The form of the table over all datasets; html is a page in both languages.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table to this new file. Default: standard output.")] = None,
-    items_to: Annotated[Path | None, typer.Option("--items", metavar="FILE", help="Write the items on which people or a model alone are right: a new file, .csv, .json or .jsonl.")] = None,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The items with ids and gold answers, if the baseline was made without them.", rich_help_panel=INPUT)] = None,
+    metric: Annotated[str | None, typer.Option(help="A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.", rich_help_panel=COMPARISON)] = None,
+    margin: Annotated[float | None, typer.Option(help="The largest difference that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the study's frozen plan, if there is one.", rich_help_panel=COMPARISON)] = None,
+    force: Annotated[bool, typer.Option("--force", help="If the items differ, compare on those that both answered.", rich_help_panel=INPUT)] = False,
+    min_answers: Annotated[int, typer.Option(min=1, help="Annotators with fewer answers are left out of the model's percentile rank among annotators.", rich_help_panel=INPUT)] = 10,
+    by: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="Compare the distributions of labels for each value of this field of the items too (may be repeated).", rich_help_panel=COMPARISON)] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="FIELD", help="A field of the items, such as a text: items with the same value form a cluster, which every interval and test takes into account. Default: the baseline's.", rich_help_panel=COMPARISON)] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of permutations and bootstrap resamples.", rich_help_panel=COMPARISON)] = 0,
+    form: Annotated[Form | None, typer.Option("--format", help="The form of the table over all datasets; html is a page in both languages.", rich_help_panel=OUTPUT)] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table to this new file. Default: standard output.", rich_help_panel=OUTPUT)] = None,
+    items_to: Annotated[Path | None, typer.Option("--items", metavar="FILE", help="Write the items on which people or a model alone are right: a new file, .csv, .json or .jsonl.", rich_help_panel=OUTPUT)] = None,
+    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=OUTPUT)] = None,
 ) -> int:  # fmt: skip
     """Compare people with models on the same items: a verdict, differences with intervals, tests, detectable differences.
 
@@ -155,6 +158,10 @@ def _show(result: ComparisonResult, *, quiet: bool, name: str = "") -> None:
         show_disagreement(result.disagreements)
     for warning in baseline_warnings(result.baseline):
         say(warning)
+    if by:
+        for apart in result.disagreements:
+            if apart.found is None:
+                say(f"{apart.model}: no distributions of labels by {', '.join(by)}: {apart.reason}")
     for comparison in result.found:
         for sentence in sentences(comparison):
             say(f"{name}{comparison.model}: {sentence}")

@@ -10,6 +10,8 @@ import typer
 from merilo.people.platforms import Platform
 
 INPUT: Final = "Input"
+SAMPLE: Final = "Sample of a larger dataset"
+MODELS: Final = "Comparison with models"
 COLUMNS: Final = "Columns of a plain table"
 OUTPUT: Final = "Output"
 
@@ -24,8 +26,8 @@ ItemOption: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="COLUMN
 RecodeOption: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="FROM=TO|FILE", help="Replace an answer by another (FROM= drops it), or replace all answers listed in a table with the columns from and to; may be given several times.", rich_help_panel=INPUT)]
 AnonymiseOption: TypeAlias = Annotated[bool, typer.Option("--anonymise", help="Replace annotators' ids by pseudonyms that are stable within the study, and record file names without folders.", rich_help_panel=OUTPUT)]
 SkillsOption: TypeAlias = Annotated[Path | None, typer.Option(help="The platform's skills: a table of annotators and their skill values.", rich_help_panel=INPUT)]
-PopulationOption: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="The whole dataset, if the items are a sample of it: all its items, or a table of its strata with the column count, or the weights.csv of a study. The metrics are then also estimated for the dataset.", rich_help_panel=INPUT)]
-StrataOption: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="FIELD[,FIELD]", help="The fields of the items that define the strata of --population; may be given several times.", rich_help_panel=INPUT)]
+PopulationOption: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="The whole dataset, if the items are a sample of it: all its items, or a table of its strata with the column count, or the weights.csv of a study. The metrics are then also estimated for the dataset.", rich_help_panel=SAMPLE)]
+StrataOption: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="FIELD[,FIELD]", help="The fields of the items that define the strata of --population; may be given several times.", rich_help_panel=SAMPLE)]
 EncodingOption: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="The files' encoding, if it is not UTF-8 and has no byte-order mark.", rich_help_panel=INPUT)]
 AnnotatorOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of annotators' ids.", rich_help_panel=COLUMNS)]
 ControlOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of known answers to control items.", rich_help_panel=COLUMNS)]

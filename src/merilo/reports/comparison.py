@@ -49,10 +49,18 @@ def comparison_summary(
 
 def baseline_warnings(crowd: StoredBaseline) -> list[str]:
     """Return the warnings about the baseline with which models are compared."""
-    if crowd.status != "rejected":
-        return []
-    reasons = "; ".join(crowd.reasons) or "its summary gives no reason"
-    return [f"{crowd.folder} is rejected, so a comparison with it is not valid: {reasons}"]
+    found = []
+    if crowd.status == "rejected":
+        reasons = "; ".join(crowd.reasons) or "its summary gives no reason"
+        found.append(f"{crowd.folder} is rejected, so a comparison with it is not valid: {reasons}")
+    if crowd.sampled and crowd.sampled[0] < crowd.sampled[1]:
+        found.append(
+            f"the comparison is on a sample, {crowd.sampled[0]} of {counted(crowd.sampled[1], 'item')} of the dataset: its scores and "
+            "differences are not weighted to the whole dataset"
+        )
+    if crowd.clusters and not crowd.clusters.declared:
+        found += [warning.en for warning in crowd.clusters.warnings()]
+    return found
 
 
 def sentences(comparison: ModelComparison) -> list[str]:
