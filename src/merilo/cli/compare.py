@@ -75,9 +75,9 @@ def people_against_models(
     if json_to:
         emit_json(result.to_dict(), json_to)
     if isinstance(result, ComparisonResult):
-        _show(result, quiet=json_to == "-")
+        _show(result, by=options.by, quiet=json_to == "-")
     else:
-        _show_datasets(result, form or "table", out, quiet=json_to == "-")
+        _show_datasets(result, form or "table", out, by=options.by, quiet=json_to == "-")
     return 0
 
 
@@ -147,7 +147,7 @@ def _write_items(path: Path, rows: list[dict[str, Json]]) -> None:
             write_text(path, text.getvalue())
 
 
-def _show(result: ComparisonResult, *, quiet: bool, name: str = "") -> None:
+def _show(result: ComparisonResult, *, by: Sequence[str], quiet: bool, name: str = "") -> None:
     """Print the comparisons on one dataset; the sentences go to standard error."""
     if not quiet:
         from merilo.cli.compare_table import show  # noqa: PLC0415 - the JSON needs no tables
@@ -161,7 +161,7 @@ def _show(result: ComparisonResult, *, quiet: bool, name: str = "") -> None:
     if by:
         for apart in result.disagreements:
             if apart.found is None:
-                say(f"{apart.model}: no distributions of labels by {', '.join(by)}: {apart.reason}")
+                say(f"{name}{apart.model}: no distributions of labels by {', '.join(by)}: {apart.reason}")
     for comparison in result.found:
         for sentence in sentences(comparison):
             say(f"{name}{comparison.model}: {sentence}")
@@ -172,14 +172,16 @@ def _show(result: ComparisonResult, *, quiet: bool, name: str = "") -> None:
             say(f"{name}{comparison.model}: {told}; these count as wrong, except requests without a reply")
 
 
-def _show_datasets(result: DatasetComparisons, form: Form, out: Path | None, *, quiet: bool) -> None:
+def _show_datasets(
+    result: DatasetComparisons, form: Form, out: Path | None, *, by: Sequence[str], quiet: bool
+) -> None:
     """Print every dataset, and print or write the table over all of them."""
     tests = form == "table" and out is None and not quiet
     for key, one in result.results.items():
         if tests:
             sys.stdout.write(f"\n== {key} ==\n")
             sys.stdout.flush()
-        _show(one, quiet=not tests, name=f"{key}, ")
+        _show(one, by=by, quiet=not tests, name=f"{key}, ")
     for key, model, why in result.skipped:
         say(f"{key}: {model} is not compared: {why.en}")
     if out is None and quiet:
