@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 from merilo.api.asked_datasets import BUNDLED_NAME, ItemSource, asked_datasets, item_sources
 from merilo.api.j_raters import rater_of
+from merilo.api.run_options import RunOptions, price_given
 from merilo.api.run_plan import RunPlan, plan_of
 from merilo.api.run_programs import ProgramWatch, run_programs, unwatched
 from merilo.api.run_scores import DatasetRun, RunResult, scored_dataset
-from merilo.errors import UsageError, argument
 from merilo.metrics.detox import Rater
 from merilo.models.asked_dataset import AskedDataset
 from merilo.models.asking import ModelBackend
@@ -27,7 +27,7 @@ from merilo.models.event_loop import RunInLoop, event_loop
 from merilo.models.model_choice import open_model
 from merilo.models.prompt_settings import AskedMode, PromptSettings
 from merilo.models.run_answers import write_answers
-from merilo.models.run_budget import Price, RunBudget
+from merilo.models.run_budget import RunBudget
 from merilo.models.run_folder import RunFolder, run_in
 from merilo.models.run_log import RunLog, log_path, read_log
 from merilo.models.run_record import AskedModel, RunRecord, hidden_args
@@ -45,45 +45,6 @@ RunWatch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Prog
 @contextmanager
 def _quiet(requests: int, answered: int) -> Iterator[Callable[[Progress], None]]:
     yield lambda _: None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """What a run asks, and how.
-
-    Attributes:
-        model: the backend's name, or a backend.
-        datasets: names of datasets, or paths of declarations.
-        model_args: the backend's arguments by name.
-        data: a folder of items, or one file.
-        study: the folder of a study.
-        settings: the settings of requests.
-        samples: how many answers to each item.
-        limit: how many of the first items of each dataset.
-        contamination: whether to make the contamination check.
-        limits: the limits of requests and tokens a minute.
-        price: the price of tokens.
-        max_usd: the most that the run may cost.
-        max_requests: the most requests of the run.
-        device: where local weights are put.
-        command: the command, for the record.
-    """
-
-    model: str | ModelBackend
-    datasets: Sequence[str] = ()
-    model_args: Mapping[str, str] = field(default_factory=dict)
-    data: Path | None = None
-    study: Path | None = None
-    settings: PromptSettings = field(default_factory=PromptSettings)
-    samples: int | None = None
-    limit: int | None = None
-    contamination: bool = False
-    limits: RateLimits = field(default_factory=RateLimits)
-    price: Price | None = None
-    max_usd: float | None = None
-    max_requests: int | None = None
-    device: str | None = None
-    command: str = "merilo.run"
 
 
 def run(
@@ -194,19 +155,6 @@ def run(
     )
     rater = rater_of(rudetox_models, rudetox_curves)
     return run_model(options, Path(out), rater=rater, force=force)
-
-
-def price_given(price_in: float | None, price_out: float | None) -> Price | None:
-    """Return the price that two arguments give, or `None` if neither is given.
-
-    Raises:
-        UsageError: one price is missing, or a price is negative.
-    """
-    if price_in is None and price_out is None:
-        return None
-    if price_in is None or price_out is None:
-        raise UsageError(f"{argument('price_in')} and {argument('price_out')} need each other")
-    return Price(price_in, price_out)
 
 
 @dataclass(frozen=True, slots=True)

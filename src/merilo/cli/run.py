@@ -11,8 +11,9 @@ from typing import Annotated, Final
 
 import typer
 
-from merilo.api.model_run import RunOptions, plan_run, price_given, run_model
+from merilo.api.model_run import plan_run, run_model
 from merilo.api.run_explanation import explain_item
+from merilo.api.run_options import RunOptions, price_given
 from merilo.cli.output import emit_json, refuse_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.errors import UsageError
