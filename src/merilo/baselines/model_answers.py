@@ -39,12 +39,14 @@ class Samples:
         file: the file, with its name as given.
         answers: mapping from item id to its answers, in the order of the samples.
         log: how the answers were found in the log of another harness; `None` for a file of answers.
+        unasked: how many items of a run have no answer, because it was interrupted or requests failed.
     """
 
     model: str
     file: str
     answers: dict[str, tuple[str, ...]]
     log: LogMapping | None = None
+    unasked: int = 0
 
 
 def read_samples(path: Path, crowd: StoredBaseline) -> Samples:

@@ -55,6 +55,8 @@ def read_model(path: Path, crowd: StoredBaseline) -> Samples:
     record = folder.record.datasets.get(file.stem)
     if record is not None:
         _refuse_other_items(record, crowd, file)
+        unasked = sum(name not in found.answers for name in record.hashes)
+        found = replace(found, unasked=unasked)
     return replace(found, model=folder.model)
 
 

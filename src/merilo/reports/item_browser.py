@@ -22,6 +22,7 @@ from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_items import metas
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned
+from merilo.baselines.opposite_outcomes import OppositeOutcomes, Side, opposite_outcomes
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.worth import MEANS, points
 from merilo.reports.charts import number
@@ -70,19 +71,24 @@ class ModelAnswers:
         model: the model's name.
         answers: mapping from item name to its answers.
         points: mapping from item name to the points of each answer, 0 to 1; empty if the metric does not score single items.
+        opposite: the items on which people or the model alone are right, with counts by group.
     """
 
     model: str
     answers: Mapping[str, Sequence[str]]
     points: Mapping[str, Sequence[float]]
+    opposite: OppositeOutcomes
 
 
-def model_answers(crowd: StoredBaseline, models: Sequence[Samples]) -> list[ModelAnswers]:
+def model_answers(
+    crowd: StoredBaseline, models: Sequence[Samples], *, by: Sequence[str] = ()
+) -> list[ModelAnswers]:
     """Score the answers of models item by item.
 
     Args:
         crowd: the annotators of the baseline with which the models were compared.
         models: the models' answers.
+        by: fields of the items; the first defines the groups in which opposite outcomes are counted.
     """
     place = {name: position for position, name in enumerate(crowd.names)}
     scored = _is_shown(crowd.metric)
@@ -95,7 +101,10 @@ def model_answers(crowd: StoredBaseline, models: Sequence[Samples]) -> list[Mode
             got = earned(crowd, [place[name] for name, _ in pairs], [answer for _, answer in pairs]).tolist()
             for (name, _), value in zip(pairs, got, strict=True):
                 worth[name] = (*worth.get(name, ()), value)
-        found.append(ModelAnswers(model.model, {name: model.answers[name] for name in names}, worth))
+        opposite = opposite_outcomes(crowd, model, by=by)
+        found.append(
+            ModelAnswers(model.model, {name: model.answers[name] for name in names}, worth, opposite)
+        )
     return found
 
 
@@ -119,6 +128,7 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
     script = (files("merilo.reports") / "templates" / "items.js").read_text("utf-8")
     template = page_environment().get_template("items.html.j2")
     answers = _answers(baseline, shown["item"])
+    sides = [model.opposite.sides() for model in models]
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(
         name=baseline.settings.dataset or "",
@@ -130,10 +140,11 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
         ],
         facets={name: sorted({values[n] for n in values}, key=_in_order) for name, values in facets.items()},
         models=[model.model for model in models],
+        opposites=[model.opposite for model in models],
         script=Markup(script),  # noqa: S704 - a file of this package
         script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         articles=Markup("\n").join(
-            _article(row, fields, answers.get(row["item"], ()), facets, models)
+            _article(row, fields, answers.get(row["item"], ()), facets, models, sides=sides)
             for row in shown.iter_rows(named=True)
         ),
     )
@@ -225,8 +236,10 @@ def _article(
     answers: Sequence[_Answer],
     facets: Mapping[str, Mapping[int, str]],
     models: Sequence[ModelAnswers],
+    *,
+    sides: Sequence[Mapping[str, Side]],
 ) -> Markup:
-    """Render one item."""
+    """Render one item; `sides` gives, for each model, who alone is right on an item."""
     item = row["item"]
     assert isinstance(item, int)  # noqa: S101 - the column's type
     outcome, agreement = _outcome(row), row["agreement"]
@@ -238,6 +251,11 @@ def _article(
         "item": str(item),
     }
     data |= {f"facet-{at}": values.get(item, "") for at, values in enumerate(facets.values())}
+    if models:
+        data |= {
+            f"only-{side}": " ".join(str(at) for at, one in enumerate(sides) if one.get(name) == side)
+            for side in ("people", "model")
+        }
     attributes = Markup(" ").join(Markup('data-{}="{}"').format(key, value) for key, value in data.items())
     inputs = Markup("").join(
         Markup("<dt>{}</dt><dd>{}</dd>").format(field, row[field])

@@ -82,7 +82,7 @@ def with_models(
     return ModelSections(
         {**content, "models": told, "scale": placed if scale else {"reason": reason}},
         comparisons,
-        model_answers(crowd, samples),
+        model_answers(crowd, samples, by=fields),
         apart,
         scale,
     )

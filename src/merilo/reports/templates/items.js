@@ -28,10 +28,9 @@ function fits(article) {
   }
   const against = at("against");
   if (against && against.value) {
-    const right = article.dataset.outcome === "right";
-    const marks = Array.from(article.querySelectorAll(".model + .answers > li"), (mark) => mark.className);
-    if (against.value === "people" && !(right && marks.includes("wrong"))) return false;
-    if (against.value === "model" && !(article.dataset.outcome === "wrong" && marks.includes("right"))) return false;
+    const [side, model] = against.value.split(" ");
+    const held = (side === "people" ? article.dataset.onlyPeople : article.dataset.onlyModel).split(" ").filter(Boolean);
+    if (model === undefined ? held.length === 0 : !held.includes(model)) return false;
   }
   const words = at("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   return words.every((word) => text(article).includes(word));
@@ -64,7 +63,21 @@ function translate() {
   for (const option of form.querySelectorAll("option[data-en]")) option.textContent = option.dataset[language];
 }
 
+function choose(button) {
+  const against = at("against");
+  const group = at("group");
+  const side = button.dataset.side;
+  for (const filter of filters) filter.value = "";
+  at("agreement").value = "";
+  at("search").value = "";
+  against.value = Array.from(against.options, (option) => option.value).includes(side) ? side : side.split(" ")[0];
+  if (group) group.value = button.dataset.group;
+  apply();
+  form.scrollIntoView();
+}
+
 form.hidden = false;
+for (const button of document.querySelectorAll("button[data-side]")) button.addEventListener("click", () => choose(button));
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("input", apply);
 at("order").addEventListener("change", reorder);
