@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from merilo.api.audit import audit as audit
     from merilo.api.baseline import baseline as baseline
     from merilo.api.comparison import compare as compare
+    from merilo.api.dataset_comparisons import compare_datasets as compare_datasets
     from merilo.api.experts import expert_baseline as expert_baseline
     from merilo.api.item_response import item_response as item_response
     from merilo.api.model_run import run as run
@@ -47,6 +48,7 @@ _HOMES = {
     "merilo.api.audit": ("audit",),
     "merilo.api.baseline": ("baseline",),
     "merilo.api.comparison": ("compare",),
+    "merilo.api.dataset_comparisons": ("compare_datasets",),
     "merilo.api.experts": ("expert_baseline",),
     "merilo.api.item_response": ("item_response",),
     "merilo.api.model_run": ("run",),

@@ -225,9 +225,7 @@ def _subsets(
     if model.log and (lost := model.log.lost()):
         parts.append(counted_en(lost, "request of the log failed", "requests of the log failed"))
     if model.unasked:
-        parts.append(
-            f"the run is unfinished ({model.unasked} of its items have no answer; the same 'merilo run' asks them)"
-        )
+        parts.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")
     if model_only:
         parts.append(
             f"{len(model_only)} {'answer is' if len(model_only) == 1 else 'answers are'} to items outside the baseline "

@@ -23,6 +23,9 @@ _GROUP_FIELD: Final = re.compile(r"\{(\w+)\}")
 #: The field of groups, if the dataset has no metric by group.
 _USUAL_FIELD: Final = "domain"
 
+#: A field with more values than this identifies items and does not define groups.
+_MOST_GROUPS: Final = 60
+
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
@@ -51,7 +54,7 @@ class OppositeOutcomes:
         n: the items that the consensus and the model answered.
         only_people: ids of items on which the consensus is right and the model wrong, in the order of the baseline.
         only_model: the reverse.
-        group_field: the field of the groups; `None` if the items have none.
+        group_field: the field of the groups; `None` if the items have none, or more than 60 values of it.
         group_of: mapping from item id to the value of the field; items without a value are left out.
         groups: mapping from the value of the field to the counts, in the order of values.
     """
@@ -100,6 +103,8 @@ def opposite_outcomes(crowd: StoredBaseline, model: Samples, *, by: Sequence[str
         for place in places
         if group_field and (value := _value(crowd, place, group_field)) is not None
     }
+    if len(set(group_of.values())) > _MOST_GROUPS:
+        group_of = {}
     return OppositeOutcomes(
         model.model,
         len(places),
