@@ -315,7 +315,17 @@ def test_a_comparison_on_a_sample_says_that_it_is_on_the_sample_only(tmp_path: P
     (tmp_path / "robot.json").write_text(
         json.dumps([{"id": name, "answer": one} for name, one in model.items()])
     )
-    assert (
-        "on a sample, 30 of 100 items"
-        in run("compare", tmp_path / "people", tmp_path / "robot.json").complaint
-    )
+    assert "on a sample, 30 of 100 items" in run("compare", tmp_path / "people", tmp_path / "robot.json").err
+
+
+def test_two_annotators_have_no_interval_over_annotators_for_the_dataset(tmp_path: Path) -> None:
+    answers, gold, everything = study(tmp_path, people=2)
+    found = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"], min_votes=2)
+    one = found.to_dict()["metrics"]["acc"]["dataset"]
+    assert one["ci95"] is not None
+    assert one["ci95_items_and_annotators"] is None
+    assert one["interval_items_and_annotators"] is None
+    found.save(tmp_path / "out")
+    assert "whole dataset" in (tmp_path / "out" / "report.html").read_text()
+    words = ["baseline", answers, "--gold", gold, "--population", everything, "--strata", "domain"]
+    assert "not defined: it takes at least 3 annotators" in run(*words, "--min-votes", 2).out

@@ -398,6 +398,9 @@ def test_experts_on_a_sample_are_weighted_to_the_whole_dataset(
         assert whole["metrics"]["acc"]["value"] == pytest.approx(by_hand)
         low, high = whole["metrics"]["acc"]["ci95"]
         assert low < by_hand < high
+        wide = whole["metrics"]["acc"]["ci95_items_and_annotators"]
+        assert wide[0] <= low
+        assert wide[0] < by_hand < wide[1]
         assert (whole["population"]["smallest_weight"], whole["population"]["largest_weight"]) == (5.0, 45.0)
     assert "--population" in found["provenance"]["command"]
     assert main(["experts", "baseline", *given]) == 0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.decision_rule import vote_weights
+from merilo.baselines.decision_rule import DecisionRule, vote_weights
 from merilo.baselines.population import Population
 from merilo.baselines.settings import Settings
 from merilo.baselines.steps import Decided, Screened
@@ -19,9 +19,8 @@ from merilo.baselines.warnings import BaselineWarning
 from merilo.bilingual import counted, counted_en, listed_ru
 from merilo.errors import DataError
 from merilo.metrics.worth import TASK, NamedPart
-from merilo.people.aggregation import NO_LABEL
+from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.uncertainty.dataset_estimate import (
-    OVER_ITEMS,
     DatasetValue,
     consensus_of_dataset,
     person_of_dataset,
@@ -29,8 +28,7 @@ from merilo.people.uncertainty.dataset_estimate import (
 from merilo.people.uncertainty.two_way import influences
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.intervals import Interval
-from merilo.statistics.post_stratification import StratifiedSample, bounded_interval, stratified_variance
+from merilo.statistics.post_stratification import StratifiedSample
 from merilo.wording import listed
 
 OF_EXAM: Final = "it is scored by complete variants of the exam, which strata of questions would divide"
@@ -195,16 +193,26 @@ def sampled_strata(
 
 
 def estimate_points(
-    points: Mapping[int, float], population: Population
-) -> tuple[DatasetEstimates, float, Interval]:
-    """Estimate the mean of items' points on the whole dataset, with its interval over items.
+    points: Mapping[int, float],
+    population: Population,
+    part: NamedPart,
+    *,
+    scorer: ConsensusScorer,
+    rule: DecisionRule,
+    consensus: Consensus,
+) -> tuple[DatasetEstimates, DatasetValue]:
+    """Estimate the mean of decided items' points on the whole dataset.
 
     Args:
-        points: mapping from item number to the points of the item's answer, from 0 to 1.
+        points: mapping from item number to the points of the item's consensus, from 0 to 1.
         population: the dataset in strata.
+        part: the metric that gives the points.
+        scorer: scores a consensus.
+        rule: the votes, and how they decide.
+        consensus: the consensus.
 
     Returns:
-        The strata and the sample, without metrics; the mean; and its interval with finite-population correction.
+        The strata and the sample, without metrics; and the estimate.
 
     Raises:
         DataError: no item with points is in the population.
@@ -214,20 +222,29 @@ def estimate_points(
         raise DataError("no item with a gold answer was decided, so there is no estimate for the dataset")
     strata, sample = sampled_strata(population, [population.of[item] for item in used])
     values = np.array([points[item] for item in used])
-    mean = float(sample.share @ values)
-    variance = stratified_variance(values - mean, sample)
-    square = float((sample.share**2) @ sample.unsampled)
-    unsampled = square * sample.effective_items
-    interval = bounded_interval(
-        mean,
-        variance.corrected,
-        variance.freedom,
-        bounds=(0.0, 1.0),
-        most=len(used) / unsampled if unsampled > 0 else float("inf"),
-        alike=1 / square if square > 0 else float("inf"),
-        method=OVER_ITEMS,
+    place = {item: row for row, item in enumerate(used)}
+    of_code = np.full(rule.votes.items, -1, dtype=np.int64)
+    of_code[scorer.codes] = [place.get(int(item.id), -1) for item in scorer.items]
+    pairs = scorer.pairs(rule.votes, consensus)
+    inside = pairs.votes_of(part) & (of_code[rule.votes.item] >= 0)
+    worth = scorer.worth(part, pairs, pairs.chosen(consensus) * pairs.inside(part))
+    unseen = np.zeros(rule.votes.items)
+    unseen[scorer.codes] = worth.unseen
+    votes = rule.votes.where(inside)
+    influence = influences(
+        votes, worth.answer[pairs.pair_of_vote[inside]], min_votes=rule.needed, unseen=unseen
     )
-    return DatasetEstimates(population, strata, sample, {}, {}), mean, interval
+    value = consensus_of_dataset(
+        float(sample.share @ values),
+        values,
+        np.ones_like(values),
+        sample,
+        votes=votes,
+        influence=influence,
+        row=of_code[votes.item],
+        bounds=part.bounds,
+    )
+    return DatasetEstimates(population, strata, sample, {}, {}), value
 
 
 class _Maker:

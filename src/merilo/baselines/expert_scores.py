@@ -28,6 +28,21 @@ from merilo.responses import Responses
 
 
 @dataclass(frozen=True, slots=True)
+class OutOfBagRule:
+    """How items are decided again if other experts answer them.
+
+    Attributes:
+        scorer: scores a consensus.
+        rule: the experts' votes and the votes that a consensus needs.
+        consensus: the consensus of the experts.
+    """
+
+    scorer: ConsensusScorer
+    rule: DecisionRule
+    consensus: Consensus
+
+
+@dataclass(frozen=True, slots=True)
 class LabelScores:
     """Scores of one label per item.
 
@@ -39,6 +54,7 @@ class LabelScores:
         two_ways: mapping from metric to its uncertainty over items and annotators, without metrics for which it is not
             defined.
         domain_two_ways: mapping from domain to the uncertainty of `by_domain` over items and annotators.
+        decided_by: how experts who skip their own items decide; `None` for other annotators, and without gold.
     """
 
     scores: Scores = field(default_factory=lambda: Scores({}))
@@ -47,6 +63,7 @@ class LabelScores:
     undecided_wrong: float = float("nan")
     two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
     domain_two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
+    decided_by: OutOfBagRule | None = None
 
 
 def score_experts(
@@ -94,6 +111,7 @@ def score_experts(
         all_items.value if all_items else float("nan"),
         two_ways(rule, scorer, consensus, made.scores.all()),
         domain_two_ways,
+        OutOfBagRule(scorer, rule, consensus),
     )
 
 

@@ -11,6 +11,7 @@ from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.population import Population
 from merilo.people.uncertainty.dataset_estimate import DatasetValue
+from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
 from merilo.reports.estimates import counted, interval_json
 from merilo.reports.json_numbers import rounded
 from merilo.statistics.intervals import Interval
@@ -82,7 +83,7 @@ def _estimate(one: DatasetEstimate, whole: DatasetEstimates) -> dict[str, Json]:
 def _both(value: DatasetValue) -> dict[str, Json]:
     return {
         "ci95_items_and_annotators": interval_json(value.both),
-        "interval_items_and_annotators": value.both.method,
+        "interval_items_and_annotators": value.both.method if value.both else None,
         "standard_error": {
             "items": rounded(value.item_error),
             "annotators": rounded(value.annotator_error),
@@ -102,20 +103,18 @@ def baseline_on_dataset_json(whole: DatasetEstimates | None) -> dict[str, Json]:
 def experts_on_dataset_json(scored: LabelScores, population: Population | None) -> dict[str, Json]:
     """Return the key `whole_dataset` of experts who skip their own questions; empty without a population or scores.
 
-    The metric is the first one that scores single items. Its interval is over items only.
+    The metric is the first one that scores single items.
     """
     metric = next((name for name in scored.scores.main if name in {"acc", "em", "f1"}), None)
-    if population is None or not scored.points or metric is None:
+    by = scored.decided_by
+    part = next((one for one in by.scorer.parts()[0] if one.name == metric), None) if by else None
+    if population is None or not scored.points or by is None or part is None:
         return {}
-    whole, value, interval = estimate_points(scored.points, population)
-    found: dict[str, Json] = {
-        "value": rounded(value),
-        "items": whole.items,
-        "n": int(whole.sample.stratum.shape[0]),
-        "ci95": interval_json(interval),
-        "interval": interval.method,
-    }
-    return {"whole_dataset": {"population": population_json(whole), "metrics": {metric: found}}}
+    whole, found = estimate_points(
+        scored.points, population, part, scorer=by.scorer, rule=by.rule, consensus=by.consensus
+    )
+    content = _estimate(DatasetEstimate(found, None), whole)
+    return {"whole_dataset": {"population": population_json(whole), "metrics": {part.name: content}}}
 
 
 def whole_dataset_lines(whole: DatasetEstimates | None) -> list[tuple[str, str]]:
@@ -157,6 +156,8 @@ def whole_dataset_lines(whole: DatasetEstimates | None) -> list[tuple[str, str]]
     return rows
 
 
-def _text(interval: Interval) -> str:
+def _text(interval: Interval | None) -> str:
+    if interval is None:
+        return f"not defined: it takes at least {LEAST_ANNOTATORS} annotators"
     # Rich reads an unescaped square bracket as markup.
     return f"\\[{interval.low:.3f}, {interval.high:.3f}]"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from merilo.people.uncertainty.annotator_accuracy import mean_variance
+from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
 from merilo.people.uncertainty.two_way import Influence, shared_part
 from merilo.people.uncertainty.variance_components import components
 from merilo.people.votes import Votes
@@ -36,7 +37,7 @@ class DatasetValue:
         value: the estimate.
         n: the number of items that it is computed from.
         interval: its interval over items; `None` for single persons, whose answers are not all those of one item.
-        both: its interval over items and annotators.
+        both: its interval over items and annotators; `None` for the consensus of fewer than three annotators.
         item_error: the standard error from items, with finite-population correction.
         annotator_error: the additional standard error because items share annotators.
     """
@@ -44,7 +45,7 @@ class DatasetValue:
     value: float
     n: int
     interval: Interval | None
-    both: Interval
+    both: Interval | None
     item_error: float
     annotator_error: float
 
@@ -125,7 +126,12 @@ def consensus_of_dataset(
         level=level,
     )
     return DatasetValue(
-        value, int(counted.sum()), interval, both, float(np.sqrt(of_items)), float(np.sqrt(shared.variance))
+        value,
+        int(counted.sum()),
+        interval,
+        both if shared.annotators >= LEAST_ANNOTATORS else None,
+        float(np.sqrt(of_items)),
+        float(np.sqrt(shared.variance)),
     )
 
 
