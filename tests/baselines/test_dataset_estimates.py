@@ -329,3 +329,14 @@ def test_two_annotators_have_no_interval_over_annotators_for_the_dataset(tmp_pat
     assert "whole dataset" in (tmp_path / "out" / "report.html").read_text()
     words = ["baseline", answers, "--gold", gold, "--population", everything, "--strata", "domain"]
     assert "not defined: it takes at least 3 annotators" in run(*words, "--min-votes", 2).out
+
+
+def test_a_few_annotators_have_a_wide_interval_for_the_dataset_too(tmp_path: Path) -> None:
+    """All items of the dataset were asked: the two estimates, and about their intervals, are the same."""
+    answers, gold, everything = study(tmp_path, people=3, drawn=SIZES)
+    found = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"], min_votes=2)
+    one = found.to_dict()["metrics"]["acc"]
+    sample, whole = one["ci95_items_and_annotators"], one["dataset"]["ci95_items_and_annotators"]
+    assert one["dataset"]["value"] == pytest.approx(one["value"], abs=1e-6)
+    assert whole[1] - whole[0] > 0.6 * (sample[1] - sample[0])
+    assert whole[1] - whole[0] > 2 * 0.1

@@ -10,12 +10,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from merilo.people.uncertainty.annotator_accuracy import mean_variance
-from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
+from merilo.people.uncertainty.few_annotators import (
+    LEAST_ANNOTATORS,
+    GuessingVariance,
+    guessing_variance,
+    widened,
+)
 from merilo.people.uncertainty.two_way import Influence, shared_part
 from merilo.people.uncertainty.variance_components import components
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.cluster_variance import cluster_count, cluster_design_effect
+from merilo.statistics.crossed_difference import FLOOR
+from merilo.statistics.distributions import limited_freedom
 from merilo.statistics.intervals import Interval
 from merilo.statistics.post_stratification import (
     SampledVariance,
@@ -68,7 +75,7 @@ def consensus_of_dataset(
     interval over items alone: with these annotators' answers, a fully sampled dataset has no uncertainty. Other annotators
     would give other answers to the same items, so the interval over both keeps the part of the item variance that answers
     cause (at most the sum of the squared influences of all answers). The annotators' part is that of `two_way`, with every
-    answer's influence multiplied by the weight of its item. If items form clusters, the item part is multiplied, and the
+    answer's influence multiplied by the weight of its item, and the corrections for few annotators are those of `two_way`. If items form clusters, the item part is multiplied, and the
     effective numbers of items are divided, by the design effect of the weighted deviations from the strata's means.
 
     Args:
@@ -118,12 +125,21 @@ def consensus_of_dataset(
     both = bounded_interval(
         value,
         total,
-        freedom,
+        limited_freedom(freedom, shared.annotators),
         bounds=bounds,
         most=float(counted.sum()) / effect,
         alike=kish / effect,
         method=OVER_BOTH,
         level=level,
+    )
+    guessing = guessing_variance(votes.annotator, influence.guess * share, votes.annotators)
+    both = _for_few_annotators(
+        both,
+        guessing,
+        value,
+        bounds=bounds,
+        variances=(of_items, shared.variance, doubt),
+        alike=kish / effect,
     )
     return DatasetValue(
         value,
@@ -189,6 +205,32 @@ def person_of_dataset(
     return DatasetValue(
         value, items, None, both, float(np.sqrt(max(total - by_person, 0.0))), float(np.sqrt(by_person))
     )
+
+
+def _for_few_annotators(
+    both: Interval,
+    guessing: GuessingVariance,
+    value: float,
+    *,
+    bounds: tuple[float, float],
+    variances: tuple[float, float, float],
+    alike: float,
+) -> Interval:
+    """Widen the interval by `widened`, as `two_way` does; the standard error from items is at least two items."""
+    low, width = bounds[0], bounds[1] - bounds[0]
+    p = min(max((value - low) / width, 0.0), 1.0)
+    of_items, shared, doubt = variances
+    of_items = max(of_items, (FLOOR * width / alike) ** 2)
+    spread = p * (1 - p) * width**2
+    bottom, top = widened(
+        ((both.low - low) / width, (both.high - low) / width),
+        guessing,
+        p,
+        min(spread / of_items, alike) if spread > 0 else alike,
+        variances=(of_items, shared, max(doubt, of_items**2 / alike)),
+        level=both.level,
+    )
+    return replace(both, low=low + width * bottom, high=low + width * top)
 
 
 def _cluster_effect(
