@@ -8,10 +8,13 @@ from zipfile import ZipFile
 
 import pytest
 from command import merilo
+from harness_files import items_of as items_of_harness
+from harness_files import lm_eval_choice, written
 from made_once import made_once
+from study_people import NAMES, answered, bundled_study, visits
 
 from merilo.datasets import dataset, names
-from merilo.items import Item, Split, write_splits
+from merilo.items import Item, Split, read_split, write_splits
 
 RUN = ("run", "--shots", "0")
 
@@ -179,6 +182,55 @@ def test_a_file_belongs_to_the_dataset_of_its_name_or_its_folder(
     assert (
         "could belong to several baselines (bps, lcs): begin its name with its dataset" in refused.complaint
     )
+
+
+def test_a_folder_of_logs_has_a_log_of_each_dataset(people: tuple[Path, Path], tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("bps", "lcs"):
+        items = read_split(tmp_path / "data" / f"{name}.json").items
+        written(
+            logs / f"samples_{name}.jsonl",
+            [lm_eval_choice(at, name, item, str(item.outputs)) for at, item in enumerate(items)],
+        )
+    found = compared(*people, logs)
+    assert [*found["datasets"]] == ["bps", "lcs"]
+    (model,) = found["table"]["models"]
+    assert model["model"] == "logs", "lm-eval's samples do not name the model"
+    assert {cell["value"] for cell in model["datasets"].values()} == {1.0}
+    written(
+        logs / "samples_bps_again.jsonl", [json.loads(line) for line in (logs / "samples_bps.jsonl").open()]
+    )
+    refused = merilo("compare", *people, logs)
+    assert (refused.status, "holds 2 logs with items of the dataset" in refused.complaint) == (1, True)
+
+
+def test_a_log_of_another_dataset_is_refused(people: tuple[Path, Path], tmp_path: Path) -> None:
+    rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of_harness("parus"))]
+    refused = merilo("compare", *people, written(tmp_path / "samples_parus.jsonl", rows))
+    assert (refused.status, "has no items of the baselines (bps, lcs)" in refused.complaint) == (1, True)
+
+
+def test_a_dataset_with_two_main_metrics_counts_by_their_mean(tmp_path: Path) -> None:
+    folder = bundled_study(tmp_path / "study", "rcb", overlap=5)
+    assert (
+        merilo("study", "export", folder.path, "--platform", "csv", "--out", tmp_path / "export").status == 0
+    )
+    file = tmp_path / NAMES["csv"]
+    file.write_text(answered("csv", tmp_path / "export", visits(folder, people=8)), encoding="utf-8")
+    assert merilo("study", "import", folder.path, file).status == 0
+    assert merilo("study", "baseline", folder.path, "--out", tmp_path / "people").status in {0, 1}
+    done = merilo("run", "--model", "most-frequent", "--study", folder.path, "--out", tmp_path / "run")
+    assert done.status == 0, done.err
+    found = compared(tmp_path / "people", tmp_path / "run", "--format", "table")
+    scores = merilo("score", tmp_path / "run", "--json", "-").json["datasets"]["rcb"]["metrics"]
+    cell = found["table"]["models"][0]["datasets"]["rcb"]["main_metrics"]
+    assert cell == {name: pytest.approx(scores[name]["value"], abs=1e-6) for name in ("acc", "f1_macro")}
+    (total,) = found["total"]["models"].values()
+    assert total["value"] == pytest.approx((cell["acc"] + cell["f1_macro"]) / 2, abs=1e-6)
+    own = json.loads((tmp_path / "people" / "baseline.json").read_text(encoding="utf-8"))["metrics"]
+    expected = (own["acc"]["value"] + own["f1_macro"]["value"]) / 2
+    assert found["total"]["people"]["value"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_items_are_written_as_csv_json_and_jsonl(people: tuple[Path, Path], tmp_path: Path) -> None:

@@ -32,21 +32,22 @@ def split_arguments(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Separate the folders of baselines from models; a baseline is a folder with `baseline.json`.
 
     Raises:
-        InputError: a path does not exist, is an empty folder, or is an archive.
+        InputError: a path does not exist, is an empty folder, or is an archive; or there is no baseline.
     """
-    for path in paths:
-        _refuse_unusable(path)
     baselines = [path for path in paths if (path / BASELINE_FILE).is_file()]
+    for path in paths if baselines else paths[:1]:
+        _refuse_archive(path)
+    if not baselines:
+        raise InputError(f"is not a baseline folder: {BASELINE_FILE} is missing", file=shown(paths[0]))
+    for path in paths:
+        if path.is_dir() and not any(path.iterdir()):
+            raise InputError("is an empty folder", file=shown(path))
+        if not path.exists():
+            raise InputError("does not exist", file=shown(path))
     return baselines, [path for path in paths if path not in baselines]
 
 
-def _refuse_unusable(path: Path) -> None:
-    if path.is_dir():
-        if not any(path.iterdir()):
-            raise InputError("is an empty folder", file=shown(path))
-        return
-    if not path.exists():
-        raise InputError("does not exist", file=shown(path))
+def _refuse_archive(path: Path) -> None:
     if path.is_file() and zipfile.is_zipfile(path) and path.suffix.lower() in {".zip", ""}:
         with zipfile.ZipFile(path) as archive:
             if not any(map(_INSPECT_MEMBERS.match, archive.namelist())):

@@ -20,11 +20,10 @@ from merilo.baselines.given_models import BASELINE_FILE, split_arguments
 from merilo.baselines.run_samples import run_outcomes
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.cli.study_options import INPUT, OUTPUT
-from merilo.errors import InputError, UsageError
+from merilo.errors import UsageError
 from merilo.reports.comparison import baseline_warnings, sentences
 from merilo.reports.opposite_items import COLUMNS, opposite_rows, rows_as_cells
 from merilo.strict_json import Json, as_text
-from merilo.wording import shown
 
 COMPARISON: Final = "Comparison"
 
@@ -56,8 +55,6 @@ def people_against_models(
     not given.
     """
     baselines, models = split_arguments(paths)
-    if not baselines:
-        raise InputError(f"is not a baseline folder: {BASELINE_FILE} is missing", file=shown(paths[0]))
     if not models:
         raise UsageError("give a model too: a run, a file of answers or a log")
     needed = [*(one / BASELINE_FILE for one in baselines), *models, *([data] if data else [])]

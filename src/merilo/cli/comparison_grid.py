@@ -33,7 +33,7 @@ def rendered_grid(table: ComparisonTable) -> str:
             title_style="bold",
             show_lines=True,
         )
-        drawn.add_column("")
+        drawn.add_column("", overflow="fold")
         for title, metric in titles[part]:
             drawn.add_column(escape(f"{title}\n{metric}" if metric else title), justify="right")
         for row in rows:
