@@ -133,6 +133,28 @@ def test_every_outcome_is_counted_and_none_is_silently_wrong(tmp_path: Path) -> 
     assert not result.is_complete
 
 
+def test_a_run_says_why_requests_failed_and_which_items_are_too_long_by_how_much(tmp_path: Path) -> None:
+    given = {
+        "1": ModelReply(finish="failed", error="HTTP 500"),
+        "2": ModelReply(finish="too_long", error="18 tokens are 10 too many for the model's context of 8"),
+        "3": ModelReply(finish="failed", error="HTTP 500"),
+        "4": ModelReply(finish="failed", error="the reply has no text"),
+    }
+    backend = LocalBackend(lambda request: given[str(request.item)])
+    result = merilo.run(backend, "lcs", out=tmp_path / "run", limit=4)
+    told = [
+        "LCS: 2 failed: HTTP 500 (items: 1, 3)",
+        "LCS: 1 failed: the reply has no text (items: 4)",
+        "LCS: 1 too long for the model's context: items 2 (18 tokens are 10 too many for the model's context of 8)",
+    ]
+    assert [note for note in result.notes if note in told] == told
+    assert [note for note in merilo.score_run(tmp_path / "run").notes if note in told] == told
+    found = result.to_dict()["datasets"]["lcs"]["unanswered"]  # type: ignore[index,call-overload]
+    assert {one["item"]: one["outcome"] for one in found} == {  # type: ignore[index,call-overload,union-attr]
+        "1": "failed", "2": "too_long", "3": "failed", "4": "failed"
+    }  # fmt: skip
+
+
 def test_requests_that_failed_are_asked_again_and_count_once(tmp_path: Path) -> None:
     merilo.run(
         LocalBackend(lambda request: ModelReply(finish="failed", error="HTTP 500")),

@@ -155,7 +155,7 @@ def test_the_same_command_goes_on_after_a_dead_server_and_asks_nothing_twice(tmp
         before = len(server.asked)
         done = merilo(*words, "--model-args", port_args, "--json", "-")
         assert done.status == 0, done.err
-        assert "resuming: 25 replies are there, 35 are left" in done.err
+        assert "resuming with 25 of 60 replies" in done.err
         assert {str(number_of(one)) for one in server.asked[before:]} == {
             str(n) for n in range(60)
         } - answered

@@ -346,6 +346,7 @@ def _result(
             notes.append(
                 f"{one.declared.title}: {len(one.refused)} of {len(source.split)} items have media that the backend does not take, and are left out"
             )
+        notes += scored.answers.unanswered_told()
         found[name] = scored
     if bundled := [one.declared.title for one in prepared.asked if one.source == BUNDLED_NAME]:
         notes.append(

@@ -77,6 +77,7 @@ class DatasetRun:
             "mode": self.record.mode,
             "shots": self.record.shots,
             "outcomes": self.outcomes.to_dict(),
+            "unanswered": [dict(one._asdict()) for one in self.answers.unanswered],
             "metrics": {} if self.scores is None else scores_content(self.scores),
             "reason": for_library(self.reason) or None,
             "refused_media": self.refused,
@@ -180,7 +181,8 @@ def score_run(
             name: scored_dataset(folder, name, source_of(record, items), rater=rater, seed=seed)
             for name, record in folder.record.datasets.items()
         }
-    return RunResult(folder, found, notes=cut_notes(folder))
+    unanswered = [told for one in found.values() for told in one.answers.unanswered_told()]
+    return RunResult(folder, found, notes=(*cut_notes(folder), *unanswered))
 
 
 def cut_notes(folder: RunFolder) -> tuple[str, ...]:

@@ -167,7 +167,7 @@ def _show_plan(options: RunOptions, wanted: Sequence[str], json_to: str | None) 
 def _watch(out: Path, requests: int, answered: int) -> Iterator[Callable[[Progress], None]]:
     """Show progress on standard error, if it is a terminal; when the user stops the run, say how to resume it."""
     if answered:
-        say(f"resuming: {answered:,} replies are there, {requests:,} are left")
+        say(f"resuming with {answered:,} of {answered + requests:,} replies")
     try:
         if not sys.stderr.isatty():
             yield lambda _: None

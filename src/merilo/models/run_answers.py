@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
@@ -18,6 +18,7 @@ from merilo.models.asking import ModelReply, Request
 from merilo.models.prompt_settings import CLOSED
 from merilo.models.run_log import log_path, read_log
 from merilo.strict_json import Json
+from merilo.wording import listed, shortened
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +50,22 @@ class RunAnswer(NamedTuple):
     sample: int
     answer: Json
     outcome: ExtractionOutcome
+
+
+class UnansweredRequest(NamedTuple):
+    """A request that failed or was too long for the model.
+
+    Attributes:
+        item: the item's id as text.
+        sample: the number of the answer.
+        outcome: "failed" or "too_long".
+        reason: what the backend reported, such as by how many tokens the prompt is too long; may be empty.
+    """
+
+    item: str
+    sample: int
+    outcome: ExtractionOutcome
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +108,7 @@ class RunAnswers:
         models: the names that the backend gave for the model, such as a dated version.
         usd: the cost in US dollars; `None` if no reply states it.
         tokens: tokens of requests, of answers, and of thought within the answers.
+        unanswered: requests that failed or were too long, in the order of the log.
     """
 
     declared: Dataset
@@ -99,6 +117,29 @@ class RunAnswers:
     models: tuple[str, ...] = ()
     usd: float | None = None
     tokens: tuple[int, int, int] = (0, 0, 0)
+    unanswered: tuple[UnansweredRequest, ...] = ()
+
+    def unanswered_told(self, most: int = 5) -> list[str]:
+        """Return a sentence for each reason why requests failed, and one for all requests that were too long.
+
+        Args:
+            most: how many items and reasons are named.
+        """
+        title = self.declared.title
+        sentences: list[str] = []
+        failed: dict[str, list[str]] = {}
+        for one in self.unanswered:
+            if one.outcome == "failed":
+                failed.setdefault(one.reason or "no reason given", []).append(one.item)
+        for reason, items in sorted(failed.items(), key=lambda pair: -len(pair[1]))[:most]:
+            named = listed(list(dict.fromkeys(items)), most)
+            sentences.append(f"{title}: {len(items)} failed: {shortened(reason, 200)} (items: {named})")
+        if long := [one for one in self.unanswered if one.outcome == "too_long"]:
+            told = [f"{one.item} ({shortened(one.reason, 200)})" if one.reason else one.item for one in long]
+            sentences.append(
+                f"{title}: {len(long)} too long for the model's context: items {listed(told, most)}"
+            )
+        return sentences
 
 
 def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples: int) -> RunAnswers:
@@ -132,6 +173,17 @@ def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples
         tuple(sorted(set(table["model"].drop_nulls()))),
         float(table["cost"].sum()) if table["cost"].is_not_null().any() else None,
         (sums[0], sums[1], sums[2]),
+        _unanswered(table, {str(item.id) for item in items}),
+    )
+
+
+def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[UnansweredRequest, ...]:
+    reported = table.filter(table["finish"].is_in(list(_REPORTED)))
+    rows = reported.select("item", "sample", "finish", "error").iter_rows()
+    return tuple(
+        UnansweredRequest(item, sample, outcome, reason or "")
+        for item, sample, outcome, reason in rows
+        if item in asked
     )
 
 

@@ -74,7 +74,8 @@ class Progress:
             self.failed += 1
         else:
             self.answered += 1
-        self.retried += reply.attempts - 1
+        # A request that could not be made, such as one with an unreadable picture, has no attempt.
+        self.retried += max(0, reply.attempts - 1)
         self.prompt_tokens += reply.prompt_tokens or 0
         self.completion_tokens += reply.completion_tokens or 0
 
