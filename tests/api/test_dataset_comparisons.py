@@ -269,6 +269,8 @@ def test_the_table_is_markdown_and_latex_with_every_number_of_items(
     assert r"under\_score\%" in latex
     assert r"$\uparrow$" in latex or r"$\approx$" in latex
     assert "≈" not in latex
+    assert r"\\ {}[0." in latex
+    assert r"\\ [" not in latex, "LaTeX reads a bracket after a line break as its argument"
     table = merilo("compare", people[0], model, "--format", "markdown", "--out", tmp_path / "t.md")
     assert table.out == ""
     assert "| people, consensus |" in (tmp_path / "t.md").read_text(encoding="utf-8")

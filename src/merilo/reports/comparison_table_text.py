@@ -197,7 +197,8 @@ def comparison_latex(table: ComparisonTable) -> str:
 
 def _stacked(lines: Sequence[str]) -> str:
     told = [_latex(one) for one in lines if one]
-    return r"\begin{tabular}[t]{@{}r@{}}" + r" \\ ".join(told) + r"\end{tabular}" if told else ""
+    # An interval after a line break would be read as the break's optional argument without the braces.
+    return r"\begin{tabular}[t]{@{}r@{}}" + r" \\ {}".join(told) + r"\end{tabular}" if told else ""
 
 
 def _latex(text: str) -> str:
