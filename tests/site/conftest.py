@@ -1,9 +1,11 @@
 """Frozen studies for the tests of the site."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from site_process import running_site
 from study_people import bundled_study
 
 from merilo.studies.freezing import freeze_plan
@@ -22,3 +24,26 @@ def frozen(tmp_path: Path) -> Callable[..., StudyFolder]:
         return folder
 
     return made
+
+
+_STARTED: dict[str, tuple[str, str]] = {}
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+    _STARTED.clear()
+
+
+@pytest.fixture
+def served_once(servers: ExitStack) -> Callable[..., tuple[str, str]]:
+    """Address and path of one server for all tests of a module."""
+
+    def start(frozen: Callable[..., StudyFolder]) -> tuple[str, str]:
+        if "people" not in _STARTED:
+            address, paths, _ = servers.enter_context(running_site(frozen().path))
+            _STARTED["people"] = address, paths["people"]
+        return _STARTED["people"]
+
+    return start

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from merilo.cli import study_answers
+from merilo.cli import study_answers, study_site
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.strict_json import Json
 
@@ -199,3 +199,5 @@ def _created(made: CreatedStudy) -> dict[str, Json]:
 
 # The commands about the answers: export, import, status, baseline.
 app.registered_commands += study_answers.app.registered_commands
+# The commands of the annotation site: serve, invite, collect, backup.
+app.registered_commands += study_site.app.registered_commands

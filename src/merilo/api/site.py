@@ -1,0 +1,216 @@
+"""Serve a frozen study on the annotation site, invite people to it, collect its answers, and back up its database."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from merilo.errors import MissingPartError, UsageError, argument
+from merilo.studies.study_export import arm_of
+from merilo.studies.study_folder import open_study
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from merilo.site.answer_export import CollectedAnswers
+    from merilo.site.served_study import ServedStudy
+
+__all__ = ["ServedArm", "back_up_site", "collect_site", "invite_to_site", "serve_study"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedArm:
+    """A group of annotators on the site.
+
+    Attributes:
+        name: its name in the plan.
+        path: the path of its pages.
+        by_invitation: whether people need an invitation.
+    """
+
+    name: str
+    path: str
+    by_invitation: bool
+
+
+def serve_study(
+    study: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    database: str | None = None,
+    started: Callable[[str, list[ServedArm]], None] = lambda _address, _arms: None,
+) -> None:
+    """Serve all groups of annotators of a frozen study until the process is interrupted.
+
+    Args:
+        study: the study's folder.
+        host: the address to listen on.
+        port: the port; 0 takes a free one.
+        database: the database's address. Default: `site.db` in the study's folder.
+        started: called with the site's address and the groups when the server accepts connections.
+
+    Raises:
+        UsageError: the port is in use, or the address is not one of this computer.
+        DataError: the study was changed, or the database belongs to another version of it.
+        InputError: the study is not frozen, or the database cannot be opened.
+        MissingPartError: the extra `site` is missing.
+    """
+    _require_site()
+    import uvicorn  # noqa: PLC0415 - an extra
+
+    from merilo.site.annotation_site import AnnotationSite  # noqa: PLC0415
+    from merilo.site.app import make_app  # noqa: PLC0415
+    from merilo.site.database import writing  # noqa: PLC0415
+    from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
+    from merilo.site.study_registration import cookie_key  # noqa: PLC0415
+
+    with _opened(study, database) as (engine, studies), _listening(host, port) as listener:
+        with writing(engine) as connection:
+            clock, key = ServerClock(latest_time(connection)), cookie_key(connection)
+        site = AnnotationSite(engine, studies, clock, key)
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        server = uvicorn.Server(
+            uvicorn.Config(make_app(site), log_level="warning", access_log=False, timeout_graceful_shutdown=5)
+        )
+        shown = f"[{host}]" if ":" in host else host
+        started(
+            f"http://{shown}:{listener.getsockname()[1]}",
+            [ServedArm(one.arm_name, f"/s/{one.key}/", one.by_invitation) for one in studies],
+        )
+        try:
+            server.run(sockets=[listener])
+        except KeyboardInterrupt:  # the server has ended its requests and its writer before
+            return
+
+
+def invite_to_site(
+    study: Path,
+    *,
+    arm: str | None = None,
+    experts: tuple[str, ...] = (),
+    count: int = 1,
+    database: str | None = None,
+) -> list[tuple[str, str]]:
+    """Make invitations to a study; it may be served at the same time.
+
+    Args:
+        study: the study's folder.
+        arm: the group of annotators. Default: `experts` if there are names and the plan has that group, otherwise as for exports.
+        experts: the experts' names; each gets an own invitation, and an earlier one for the same name is revoked.
+        count: how many invitations without names to make, if there are no experts.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Returns:
+        The name (or an empty text) and the path of each link.
+
+    Raises:
+        UsageError: the group consists of experts and there are no names, or the plan has no such group.
+    """
+    _require_site()
+    from merilo.site.database import writing  # noqa: PLC0415 - an extra
+    from merilo.site.people_access import new_invitation  # noqa: PLC0415
+    from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
+
+    folder = open_study(study)
+    wanted = arm or ("experts" if experts and "experts" in folder.plan.arms else None)
+    name, _ = arm_of(folder, wanted)
+    with _opened(study, database) as (engine, studies), writing(engine) as connection:
+        served = next(one for one in studies if one.arm_name == name)
+        now = ServerClock(latest_time(connection)).now()
+        names: list[str | None] = [*dict.fromkeys(experts)] or [None] * count
+        return [(one or "", f"/i/{new_invitation(connection, served, one, now)}") for one in names]
+
+
+def collect_site(study: Path, *, arm: str | None = None, database: str | None = None) -> CollectedAnswers:
+    """Collect the answers of a group as the table that `merilo study import` reads; the study may be served at the same time.
+
+    Args:
+        study: the study's folder.
+        arm: the group of annotators. Default: `people`, or the only group.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Raises:
+        UsageError: the plan has no such group.
+    """
+    _require_site()
+    from merilo.site.answer_export import collect_answers  # noqa: PLC0415 - an extra
+
+    name, _ = arm_of(open_study(study), arm)
+    with _opened(study, database) as (engine, studies), engine.connect() as connection:
+        return collect_answers(connection, next(one for one in studies if one.arm_name == name))
+
+
+def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None:
+    """Copy the site's SQLite database while it is in use.
+
+    Args:
+        study: the study's folder.
+        out: the file of the copy.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Raises:
+        UsageError: the database is PostgreSQL.
+        InputError: there is no such database.
+        OutputError: the copy cannot be written.
+    """
+    _require_site()
+    from merilo.site.database import back_up, database_url  # noqa: PLC0415 - an extra
+
+    back_up(database_url(open_study(study).path, database), out)
+
+
+@contextmanager
+def _opened(study: Path, database: str | None) -> Iterator[tuple[Engine, list[ServedStudy]]]:
+    """The database with all groups of a frozen study registered in it."""
+    from merilo.site.database import database_url, open_database, writing  # noqa: PLC0415 - an extra
+    from merilo.site.served_study import load_study  # noqa: PLC0415
+    from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
+    from merilo.site.study_registration import register  # noqa: PLC0415
+
+    folder = open_study(study)
+    loaded = [load_study(folder, arm) for arm in folder.plan.arms]
+    engine = open_database(database_url(folder.path, database))
+    try:
+        with writing(engine) as connection:
+            now = ServerClock(latest_time(connection)).now()
+            studies = [register(connection, one, now) for one in loaded]
+        yield engine, studies
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not a port"
+            raise UsageError(
+                f"the site cannot listen on {host}:{port} ({reason}); give another {argument('port')} or {argument('host')}"
+            ) from None
+        yield listener
+    finally:
+        listener.close()
+
+
+def _require_site() -> None:
+    try:
+        import alembic  # noqa: F401, PLC0415
+        import fastapi  # noqa: F401, PLC0415
+        import itsdangerous  # noqa: F401, PLC0415
+        import sqlalchemy  # noqa: F401, PLC0415
+        import uvicorn  # noqa: F401, PLC0415
+    except ModuleNotFoundError:
+        raise MissingPartError(
+            "the annotation site needs the extra 'site': pip install 'merilo[site]'"
+        ) from None

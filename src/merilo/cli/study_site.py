@@ -1,0 +1,120 @@
+"""`merilo study serve | invite | collect | backup`: collect answers on Merilo's own site."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from merilo.atomic_write import refuse_existing, write_text
+from merilo.cli.output import emit_json, refuse_json, say
+from merilo.cli.study_answers import ArmOption, StudyArgument
+from merilo.cli.study_options import ForceOption, JsonOption
+
+if TYPE_CHECKING:
+    from merilo.api.site import ServedArm
+
+app = typer.Typer(add_completion=False)
+
+# fmt: off
+DatabaseOption: TypeAlias = Annotated[str | None, typer.Option(metavar="URL", help="The database: postgresql://user@host/name or sqlite:///file.db. Default: site.db in the study's folder.")]
+# fmt: on
+
+
+@app.command()
+def serve(
+    study: StudyArgument,
+    *,
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="The address to listen on. Use a reverse proxy with HTTPS to serve people outside this computer.")] = "127.0.0.1",
+    database: DatabaseOption = None,
+) -> int:  # fmt: skip
+    """Serve a frozen study: people answer it in their browsers until Ctrl-C. Answers are saved in the database as they are given."""
+    from merilo.api.site import serve_study  # noqa: PLC0415 - the help needs no server
+
+    serve_study(study, host=host, port=port, database=database, started=_show_addresses)
+    sys.stdout.write("the site has stopped; all answers that were acknowledged are in the database\n")
+    return 0
+
+
+@app.command()
+def invite(
+    study: StudyArgument,
+    *,
+    expert: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An expert, who does not get items that they wrote; may be given several times. An earlier link of the same name is revoked.")] = None,
+    count: Annotated[int, typer.Option(min=1, max=10_000, help="How many links without names to make.")] = 1,
+    arm: ArmOption = None,
+    address: Annotated[str, typer.Option(metavar="URL", help="The public address of the site, with which the links begin.")] = "http://127.0.0.1:8000",
+    database: DatabaseOption = None,
+) -> int:  # fmt: skip
+    """Make personal links to a study. The database keeps only their hashes, so a link is shown once."""
+    from merilo.api.site import invite_to_site  # noqa: PLC0415 - the help needs no database
+
+    made = invite_to_site(study, arm=arm, experts=tuple(expert or ()), count=count, database=database)
+    for name, path in made:
+        sys.stdout.write(
+            f"{name}\t{address.rstrip('/')}{path}\n" if name else f"{address.rstrip('/')}{path}\n"
+        )
+    return 0
+
+
+@app.command()
+def collect(
+    study: StudyArgument,
+    *,
+    out: Annotated[Path, typer.Option(help="The new table (CSV) for 'merilo study import'.")],
+    arm: ArmOption = None,
+    database: DatabaseOption = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Write the answers of the site as a table for 'merilo study import', with pseudonyms. The site may be running."""
+    from merilo.api.site import collect_site  # noqa: PLC0415 - the help needs no database
+
+    refuse_existing(out, force=force)
+    refuse_json(json_to, [study])
+    made = collect_site(study, arm=arm, database=database)
+    write_text(out, made.table)
+    for number, why in (
+        (made.excluded, "of excluded people"),
+        (made.stopped, "of stopped people whom the baseline's rule would keep"),
+        (made.surplus, "beyond the overlap"),
+    ):
+        if number:
+            say(f"left out: {number} answers {why}")
+    if json_to:
+        emit_json(made.to_dict(), json_to)
+    if json_to != "-":
+        sys.stdout.write(f"{out}: {made.answers} answers of {made.people} people\n")
+    return 0
+
+
+@app.command()
+def backup(
+    study: StudyArgument,
+    *,
+    out: Annotated[Path, typer.Option(help="The new file of the copy.")],
+    database: DatabaseOption = None,
+    force: ForceOption = False,
+) -> int:
+    """Copy the site's SQLite database while people answer. For PostgreSQL, use pg_dump."""
+    from merilo.api.site import back_up_site  # noqa: PLC0415 - the help needs no database
+
+    refuse_existing(out, force=force)
+    back_up_site(study, out, database=database)
+    sys.stdout.write(f"{out}: copied\n")
+    return 0
+
+
+def _show_addresses(address: str, arms: list[ServedArm]) -> None:
+    for arm in arms:
+        how = (
+            "by invitation (merilo study invite)"
+            if arm.by_invitation
+            else f"{address}{arm.path}?worker_id=ID, or by invitation (merilo study invite)"
+        )
+        sys.stdout.write(f"{arm.name}: {how}\n")
+    sys.stdout.write(f"The site is running at {address}; Ctrl-C stops it.\n")
+    sys.stdout.flush()

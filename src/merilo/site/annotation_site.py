@@ -1,0 +1,169 @@
+"""The state of a server process: its database, its studies, and the pages made of templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from sqlalchemy import Connection, Engine
+
+from merilo.bilingual import Language
+from merilo.site.annotator_steps import Person, person_of
+from merilo.site.served_study import ServedStudy
+from merilo.site.server_clock import ServerClock
+from merilo.site.site_requests import RefusedRequestError, browser_language, wants_json
+from merilo.site.site_words import words
+from merilo.site.visitor_cookies import LIFETIME, VisitorCookies
+from merilo.site.writer import Writer
+
+Result = TypeVar("Result")
+
+_PAGES: Final = Environment(
+    loader=PackageLoader("merilo.site"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+class AnnotationSite:
+    """One server process.
+
+    Args:
+        engine: the database.
+        studies: the studies, registered in the database.
+        clock: the server's time.
+        cookie_key: the key of the cookies.
+    """
+
+    def __init__(
+        self, engine: Engine, studies: Sequence[ServedStudy], clock: ServerClock, cookie_key: str
+    ) -> None:
+        self.engine = engine
+        self.clock = clock
+        self.cookies = VisitorCookies(cookie_key)
+        self.by_key: Mapping[str, ServedStudy] = {study.key: study for study in studies}
+        self.by_number: Mapping[int, ServedStudy] = {study.rules.study: study for study in studies}
+        self.writer: Writer | None = None
+
+    async def write(self, operation: Callable[[Connection], Result]) -> Result:
+        """Run an operation in a transaction; it is on the disk when this returns.
+
+        Raises:
+            RefusedRequestError: the database cannot write, for example because the disk is full.
+        """
+        if self.writer is None:
+            raise RefusedRequestError(503, "not_saved")
+        try:
+            return await self.writer.run(operation)
+        except Exception as error:
+            original = getattr(error, "orig", error)
+            if isinstance(original, self.engine.dialect.loaded_dbapi.Error):
+                raise RefusedRequestError(503, "not_saved") from error
+            raise
+
+    def study(self, key: str) -> ServedStudy:
+        """Return a study by its key.
+
+        Raises:
+            RefusedRequestError: there is no such study.
+        """
+        if key not in self.by_key:
+            raise RefusedRequestError(404, "not_found")
+        return self.by_key[key]
+
+    def number_of(self, request: Request) -> int | None:
+        """Return the number of the person whose cookie the request carries."""
+        return self.cookies.person_of(request.cookies.get(VisitorCookies.PERSON))
+
+    async def as_person(
+        self, request: Request, study: ServedStudy, step: Callable[[Connection, Person], Result]
+    ) -> Result | None:
+        """Run a step of the person who sends the request, in one transaction.
+
+        Returns:
+            The result of the step; `None` if the request comes from nobody in this study.
+        """
+        number = self.number_of(request)
+        if number is None:
+            return None
+
+        def run(connection: Connection) -> Result | None:
+            person = person_of(connection, study, number)
+            return None if person is None else step(connection, person)
+
+        return await self.write(run)
+
+    def page(
+        self,
+        request: Request,
+        template: str,
+        *,
+        study: ServedStudy | None = None,
+        person: Person | None = None,
+        status: int = 200,
+        **content: Any,  # noqa: ANN401 - whatever the template shows
+    ) -> Response:
+        """Return a page made of a template, in the person's or the browser's language."""
+        language = self.language(request, study, person)
+        visit = request.cookies.get(VisitorCookies.VISIT, "")
+        fresh = not self.cookies.is_visit(visit)
+        if fresh:
+            visit = self.cookies.new_visit()
+        text = _PAGES.get_template(template).render(
+            study=study, person=person, language=language, said=words(language), token=self.cookies.form_token(visit), **content
+        )  # fmt: skip
+        response = HTMLResponse(text, status_code=status)
+        if fresh:
+            self.set_cookie(request, response, VisitorCookies.VISIT, visit, "/")
+        return response
+
+    def notice(
+        self,
+        request: Request,
+        heading: str,
+        texts: Sequence[str] = (),
+        *,
+        status: int = 200,
+        **more: Any,  # noqa: ANN401 - the parts of the template
+    ) -> Response:
+        """Return a page with a heading and paragraphs, all of them names of texts in `site_words`."""
+        study, person = more.pop("study", None), more.pop("person", None)
+        said = words(self.language(request, study, person))
+        shown = {"button": "", "to": "", "post": False, "code_form": False, "completion": None, **more}
+        shown["button"] = said[shown["button"]] if shown["button"] else ""
+        return self.page(
+            request, "notice.html.j2", study=study, person=person, status=status,
+            heading=said[heading], texts=[said[text] for text in texts], **shown,
+        )  # fmt: skip
+
+    def language(self, request: Request, study: ServedStudy | None, person: Person | None) -> Language:
+        """Return the language of a page."""
+        if person is not None:
+            return "en" if person.language == "en" else "ru"
+        return browser_language(request, study.languages if study else ("ru", "en"))
+
+    def set_cookie(self, request: Request, response: Response, name: str, value: str, path: str) -> None:
+        """Add a cookie that scripts cannot read and other sites do not send."""
+        secure = request.url.scheme == "https"
+        response.set_cookie(
+            name, value, max_age=LIFETIME, path=path, secure=secure, httponly=True, samesite="lax"
+        )
+
+    def refused(self, request: Request, error: RefusedRequestError) -> Response:
+        """Return the answer to a request that was refused."""
+        said = words(browser_language(request))
+        if wants_json(request):
+            return JSONResponse({"error": said[error.word]}, status_code=error.status)
+        texts = ["not_saved_text"] if error.word == "not_saved" else [error.word]
+        heading = error.word if error.word in {"not_saved", "not_found"} else "error"
+        return self.notice(request, heading, [] if heading == "not_found" else texts, status=error.status)
+
+
+def go_to(request: Request, address: str) -> Response:
+    """Send the browser to another page; the site's script gets the address as JSON."""
+    return JSONResponse({"next": address}) if wants_json(request) else RedirectResponse(address, 303)

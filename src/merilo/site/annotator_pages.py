@@ -1,0 +1,197 @@
+"""The pages of a person's way through a study: consent, instruction, training, items, breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from sqlalchemy import Connection
+
+from merilo.site import annotator_steps as steps
+from merilo.site.annotation_site import AnnotationSite, go_to
+from merilo.site.annotator_steps import Person, ShownTask
+from merilo.site.assignment import Taken
+from merilo.site.item_form import (
+    LONGEST_ANSWER,
+    LONGEST_COMMENT,
+    answer_in,
+    field_of,
+    prompt_html,
+)
+from merilo.site.served_study import ServedStudy
+from merilo.site.site_requests import RefusedRequestError, field, form_of, wants_json
+from merilo.site.site_words import words
+from merilo.studies.instruction_text import SKIP_OWN
+
+Page = Literal["task", "training"]
+
+#: What the page of a break says, by the parameter `note`.
+_NOTES: Final[Mapping[str, tuple[str, str, str]]] = {
+    "": ("pause", "pause_text", "go_on"),
+    "start": ("start", "start_text", "start"),
+    "late": ("time_up", "late", "next"),
+    "passed_on": ("time_up", "passed_on", "next"),
+}
+
+#: Why there is no task -> the heading, the text and the button of the page.
+_WITHOUT: Final[Mapping[str, tuple[str, str, str]]] = {
+    "done": ("thanks", "done_text", ""),
+    "most": ("thanks", "most_text", ""),
+    "wait": ("wait", "wait_text", "try_again"),
+    "paused": ("paused", "paused_text", "try_again"),
+}
+
+
+def annotator_routes(site: AnnotationSite) -> APIRouter:
+    """Return the routes of training, items, breaks and media."""
+    router = APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse)
+
+    @router.get("/training")
+    async def training(request: Request, key: str) -> Response:
+        return await _show(site, request, site.study(key), "training")
+
+    @router.post("/training")
+    async def trained(request: Request, key: str) -> Response:
+        return await _take(site, request, site.study(key), "training")
+
+    @router.get("/training/{task}")
+    async def feedback(request: Request, key: str, task: str) -> Response:
+        return await _feedback(site, request, site.study(key), task)
+
+    @router.get("/task")
+    async def item(request: Request, key: str) -> Response:
+        return await _show(site, request, site.study(key), "task")
+
+    @router.post("/task")
+    async def answered(request: Request, key: str) -> Response:
+        return await _take(site, request, site.study(key), "task")
+
+    @router.get("/pause")
+    async def pause(request: Request, key: str, note: str = "") -> Response:
+        study = site.study(key)
+        person = await site.as_person(request, study, lambda _, person: person)
+        if person is None:
+            return go_to(request, f"/s/{key}/")
+        heading, text, button = _NOTES.get(note, _NOTES[""])
+        to = f"/s/{key}/{'task' if person.stage == 'working' else ''}"
+        return site.notice(request, heading, [text], study=study, person=person, button=button, to=to)
+
+    @router.get("/media/{name}", response_class=FileResponse)
+    async def media(request: Request, key: str, name: str) -> Response:
+        study = site.study(key)
+        if site.number_of(request) is None or name not in study.media:
+            raise RefusedRequestError(404, "not_found")
+        return FileResponse(study.media[name], headers={"Cache-Control": "private, max-age=3600"})
+
+    return router
+
+
+def _said(site: AnnotationSite, request: Request, study: ServedStudy, person: Person) -> Mapping[str, str]:
+    return words(site.language(request, study, person))
+
+
+async def _show(
+    site: AnnotationSite,
+    request: Request,
+    study: ServedStudy,
+    page: Page,
+    *,
+    fault: str = "",
+    form: Mapping[str, Sequence[str]] | None = None,
+) -> Response:
+    """The page of the task that a person has before them; after a fault, with what they typed."""
+    stage = "working" if page == "task" else "training"
+    now = site.clock.now()
+
+    def look(connection: Connection, person: Person) -> tuple[Person, ShownTask | str | None, str | None]:
+        if person.stage != stage:
+            return person, None, None
+        if page == "training":
+            return person, steps.next_training(connection, study, person, now), None
+        found = steps.next_task(connection, study, person, now)
+        ended = found in {"done", "most"} and person.source not in {"link", "expert"}
+        return person, found, steps.hand_out_completion(connection, person) if ended else None
+
+    looked = await site.as_person(request, study, look)
+    if looked is None or looked[1] is None:
+        return go_to(request, f"/s/{study.key}/")
+    person, shown, completion = looked
+    if not isinstance(shown, ShownTask):
+        heading, text, button = _WITHOUT[str(shown)]
+        return site.notice(
+            request, heading, [text], study=study, person=person, button=button, to=f"/s/{study.key}/task", completion=completion
+        )  # fmt: skip
+    said, language = _said(site, request, study, person), site.language(request, study, person)
+    if fault and wants_json(request):
+        return JSONResponse({"error": said[fault]}, status_code=422)
+    task = study.tasks[shown.number]
+    kept = form if form is not None and field(form, "task") == task.id else {}
+    heading = (
+        said["training_place"].format(shown.place, shown.of) if shown.of else said["task"].format(shown.place)
+    )
+    earlier = [
+        {"prompt": prompt_html(study, study.tasks[number], language), "answer": answer}
+        for number, answer in shown.earlier
+    ]
+    return site.page(
+        request, "item.html.j2", study=study, person=person, status=422 if fault else 200, heading=heading, error=said[fault] if fault else "", page=page,
+        task=task, prompt=prompt_html(study, task, language), field=field_of(task), left=shown.left, earlier=earlier,
+        typed=list(kept.get("answer", ())), comment=field(kept, "comment"), longest=LONGEST_ANSWER, longest_comment=LONGEST_COMMENT,
+    )  # fmt: skip
+
+
+async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page: Page) -> Response:
+    """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
+    form = await form_of(request, site.cookies)
+    now = site.clock.now()
+    number = study.numbers.get(field(form, "task"))
+    if number is None or (number in study.training) != (page == "training"):
+        raise RefusedRequestError(409, "not_given")
+    then = field(form, "then")
+    skipped = then == "mine" and page == "task" and study.arm.skip_own
+    answer, fault = (SKIP_OWN["ru"], "") if skipped else answer_in(field_of(study.tasks[number]), form)
+    comment = field(form, "comment").replace("\r\n", "\n").replace("\0", "").strip()
+    if len(comment) > LONGEST_COMMENT:
+        fault = "comment_too_long"
+    if fault:
+        return await _show(site, request, study, page, fault=fault, form=form)
+
+    def save(connection: Connection, person: Person) -> Taken:
+        if page == "training":
+            return steps.answer_training(connection, study, person, number, answer, now=now)
+        return steps.save_answer(
+            connection, study, person, number, answer, now=now, skipped=skipped, comment=comment or None
+        )
+
+    taken = await site.as_person(request, study, save)
+    if taken is None or taken == "not_given":
+        raise RefusedRequestError(409, "not_given")
+    base = f"/s/{study.key}"
+    if taken in {"late", "passed_on"}:
+        return go_to(request, f"{base}/pause?note={taken}")
+    if page == "training":
+        return go_to(request, f"{base}/training/{study.tasks[number].id}")
+    return go_to(request, f"{base}/{'pause' if then == 'pause' else 'task'}")
+
+
+async def _feedback(site: AnnotationSite, request: Request, study: ServedStudy, task: str) -> Response:
+    """The page after an answer to a training item: whether it is right and, if the plan says so, the known answer."""
+    number = study.numbers.get(task, -1)
+    found = await site.as_person(
+        request,
+        study,
+        lambda connection, person: (person, steps.training_answer(connection, study, person, number)),
+    )
+    plan = study.folder.plan.training
+    person, given = found or (None, None)
+    if person is None or given is None or plan is None:
+        return go_to(request, f"/s/{study.key}/")
+    shown, told = study.tasks[number], plan.feedback and not given.right
+    said = _said(site, request, study, person)
+    return site.page(
+        request, "feedback.html.j2", study=study, person=person, heading=said["right" if given.right else "wrong"],
+        prompt=prompt_html(study, shown, site.language(request, study, person)), given=given.answer,
+        known=shown.known if told else None, hint=shown.hint if told else None,
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""The answers that the site collected, as the table that `merilo study import` reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from merilo.site.schema import ANSWERED, PERSON, RESPONSE
+from merilo.site.served_study import ServedStudy
+from merilo.strict_json import Json
+
+#: The columns of the table.
+COLLECTED_FIELDS: Final = (
+    "study", "task", "answer", "respondent", "page", "started", "submitted", "seconds", "reward",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedAnswers:
+    """The answers of one group.
+
+    Attributes:
+        table: the answers as CSV, one row for each, in the order in which they came.
+        answers: rows of the table.
+        people: people who gave them.
+        excluded: answers of people whom the author excluded, which are left out.
+        stopped: answers of stopped people whom the rule of the baseline would keep, which are left out.
+        surplus: answers beyond the overlap, which are left out.
+    """
+
+    table: str
+    answers: int
+    people: int
+    excluded: int
+    stopped: int
+    surplus: int
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the counts as JSON."""
+        return {
+            "answers": self.answers,
+            "people": self.people,
+            "left_out": {
+                "excluded": self.excluded,
+                "stopped": self.stopped,
+                "surplus": self.surplus,
+            },
+        }
+
+
+def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnswers:
+    """Collect the answers to test and control items.
+
+    Each answer was sent separately, so each is a page of its own, with its exact time and its share of the pay for a page. People appear by
+    their pseudonyms. A person who was stopped keeps their answers in the table if the rule of the baseline excludes them too: the baseline
+    then reports them as excluded. Answers that another person has replaced are left out otherwise.
+
+    Args:
+        connection: the site's database.
+        study: the registered study.
+    """
+    query = (
+        select(
+            RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.counts, RESPONSE.c.given, RESPONSE.c.answered, RESPONSE.c.seconds,
+            RESPONSE.c.answer, PERSON.c.pseudonym, PERSON.c.stage, PERSON.c.controls, PERSON.c.controls_right,
+        )
+        .join(PERSON, PERSON.c.id == RESPONSE.c.person)
+        .where(RESPONSE.c.study == study.rules.study, RESPONSE.c.state == ANSWERED, RESPONSE.c.task < study.training.start)
+        .order_by(RESPONSE.c.answered, PERSON.c.pseudonym, RESPONSE.c.place)
+    )  # fmt: skip
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLLECTED_FIELDS)
+    counts = {"": 0, "excluded": 0, "stopped": 0, "surplus": 0}
+    people = set()
+    pay = study.arm.pay.per_page
+    reward = "" if pay is None else repr(round(pay / study.arm.items_per_page, 10))
+    for row in connection.execute(query):
+        holds = row.counts or row.task >= study.rules.tests
+        why = _left_out(study, row.stage, row.controls, row.controls_right, holds=holds)
+        counts[why] += 1
+        if not why:
+            people.add(row.pseudonym)
+            writer.writerow([
+                study.key, study.tasks[row.task].id, row.answer, row.pseudonym, f"{row.pseudonym}-{row.place}",
+                _moment(row.given), _moment(row.answered), f"{row.seconds:.3f}", reward,
+            ])  # fmt: skip
+    return CollectedAnswers(
+        text.getvalue(),
+        counts[""],
+        len(people),
+        counts["excluded"],
+        counts["stopped"],
+        counts["surplus"],
+    )
+
+
+def _left_out(study: ServedStudy, stage: str, controls: int, right: int, *, holds: bool) -> str:
+    """Return why an answer is left out of the table; an empty text if it is in it."""
+    if stage == "excluded":
+        return "excluded"
+    if stage == "stopped":
+        plan = study.folder.plan.baseline
+        excluded_too = controls >= plan.min_controls and right < plan.min_control_accuracy * controls
+        return "" if excluded_too else "stopped"
+    return "" if holds else "surplus"
+
+
+def _moment(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,102 @@
+"""The application of the annotation site: its routes, the headers of every answer, and what runs while it serves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from importlib.resources import files
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from sqlalchemy import Connection
+from starlette.exceptions import HTTPException
+
+from merilo.site.annotation_site import AnnotationSite
+from merilo.site.annotator_pages import annotator_routes
+from merilo.site.assignment import Allocation
+from merilo.site.entry_pages import entry_routes, reading_routes
+from merilo.site.site_requests import RefusedRequestError
+from merilo.site.writer import Writer
+
+#: Only files of the site itself, no inline scripts or styles, no frames.
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; media-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+_STATIC: Final = {
+    "annotator.css": "text/css; charset=utf-8",
+    "annotator.js": "text/javascript; charset=utf-8",
+}
+
+#: Seconds between two searches for tasks that were not answered in time.
+_OVERDUE_EVERY: Final = 5.0
+
+
+def make_app(site: AnnotationSite) -> FastAPI:
+    """Return the application of a site."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        site.writer = Writer(site.engine, asyncio.get_running_loop())
+        overdue = asyncio.create_task(_return_overdue(site))
+        try:
+            yield
+        finally:
+            overdue.cancel()
+            with suppress(asyncio.CancelledError):
+                await overdue
+            site.writer.close()
+            site.writer = None
+
+    app = FastAPI(title="Merilo annotation site", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)  # fmt: skip
+    app.include_router(entry_routes(site))
+    app.include_router(reading_routes(site))
+    app.include_router(annotator_routes(site))
+
+    @app.get("/static/{name}", response_class=Response)
+    async def static(name: str) -> Response:
+        if name not in _STATIC:
+            raise RefusedRequestError(404, "not_found")
+        content = (files("merilo.site") / "static" / name).read_bytes()
+        return Response(content, media_type=_STATIC[name], headers={"Cache-Control": "public, max-age=300"})
+
+    @app.middleware("http")
+    async def headers(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await call(request)
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    @app.exception_handler(RefusedRequestError)
+    async def refused(request: Request, error: RefusedRequestError) -> Response:
+        return site.refused(request, error)
+
+    @app.exception_handler(HTTPException)
+    async def not_found(request: Request, error: HTTPException) -> Response:
+        return site.refused(request, RefusedRequestError(error.status_code, "not_found"))
+
+    return app
+
+
+async def _return_overdue(site: AnnotationSite) -> None:
+    """Give tasks that were not answered in time back to others, as long as the server runs."""
+
+    def look(connection: Connection) -> None:
+        for study in site.by_number.values():
+            Allocation(connection, study.rules, site.clock.now()).return_overdue()
+
+    while True:
+        with suppress(RefusedRequestError):  # a full disk: the next search finds the same tasks
+            await site.write(look)
+        await asyncio.sleep(_OVERDUE_EVERY)

@@ -1,0 +1,133 @@
+"""The form of an item: its prompt as HTML, the fields of its answer, and the answer that a sent form holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from markupsafe import Markup, escape
+
+from merilo.bilingual import Language
+from merilo.site.served_study import ServedStudy
+from merilo.site.site_words import words
+from merilo.studies.outgoing import ANSWER, PATTERNS, media_kind
+from merilo.studies.study_tasks import StudyTask
+
+FieldKind: TypeAlias = Literal["labels", "number", "text", "choices", "list", "letters", "program"]
+
+#: The longest answer and the longest comment, in characters.
+LONGEST_ANSWER: Final = 50_000
+LONGEST_COMMENT: Final = 2_000
+
+#: A line that begins with the number of an option.
+_OPTION: Final = re.compile(r"^\s*(\d{1,2})\)", re.MULTILINE)
+
+#: The order of letters that a question of the exam names: "в порядке букв А, Б, В, Г".
+_LETTERS: Final = re.compile(r"букв\w*\s+((?:[А-Я]\s*,\s*)+[А-Я])\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ItemField:
+    """The field of an answer.
+
+    Attributes:
+        kind: how the answer is given: one of the labels; a number; a line of text; options to tick; numbers in a line; a number for each
+            letter; a program.
+        options: the labels, the numbers of the options, or the letters.
+        pattern: what an answer in a line must look like, for browsers and the server; empty for any text.
+    """
+
+    kind: FieldKind
+    options: tuple[str, ...] = ()
+    pattern: str = ""
+
+
+def field_of(task: StudyTask) -> ItemField:
+    r"""Return the field of a task. It depends on what the person reads and not on the answer.
+
+    Example:
+        >>> field_of(StudyTask("a", 1, "test", "Text\n1) one\n2) two", form="set"))
+        ItemField(kind='choices', options=('1', '2'), pattern='')
+    """
+    match task.form:
+        case "labels":
+            return ItemField("labels", task.labels)
+        case "set":
+            return _set_field(task.prompt)
+        case "matching":
+            return _matching_field(task.prompt)
+        case "number":
+            return ItemField("number", pattern=PATTERNS["number"])
+        case form:
+            return ItemField("program" if form == "program" else "text")
+
+
+def _set_field(prompt: str) -> ItemField:
+    numbers = tuple(dict.fromkeys(_OPTION.findall(prompt)))
+    if len(numbers) > 1 and numbers == tuple(str(n) for n in range(1, len(numbers) + 1)):
+        return ItemField("choices", numbers)
+    return ItemField("list", pattern=PATTERNS["set"])
+
+
+def _matching_field(prompt: str) -> ItemField:
+    named = _LETTERS.findall(prompt)
+    if not named:
+        return ItemField("list", pattern=PATTERNS["matching"])
+    return ItemField("letters", tuple(re.findall(r"[А-Я]", named[-1])), r"\s*\d{1,3}\s*")
+
+
+def prompt_html(study: ServedStudy, task: StudyTask, language: Language) -> Markup:
+    """Return the prompt as HTML: text as text, and media where the prompt names them."""
+    named = {str(one): one for one in task.media}
+    if not named:
+        return escape(task.prompt)
+    said = words(language)
+    html = Markup()
+    for piece in re.split("(" + "|".join(map(re.escape, named)) + ")", task.prompt):
+        if piece not in named:
+            html += escape(piece)
+            continue
+        name = study.media_name(named[piece].path)
+        address = f"/s/{study.key}/media/{name}"
+        kind = media_kind(named[piece].path)
+        if name not in study.media:
+            html += Markup("<strong>[{}]</strong>").format(said["no_media"])
+        elif kind == "image":
+            html += Markup('<img src="{}" alt="{}">').format(address, said["picture"])
+        elif kind == "audio":
+            html += Markup('<audio controls preload="auto" src="{}"></audio>').format(address)
+        else:
+            html += Markup('<video controls preload="metadata" src="{}"></video>').format(address)
+    return html
+
+
+def answer_in(field: ItemField, form: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    """Read the answer of a sent form.
+
+    Args:
+        field: the field of the task.
+        form: name of a field of the form -> its values.
+
+    Returns:
+        The answer, and what is wrong with it: the name of a text in `site_words`, or an empty text.
+    """
+    values = [value.replace("\r\n", "\n").replace("\0", "") for value in form.get(ANSWER, ())]
+    if sum(map(len, values)) > LONGEST_ANSWER:
+        return "", "answer_too_long"
+    if field.kind == "choices":
+        answer = ",".join(number for number in field.options if number in values)
+    elif field.kind == "letters":
+        numbers = [value.strip() for value in values]
+        if len(numbers) != len(field.options) or not all(re.fullmatch(field.pattern, n) for n in numbers):
+            return "", "wrong_letters"
+        answer = ",".join(numbers)
+    else:
+        answer = values[0] if values else ""
+        answer = answer.rstrip() if field.kind == "program" else answer.strip()
+    if not answer.strip() or (field.kind == "labels" and answer not in field.options):
+        return "", "empty"
+    if field.kind in {"number", "list"} and not re.fullmatch(field.pattern, answer):
+        return "", "wrong_number" if field.kind == "number" else "wrong_list"
+    return answer, ""

@@ -1,0 +1,205 @@
+"""A person's way through a study in a real browser, against a real server process."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from browser import opened_browser
+from site_process import running_site
+from sqlalchemy import select
+
+from merilo.items import Item
+from merilo.site.database import database_url, open_database
+from merilo.site.schema import PERSON, RESPONSE
+from merilo.site.served_study import load_study
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+QUESTION = "Сбалансирована ли последовательность скобок: {inputs}? Ответ: 1 или 0."
+TRAINING = [
+    Item("t1", QUESTION, "( )", "1", {"id": "t1", "hint": "Каждая скобка закрыта."}),
+    Item("t2", QUESTION, "( ) ( )", "1", {"id": "t2"}),
+    Item("t3", QUESTION, "[ ] ( )", "1", {"id": "t3"}),
+    Item("t4", QUESTION, "( ( ) )", "1", {"id": "t4"}),
+    Item("t5", QUESTION, "(", "0", {"id": "t5", "hint": "Скобка не закрыта."}),
+]
+
+
+def answers(folder: StudyFolder) -> list[tuple[str, str | None, str | None]]:
+    engine = open_database(database_url(folder.path, None))
+    with engine.connect() as connection:
+        found = connection.execute(
+            select(RESPONSE.c.state, RESPONSE.c.answer, RESPONSE.c.comment)
+            .where(RESPONSE.c.place > 0)
+            .order_by(RESPONSE.c.place)
+        ).all()
+    engine.dispose()
+    return [tuple(row) for row in found]
+
+
+def test_the_whole_way_by_mouse_shows_no_gold_and_no_mark_of_control_items(frozen: Frozen) -> None:
+    folder = frozen(training=TRAINING)
+    study = load_study(folder, "people")
+    received = []
+    with running_site(folder.path) as (address, paths, process), opened_browser() as browser:
+        page = browser.new_context(locale="ru-RU", viewport={"width": 1100, "height": 900}).new_page()
+        problems = []
+        page.on("console", lambda said: problems.append(said.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(f"{address}{paths['people']}?PROLIFIC_PID=abc123")
+        page.click("text=Согласиться и продолжить")
+        page.click("text=Инструкция прочитана, продолжить")
+        for place, label in enumerate("11110", start=1):
+            page.wait_for_selector(f"h1:has-text('Тренировочное задание {place} из 5')")
+            page.click(f".labels label:has-text('{'0' if place == 1 else label}')")
+            page.click("button.main")
+            page.wait_for_selector("text=Дальше")
+            said = page.inner_text("main")
+            assert ("Правильный ответ: 1" in said and "Каждая скобка закрыта." in said) == (place == 1)
+            page.click("text=Дальше")
+        shown = []
+        while True:
+            page.wait_for_selector("h1")
+            if page.inner_text("h1") == "Спасибо!":
+                break
+            shown.append(page.inner_text(".prompt"))
+            task = page.get_attribute("input[name=task]", "value")
+            known = study.tasks[study.numbers[task]].known
+            received.append(page.content())
+            page.click(f".labels label:has-text('{known or 1}')")
+            with page.expect_navigation():
+                page.click("button.main")
+        code = page.inner_text(".code")
+        assert not problems
+    assert process.returncode == 0
+    assert len(code) == 10
+    tests = [study.tasks[number].prompt for number in range(study.rules.tests)]
+    assert set(shown) >= {" ".join(prompt.split(" ")).strip() for prompt in tests}
+    engine = open_database(database_url(folder.path, None))
+    with engine.connect() as connection:
+        person = connection.execute(select(PERSON)).one()
+        rows = connection.execute(select(RESPONSE).where(RESPONSE.c.state == "answered")).all()
+    engine.dispose()
+    assert person.completion == code
+    assert person.controls == person.controls_right > 0
+    assert len(rows) == len(shown) + 5
+    controls = {task.id for task in study.tasks if task.kind == "control"}
+    for text in received:
+        for word in ("control", "golden", "gold", "known", "is_control", "контрол", "outputs"):
+            assert word not in text.lower(), word
+    marked = [text for text in received if any(one in text for one in controls)]
+    plain = [text for text in received if not any(one in text for one in controls)]
+    assert marked
+    assert {shape(text) for text in marked} == {shape(text) for text in plain}, "the same page for every kind"
+
+
+def shape(page: str) -> str:
+    """A page without what differs between tasks: its number, id and prompt."""
+    import re
+
+    page = re.sub(r'<div class="prompt">.*?</div>', "", page, flags=re.DOTALL)
+    return re.sub(r"Задание \d+|[0-9a-f]{12}", "", page)
+
+
+def test_the_whole_way_by_keyboard_alone_at_phone_width_in_russian(frozen: Frozen) -> None:
+    folder = frozen()
+    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+        page = browser.new_context(locale="ru-RU", viewport={"width": 360, "height": 740}).new_page()
+        page.goto(f"{address}{paths['people']}?worker_id=7")
+        for heading in ("Согласие на участие", ""):
+            page.wait_for_selector(f"h1:has-text('{heading}')")
+            button = page.locator("button.main")
+            for _ in range(12):
+                if button.evaluate("one => one === document.activeElement"):
+                    break
+                page.keyboard.press("Tab")
+            with page.expect_navigation():
+                page.keyboard.press("Enter")
+        for place in (1, 2, 3):
+            page.wait_for_selector(f"h1:has-text('Задание {place}')")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+                "no scrolling sideways"
+            )
+            page.keyboard.press("2")
+            assert page.is_checked("input[value='1']")
+            page.keyboard.press("1")
+            assert page.is_checked("input[value='0']")
+            page.keyboard.press("Enter")
+        page.wait_for_selector("h1:has-text('Задание 4')")
+    assert [one[:2] for one in answers(folder)[:3]] == [("answered", "0")] * 3
+
+
+def test_an_answer_outlives_a_lost_connection_and_is_taken_once(frozen: Frozen) -> None:
+    folder = frozen()
+    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+        context = browser.new_context(locale="ru-RU")
+        page = context.new_page()
+        page.goto(f"{address}{paths['people']}?worker_id=7")
+        page.click("button.main")
+        page.click("text=Инструкция прочитана")
+        page.wait_for_selector("h1:has-text('Задание 1')")
+        second = context.new_page()
+        second.goto(f"{address}{paths['people']}task")
+        tasks = [one.get_attribute("input[name=task]", "value") for one in (page, second)]
+        assert tasks[0] == tasks[1], "two tabs show the same task"
+        context.set_offline(True)
+        page.click(".labels label:has-text('1')")
+        page.click("button.main")
+        page.wait_for_selector("text=Нет связи с сервером")
+        context.set_offline(False)
+        page.wait_for_selector("h1:has-text('Задание 2')")
+        second.click(".labels label:has-text('0')")
+        second.click("button.main")
+        second.wait_for_selector("h1:has-text('Задание 2')")
+    assert answers(folder)[0] == ("answered", "1", None)
+
+
+def test_the_way_works_without_javascript_and_shows_what_is_wrong_with_an_answer(frozen: Frozen) -> None:
+    folder = frozen("simplear")
+    remark = '<script>alert("x")</script>'
+    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+        page = browser.new_context(locale="en-US", java_script_enabled=False).new_page()
+        page.goto(f"{address}{paths['people']}?worker_id=7")
+        page.click("button.main")
+        page.click("button.main")
+        page.fill("#answer", "12")
+        page.click("summary")
+        page.fill("#comment", remark)
+        page.click("button[value=pause]")
+        assert "pause" in page.url
+        page.click("a.main")
+        assert page.inner_text("h1").endswith(" 2")
+    assert answers(folder)[0] == ("answered", "12", remark)
+    assert json.dumps(answers(folder)[1][0]) == '"open"'
+
+
+@pytest.mark.parametrize(("fields", "status"), [
+    ({"answer": "9"}, 422), ({}, 422), ({"answer": "1", "task": "nothing"}, 409), ({"answer": "1", "token": "x"}, 403),
+    ({"answer": "1", "comment": "x" * 3000}, 422), ({"answer": "1", "comment": "x" * 10_000_000}, 413),
+])  # fmt: skip
+def test_bad_forms_are_refused_with_a_sentence(
+    fields: dict[str, str], status: int, frozen: Frozen, served_once: Callable
+) -> None:
+    import re
+
+    import httpx
+
+    address, path = served_once(frozen)
+    with httpx.Client(base_url=address, follow_redirects=True, timeout=30) as client:
+        client.get(f"{path}?worker_id=w{status}{len(fields)}{len(fields.get('comment', ''))}")
+        text = client.get(path).text
+        for step in ("consent", "instruction"):
+            token = re.search(r'name="token" value="([^"]+)"', text)[1]
+            text = client.post(f"{path}{step}", data={"token": token}).text
+        task = re.search(r'name="task" value="([^"]+)"', text)[1]
+        token = re.search(r'name="token" value="([^"]+)"', text)[1]
+        got = client.post(f"{path}task", data={"token": token, "task": task, **fields})
+        assert got.status_code == status
+        assert "Traceback" not in got.text
+        assert re.search(r'<p class="error"|<main[^>]*>\s*<h1>.+</h1>\s*<p>.+</p>', got.text)
+        assert (
+            client.post(f"{path}task", data={"token": token, "task": task, "answer": "1"}).status_code == 200
+        )
+        assert (
+            client.post(f"{path}task", data={"token": token, "task": task, "answer": "0"}).status_code == 200
+        )

@@ -1,0 +1,38 @@
+"""The annotation site as a real process, started by its command."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def running_site(study: Path, *options: str) -> Iterator[tuple[str, dict[str, str], subprocess.Popen]]:
+    """The site's address, the path of each group's pages, and the process; it is ended by SIGINT as by Ctrl-C."""
+    command = [sys.executable, "-m", "merilo", "study", "serve", str(study), "--port", "0", *options]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
+    )
+    try:
+        said, address = [], ""
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if line.startswith("The site is running at "):
+                address = line.split()[5].rstrip(";")
+                break
+        assert address, "".join(said)
+        paths = {
+            line.split(":")[0]: f"/s/{line.split('/s/')[1].split('/')[0]}/" for line in said if "/s/" in line
+        }
+        yield address, paths, process
+    finally:
+        if process.poll() is None:
+            process.send_signal(2)
+        try:
+            process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
