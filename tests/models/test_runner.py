@@ -201,6 +201,22 @@ def test_the_limit_of_cost_is_not_passed_with_many_requests_running() -> None:
     assert "max_usd" in done.stopped
 
 
+def test_the_limit_of_cost_holds_for_the_first_requests_whose_tokens_nobody_knows() -> None:
+    """Russian text of a byte-level tokenizer has two tokens a character, and a picture has tokens without characters."""
+
+    class Tokens(Backend):
+        async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
+            await asyncio.sleep(0)
+            counts = [len(one.prompt.encode()) + (3000 if one.item == "picture" else 0) for one in requests]
+            return [ModelReply(text="x", prompt_tokens=count, completion_tokens=1) for count in counts]
+
+    for item in ("text", "picture"):
+        asked = (Request("lcs", item, n, (), "Сколько " * 100, max_tokens=1) for n in range(100))
+        budget = RunBudget(Price(1.0, 1.0), max_usd=0.0099)
+        done = ask_all(Tokens(concurrency=16), asked, Log(), budget)
+        assert 0.004 < done.usd <= 0.0099
+
+
 def test_replies_without_counts_spend_what_was_reserved_for_them() -> None:
     log = Log()
     budget = RunBudget(Price(1.0, 10.0), max_usd=0.01)

@@ -1,7 +1,9 @@
 """The budget of a run: money and requests, counted before a request is sent so that a limit is never passed.
 
 The cost of a request is known only after its reply. Until then the budget reserves an upper estimate: the tokens of the prompt by
-the highest ratio of tokens to characters met so far, and as many tokens of the answer as the request allows.
+the highest ratio of tokens to characters met so far, and as many tokens of the answer as the request allows. Before the first reply a
+byte of the prompt counts as a token, which is the most that tokenizers make; if the cost is limited, the first request is sent alone,
+because the tokens of pictures are known only from a reply.
 """
 
 from __future__ import annotations
@@ -97,13 +99,17 @@ class RunBudget:
         self._max_requests = max_requests
         self._reserved = 0.0
         self._ratio = 0.0
+        self._has_reply = False
 
     def reserve(self, requests: Sequence[Request]) -> tuple[float, ...] | None:
         """Reserve the cost of requests that are about to be sent together.
 
         Returns:
-            The estimated cost of each, for `settle` and `release`; `None` if they do not fit into what is left of the budget.
+            The estimated cost of each, for `settle` and `release`; `None` if they do not fit into what is left of the budget, or if
+            the cost is limited and the first reply has not come yet.
         """
+        if self._max_usd is not None and self.running and not self._has_reply:
+            return None
         if (
             self._max_requests is not None
             and self.requests + self.running + len(requests) > self._max_requests
@@ -128,6 +134,7 @@ class RunBudget:
             The cost in US dollars; `None` if there is no price or the reply states no tokens.
         """
         self.requests += 1
+        self._has_reply = self._has_reply or reply.finish != "failed"
         self.release((estimate,))
         if self.price is None:
             return None
@@ -150,8 +157,11 @@ class RunBudget:
         """Return the most that a request is expected to cost in US dollars; 0 without a price."""
         if self.price is None:
             return 0.0
-        ratio = max(self._ratio * _RESERVE, TOKENS_A_CHARACTER / 3) if self._ratio else TOKENS_A_CHARACTER
-        prompt = characters(request) * ratio + TEMPLATE_TOKENS
+        if self._ratio:
+            tokens = characters(request) * max(self._ratio * _RESERVE, TOKENS_A_CHARACTER / 3)
+        else:
+            tokens = _bytes(request)
+        prompt = tokens + TEMPLATE_TOKENS
         if request.choices:
             return self.price.of(prompt * len(request.choices), len(request.choices))
         return self.price.of(prompt, request.max_tokens or UNLIMITED_TOKENS)
@@ -169,6 +179,12 @@ class RunBudget:
 def characters(request: Request) -> int:
     """Return the number of characters that a request sends."""
     return sum(len(message.text) for message in request.messages) or len(request.prompt)
+
+
+def _bytes(request: Request) -> int:
+    """Return the number of bytes that a request sends as UTF-8: no tokenizer makes more tokens of a text."""
+    texts = [message.text for message in request.messages] or [request.prompt]
+    return sum(len(text.encode("utf-8", "replace")) for text in texts)
 
 
 def estimated_tokens(request: Request) -> int:
