@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, func, select
 from merilo.errors import DataError, InputError, UsageError
 from merilo.items import Item
 from merilo.site.annotator_steps import (
-    Person,
+    Participant,
     ShownTask,
     answer_training,
     consent,
@@ -47,7 +47,7 @@ def served(connection: Connection, folder: StudyFolder, arm: str = "people", **r
     return replace(study, rules=replace(study.rules, **rules))  # type: ignore[arg-type]
 
 
-def come_in(connection: Connection, study: ServedStudy, name: str = "a") -> Person:
+def come_in(connection: Connection, study: ServedStudy, name: str = "a") -> Participant:
     admitted = admit_from_platform(connection, study, "platform", name, "ru", now=2)
     person = person_of(connection, study, admitted.person)
     assert person is not None
@@ -56,7 +56,7 @@ def come_in(connection: Connection, study: ServedStudy, name: str = "a") -> Pers
     return again(connection, study, person)
 
 
-def again(connection: Connection, study: ServedStudy, person: Person) -> Person:
+def again(connection: Connection, study: ServedStudy, person: Participant) -> Participant:
     found = person_of(connection, study, person.id)
     assert found is not None
     return found

@@ -10,7 +10,7 @@ from merilo.api.asked_datasets import asked_datasets, source_of
 from merilo.api.run_plan import rendered
 from merilo.api.run_scores import sampled
 from merilo.datasets import Dataset
-from merilo.errors import MeriloError, UsageError
+from merilo.errors import MeriloError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.detox import Rater
 from merilo.metrics.judgement import Judgement
@@ -131,10 +131,10 @@ def _find(record: RunRecord, item: str) -> tuple[str, str]:
     if len(holding) > 1:
         raise UsageError(
             f"{' and '.join(holding)} have an item '{item}': name one as {holding[0]}:{item}",
-            field="--explain",
+            field=argument("explain"),
         )
     if not holding:
-        raise UsageError(f"no dataset of the run has an item '{item}'", field="--explain")
+        raise UsageError(f"no dataset of the run has an item '{item}'", field=argument("explain"))
     return holding[0], item
 
 

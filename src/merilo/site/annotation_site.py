@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy import Connection, Engine
 
 from merilo.bilingual import Language
-from merilo.site.annotator_steps import Person, person_of
+from merilo.site.annotator_steps import Participant, person_of
 from merilo.site.served_study import ServedStudy
 from merilo.site.server_clock import ServerClock
 from merilo.site.site_requests import RefusedRequestError, browser_language, wants_json
@@ -81,7 +81,7 @@ class AnnotationSite:
         return self.cookies.person_of(request.cookies.get(VisitorCookies.PERSON))
 
     async def as_person(
-        self, request: Request, study: ServedStudy, step: Callable[[Connection, Person], Result]
+        self, request: Request, study: ServedStudy, step: Callable[[Connection, Participant], Result]
     ) -> Result | None:
         """Run a step of the person who sends the request, in one transaction.
 
@@ -104,7 +104,7 @@ class AnnotationSite:
         template: str,
         *,
         study: ServedStudy | None = None,
-        person: Person | None = None,
+        person: Participant | None = None,
         status: int = 200,
         **content: Any,  # noqa: ANN401 - whatever the template shows
     ) -> Response:
@@ -141,7 +141,7 @@ class AnnotationSite:
             heading=said[heading], texts=[said[text] for text in texts], **shown,
         )  # fmt: skip
 
-    def language(self, request: Request, study: ServedStudy | None, person: Person | None) -> Language:
+    def language(self, request: Request, study: ServedStudy | None, person: Participant | None) -> Language:
         """Return the language of a page."""
         if person is not None:
             return "en" if person.language == "en" else "ru"

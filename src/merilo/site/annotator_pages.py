@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from merilo.site import annotator_steps as steps
 from merilo.site.annotation_site import AnnotationSite, go_to
-from merilo.site.annotator_steps import Person, ShownTask
+from merilo.site.annotator_steps import Participant, ShownTask
 from merilo.site.assignment import Taken
 from merilo.site.item_form import (
     LONGEST_ANSWER,
@@ -88,7 +88,9 @@ def annotator_routes(site: AnnotationSite) -> APIRouter:
     return router
 
 
-def _said(site: AnnotationSite, request: Request, study: ServedStudy, person: Person) -> Mapping[str, str]:
+def _said(
+    site: AnnotationSite, request: Request, study: ServedStudy, person: Participant
+) -> Mapping[str, str]:
     return words(site.language(request, study, person))
 
 
@@ -105,7 +107,9 @@ async def _show(
     stage = "working" if page == "task" else "training"
     now = site.clock.now()
 
-    def look(connection: Connection, person: Person) -> tuple[Person, ShownTask | str | None, str | None]:
+    def look(
+        connection: Connection, person: Participant
+    ) -> tuple[Participant, ShownTask | str | None, str | None]:
         if person.stage != stage:
             return person, None, None
         if page == "training":
@@ -158,7 +162,7 @@ async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page
     if fault:
         return await _show(site, request, study, page, fault=fault, form=form)
 
-    def save(connection: Connection, person: Person) -> Taken:
+    def save(connection: Connection, person: Participant) -> Taken:
         if page == "training":
             return steps.answer_training(connection, study, person, number, answer, now=now)
         return steps.save_answer(

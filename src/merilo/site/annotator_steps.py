@@ -28,7 +28,7 @@ _NEVER: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class Participant:
     """A person in a study.
 
     Attributes:
@@ -88,13 +88,13 @@ class TrainingAnswer:
     last: bool
 
 
-def person_of(connection: Connection, study: ServedStudy, number: int) -> Person | None:
+def person_of(connection: Connection, study: ServedStudy, number: int) -> Participant | None:
     """Read a person; `None` if they are not in this study, for example after they were erased."""
     columns = (PERSON.c.id, PERSON.c.stage, PERSON.c.language, PERSON.c.seed, PERSON.c.source, PERSON.c.controls,
                PERSON.c.controls_right, PERSON.c.completion)  # fmt: skip
     query = select(*columns).where(PERSON.c.id == number, PERSON.c.study == study.rules.study)
     found = connection.execute(query).first()
-    return None if found is None else Person(*found)
+    return None if found is None else Participant(*found)
 
 
 def is_paused(connection: Connection, study: ServedStudy) -> bool:
@@ -102,22 +102,24 @@ def is_paused(connection: Connection, study: ServedStudy) -> bool:
     return bool(connection.scalar(select(STUDY.c.paused).where(STUDY.c.id == study.rules.study)))
 
 
-def set_language(connection: Connection, person: Person, language: str) -> None:
+def set_language(connection: Connection, person: Participant, language: str) -> None:
     """Change the language of a person's pages."""
     connection.execute(update(PERSON).where(PERSON.c.id == person.id).values(language=language))
 
 
-def consent(connection: Connection, person: Person) -> None:
+def consent(connection: Connection, person: Participant) -> None:
     """Record that a person agreed to take part; repeated, it changes nothing."""
     _advance(connection, person, "consent", "instruction")
 
 
-def read_instruction(connection: Connection, study: ServedStudy, person: Person) -> None:
+def read_instruction(connection: Connection, study: ServedStudy, person: Participant) -> None:
     """Record that a person read the instruction; repeated, it changes nothing."""
     _advance(connection, person, "instruction", "training" if study.training else "working")
 
 
-def next_training(connection: Connection, study: ServedStudy, person: Person, now: int) -> ShownTask | None:
+def next_training(
+    connection: Connection, study: ServedStudy, person: Participant, now: int
+) -> ShownTask | None:
     """Return the first training item that a person has not answered; `None` after the last one."""
     rows = connection.execute(
         select(RESPONSE.c.task, RESPONSE.c.state).where(
@@ -138,7 +140,7 @@ def next_training(connection: Connection, study: ServedStudy, person: Person, no
 
 
 def answer_training(
-    connection: Connection, study: ServedStudy, person: Person, number: int, answer: str, *, now: int
+    connection: Connection, study: ServedStudy, person: Participant, number: int, answer: str, *, now: int
 ) -> Taken:
     """Save the answer to a training item; after the last one, the person is admitted or refused."""
     right = study.is_right(number, answer)
@@ -159,7 +161,7 @@ def answer_training(
 
 
 def training_answer(
-    connection: Connection, study: ServedStudy, person: Person, number: int
+    connection: Connection, study: ServedStudy, person: Participant, number: int
 ) -> TrainingAnswer | None:
     """Return a person's answer to a training item; `None` if they have not answered it."""
     query = select(RESPONSE.c.answer, RESPONSE.c.right).where(
@@ -172,7 +174,7 @@ def training_answer(
 
 
 def next_task(
-    connection: Connection, study: ServedStudy, person: Person, now: int
+    connection: Connection, study: ServedStudy, person: Participant, now: int
 ) -> ShownTask | Without | Literal["paused"]:
     """Give a person their next task, or again the one that they have before them."""
     if is_paused(connection, study):
@@ -184,7 +186,7 @@ def next_task(
 def save_answer(
     connection: Connection,
     study: ServedStudy,
-    person: Person,
+    person: Participant,
     number: int,
     answer: str,
     *,
@@ -218,7 +220,7 @@ def save_answer(
     return taken
 
 
-def hand_out_completion(connection: Connection, person: Person) -> str:
+def hand_out_completion(connection: Connection, person: Participant) -> str:
     """Return the code that a person gives to the platform; it is made once."""
     if person.completion is not None:
         return person.completion
@@ -229,7 +231,7 @@ def hand_out_completion(connection: Connection, person: Person) -> str:
     return str(connection.scalar(select(PERSON.c.completion).where(PERSON.c.id == person.id)))
 
 
-def answered_count(connection: Connection, study: ServedStudy, person: Person) -> int:
+def answered_count(connection: Connection, study: ServedStudy, person: Participant) -> int:
     """Return how many tasks a person has answered, without the training."""
     query = (
         select(func.count())
@@ -245,7 +247,7 @@ def most_tasks(study: ServedStudy) -> int:
     return ceil(items * study.rules.every / (study.rules.every - 1)) if study.rules.every else items
 
 
-def _allocation(connection: Connection, study: ServedStudy, person: Person, now: int) -> Allocation:
+def _allocation(connection: Connection, study: ServedStudy, person: Participant, now: int) -> Allocation:
     """The allocation for a person; invited people may go on as long as there are items."""
     invited = person.source in {"link", "expert"}
     most = None if invited or study.rules.dialogues else most_tasks(study)
@@ -253,7 +255,7 @@ def _allocation(connection: Connection, study: ServedStudy, person: Person, now:
 
 
 def _shown(
-    connection: Connection, study: ServedStudy, person: Person, given: GivenTask, now: int
+    connection: Connection, study: ServedStudy, person: Participant, given: GivenTask, now: int
 ) -> ShownTask:
     left = None
     if given.late is not None:
@@ -274,7 +276,7 @@ def _shown(
     return ShownTask(given.task, given.place, left=left, earlier=tuple(earlier))
 
 
-def _stop(connection: Connection, study: ServedStudy, person: Person, reason: str, now: int) -> None:
+def _stop(connection: Connection, study: ServedStudy, person: Participant, reason: str, now: int) -> None:
     connection.execute(update(PERSON).where(PERSON.c.id == person.id).values(stage="stopped", reason=reason))
     Allocation(connection, study.rules, now).release(person.id)
     connection.execute(
@@ -282,11 +284,11 @@ def _stop(connection: Connection, study: ServedStudy, person: Person, reason: st
     )  # fmt: skip
 
 
-def _advance(connection: Connection, person: Person, before: Stage, after: Stage) -> None:
+def _advance(connection: Connection, person: Participant, before: Stage, after: Stage) -> None:
     connection.execute(
         update(PERSON).where(PERSON.c.id == person.id, PERSON.c.stage == before).values(stage=after)
     )
 
 
-def _own(study: ServedStudy, person: Person) -> ColumnElement[bool]:
+def _own(study: ServedStudy, person: Participant) -> ColumnElement[bool]:
     return and_(RESPONSE.c.study == study.rules.study, RESPONSE.c.person == person.id)

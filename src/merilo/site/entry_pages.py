@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from merilo.site import annotator_steps as steps
 from merilo.site.annotation_site import AnnotationSite, go_to
-from merilo.site.annotator_steps import Person, hand_out_completion
+from merilo.site.annotator_steps import Participant, hand_out_completion
 from merilo.site.people_access import (
     PREVIEW,
     Admission,
@@ -52,7 +52,7 @@ def entry_routes(site: AnnotationSite) -> APIRouter:
             )
             return _let_in(site, request, admitted)
 
-        def look(connection: Connection, person: Person) -> tuple[Person, str | None]:
+        def look(connection: Connection, person: Participant) -> tuple[Participant, str | None]:
             ended = person.stage in {"stopped", "refused", "excluded"} and _from_platform(person)
             return person, hand_out_completion(connection, person) if ended else None
 
@@ -111,12 +111,12 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
     return router
 
 
-def _from_platform(person: Person) -> bool:
+def _from_platform(person: Participant) -> bool:
     return person.source not in {"link", "expert"}
 
 
 def _stage_page(
-    site: AnnotationSite, request: Request, study: ServedStudy, person: Person, completion: str | None
+    site: AnnotationSite, request: Request, study: ServedStudy, person: Participant, completion: str | None
 ) -> Response:
     """The page of a person's stage."""
     base = f"/s/{study.key}"
