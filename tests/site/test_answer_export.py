@@ -1,0 +1,86 @@
+"""The answers of the site as a table for the import, and the baseline that is made of them."""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import update
+
+from merilo.api.site import back_up_site, collect_site, invite_to_site
+from merilo.api.study_baseline import study_baseline
+from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
+from merilo.site.answer_export import COLLECTED_FIELDS
+from merilo.site.database import database_url, open_database, writing
+from merilo.site.people_access import admit_from_platform
+from merilo.site.schema import PERSON
+from merilo.site.served_study import load_study
+from merilo.site.study_registration import register
+from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_import import import_files
+from merilo.studies.study_tasks import study_tasks
+
+Frozen = Callable[..., StudyFolder]
+
+
+def answered_by(folder: StudyFolder, people: int, excluded: int = 0) -> None:
+    """Let people answer everything rightly; the first ones are then excluded by the author."""
+    gold = {
+        task.id: str(one.item.outputs)
+        for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
+    }
+    engine = open_database(database_url(folder.path, None))
+    with writing(engine) as connection:
+        study, now = register(connection, load_study(folder, "people"), 1), 1_790_000_000_000
+        for number in range(people):
+            admitted = admit_from_platform(connection, study, "platform", f"secret-{number}", "ru", now=now)
+            connection.execute(update(PERSON).values(stage="working"))
+            person = person_of(connection, study, admitted.person)
+            assert person is not None
+            while isinstance(shown := next_task(connection, study, person, now), ShownTask):
+                task = study.tasks[shown.number]
+                save_answer(
+                    connection, study, person, shown.number, task.known or gold[task.id], now=now + 2500
+                )
+                now += 3000
+        connection.execute(update(PERSON).where(PERSON.c.id <= excluded).values(stage="excluded"))
+    engine.dispose()
+
+
+def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, tmp_path: Path) -> None:
+    folder = frozen()
+    answered_by(folder, 3)
+    made = collect_site(folder.path)
+    rows = list(csv.DictReader(io.StringIO(made.table)))
+    assert tuple(rows[0]) == COLLECTED_FIELDS
+    assert (made.people, made.excluded, made.stopped, made.surplus) == (3, 0, 0, 0)
+    tests = {task.id for task in study_tasks(folder).tests}
+    assert sum(row["task"] in tests for row in rows) == 3 * len(tests)
+    assert {row["seconds"] for row in rows} == {"2.500"}
+    assert {float(row["reward"]) for row in rows} == {0.05}
+    assert "secret" not in made.table
+    table = tmp_path / "answers.csv"
+    table.write_text(made.table, encoding="utf-8")
+    imported = import_files(folder, [table])
+    assert imported.imports.tables["people"].answers == len(rows)
+    assert len(import_files(folder, [table]).known) == 1
+    assert study_baseline(folder.path).to_dict()["metrics"]["acc"]["value"] == 1.0
+
+
+def test_answers_of_excluded_people_are_left_out_and_counted(frozen: Frozen) -> None:
+    folder = frozen()
+    answered_by(folder, 3, excluded=1)
+    made = collect_site(folder.path)
+    assert made.people == 2
+    assert made.excluded > 0
+    assert made.to_dict()["left_out"] == {"excluded": made.excluded, "stopped": 0, "surplus": 0}
+
+
+def test_links_are_made_and_the_database_is_copied_beside_the_server(frozen: Frozen, tmp_path: Path) -> None:
+    folder = frozen(experts=True)
+    links = invite_to_site(folder.path, count=2)
+    assert len({path for _, path in links}) == 2
+    assert all(path.startswith("/i/") for _, path in links)
+    assert [name for name, _ in invite_to_site(folder.path, experts=("Anna", "Boris"))] == ["Anna", "Boris"]
+    back_up_site(folder.path, tmp_path / "copy.db")
+    assert collect_site(folder.path, database=f"sqlite:///{tmp_path / 'copy.db'}").answers == 0

@@ -1,0 +1,98 @@
+"""The form of an item: which field it has, which answers it takes, and how media are shown."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from merilo.datasets.rendering import Media
+from merilo.site.item_form import ItemField, answer_in, field_of, prompt_html
+from merilo.site.served_study import load_study
+from merilo.site.site_words import WORDS
+from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_tasks import AnswerForm, StudyTask
+
+Frozen = Callable[..., StudyFolder]
+
+
+@pytest.mark.parametrize(
+    ("form", "prompt", "field"),
+    [
+        ("set", "Текст\n1) да\n2) нет", ItemField("choices", ("1", "2"))),
+        ("matching", "в порядке букв А, Б, В.", ItemField("letters", ("А", "Б", "В"), r"\s*\d{1,3}\s*")),
+        ("program", "def f():", ItemField("program")),
+        ("text", "Кто?", ItemField("text")),
+    ],
+)
+def test_the_field_follows_from_what_the_person_reads(
+    form: AnswerForm, prompt: str, field: ItemField
+) -> None:
+    assert field_of(StudyTask("a", 1, "test", prompt, form=form)) == field
+    assert field_of(StudyTask("a", 1, "control", prompt, form=form, known="x")) == field
+
+
+@pytest.mark.parametrize(
+    ("form", "prompt", "typed", "answer", "fault"),
+    [
+        ("labels", "?", ["B"], "B", ""),
+        ("labels", "?", ["C"], "", "empty"),
+        ("number", "?", [" -12 "], "-12", ""),
+        ("number", "?", ["twelve"], "", "wrong_number"),
+        ("set", "1) a\n2) b\n3) c", ["3", "1"], "1,3", ""),
+        ("set", "1) a\n2) b\n3) c", ["4"], "", "empty"),
+        ("set", "no options", ["1, 3"], "1, 3", ""),
+        ("set", "no options", ["one"], "", "wrong_list"),
+        ("matching", "букв А, Б", ["2", " 1"], "2,1", ""),
+        ("matching", "букв А, Б", ["2"], "", "wrong_letters"),
+        ("matching", "букв А, Б", ["2", ""], "", "wrong_letters"),
+        ("program", "?", ["    return 1\r\n\r\n"], "    return 1", ""),
+        ("text", "?", ["  Пушкин\0 "], "Пушкин", ""),
+        ("text", "?", [" "], "", "empty"),
+        ("text", "?", [], "", "empty"),
+        ("text", "?", ["x" * 60_000], "", "answer_too_long"),
+    ],
+)
+def test_answers_are_taken_as_the_model_must_write_them(
+    form: AnswerForm, prompt: str, typed: list[str], answer: str, fault: str
+) -> None:
+    field = field_of(
+        StudyTask("a", 1, "test", prompt, form=form, labels=("A", "B") if form == "labels" else ())
+    )
+    assert answer_in(field, {"answer": typed}) == (answer, fault)
+    assert not fault or all(fault in said for said in WORDS.values())
+
+
+def test_both_languages_have_the_same_texts() -> None:
+    assert WORDS["ru"].keys() == WORDS["en"].keys()
+    assert {
+        name for name in WORDS["ru"] if WORDS["ru"][name].count("{}") != WORDS["en"][name].count("{}")
+    } == set()
+
+
+def test_media_come_only_from_samples_and_text_stays_text(frozen: Frozen) -> None:
+    folder = frozen()
+    samples = folder.path / "samples"
+    samples.mkdir()
+    (samples / "cat.png").write_bytes(b"png")
+    (folder.path / "secret.png").write_bytes(b"no")
+    (samples / "link.png").symlink_to(folder.path / "secret.png")
+    study = load_study(folder, "people")
+    paths = [
+        "samples/cat.png",
+        "samples/../secret.png",
+        "samples/link.png",
+        "secret.png",
+        str(Path("/etc/passwd")),
+    ]
+    task = replace(
+        study.tasks[0],
+        prompt="<b>Look</b>: <m0> or <m1>?",
+        media=tuple(Media(f"m{n}", path) for n, path in enumerate(paths)),
+    )
+    study = replace(study, tasks=(task, *study.tasks[1:]))
+    assert list(study.media.values()) == [samples / "cat.png"]
+    html = prompt_html(study, task, "en")
+    assert html.startswith("&lt;b&gt;Look&lt;/b&gt;: <img src=")
+    assert "cat" not in html
+    assert html.endswith("or <strong>[The task&#39;s file was not found]</strong>?")
