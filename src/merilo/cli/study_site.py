@@ -110,11 +110,8 @@ def backup(
 
 def _show_addresses(address: str, arms: list[ServedArm]) -> None:
     for arm in arms:
-        how = (
-            "by invitation (merilo study invite)"
-            if arm.by_invitation
-            else f"{address}{arm.path}?worker_id=ID, or by invitation (merilo study invite)"
-        )
-        sys.stdout.write(f"{arm.name}: {how}\n")
+        page = f"{address}{arm.path}"
+        how = f"{page}, by invitation" if arm.by_invitation else f"{page}?worker_id=ID, or by invitation"
+        sys.stdout.write(f"{arm.name}: {how} (merilo study invite)\n")
     sys.stdout.write(f"The site is running at {address}; Ctrl-C stops it.\n")
     sys.stdout.flush()

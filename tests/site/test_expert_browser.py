@@ -1,0 +1,81 @@
+"""An expert study in a real browser: a personal link, a clock that the server keeps, and the option to skip."""
+
+from collections.abc import Callable
+
+from browser import opened_browser
+from site_process import running_site
+from sqlalchemy import select
+
+from merilo.api.site import invite_to_site
+from merilo.site.database import database_url, open_database
+from merilo.site.schema import RESPONSE
+from merilo.studies.freezing import freeze_plan
+from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.study_folder import StudyFolder, open_study
+
+Frozen = Callable[..., StudyFolder]
+
+
+def limited(folder: StudyFolder, seconds: float) -> StudyFolder:
+    """The same study with another time limit for experts."""
+    plan = folder.path / "study.yaml"
+    plan.write_text(
+        plan.read_text("utf-8").replace("time_limit: 60.0", f"time_limit: {seconds}"), encoding="utf-8"
+    )
+    opened = open_study(folder.path)
+    freeze_plan(opened, day="2026-01-12", force=True)
+    return opened
+
+
+def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_break(frozen: Frozen) -> None:
+    folder = frozen(experts=True)
+    ((_, path),) = invite_to_site(folder.path, experts=("Анна",))
+    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+        page = browser.new_context(locale="ru-RU").new_page()
+        page.goto(f"{address}{paths['experts']}?worker_id=1")
+        assert "Вход по приглашению" in page.inner_text("h1"), "a platform's id does not open an expert study"
+        page.goto(address + path)
+        page.click("text=Согласиться и продолжить")
+        page.click("text=Инструкция прочитана")
+        assert page.inner_text("h1") == "Начать", "the clock does not start before the person is ready"
+        page.click("a.main")
+        page.wait_for_selector("form#item")
+        assert 55 <= int(page.inner_text("#left")) <= 60
+        with page.expect_navigation():
+            page.click("text=Пропустить: вопрос, возможно, придуман мной")
+        page.wait_for_selector("h1:has-text('Задание 2')")
+        page.click(".labels label:has-text('1')")
+        with page.expect_navigation():
+            page.click("text=Ответить и сделать перерыв")
+        assert page.inner_text("h1") == "Перерыв"
+        page.goto(address + path)
+        assert page.inner_text("h1") == "Начать", "the link leads back to the same place"
+    engine = open_database(database_url(folder.path, None))
+    with engine.connect() as connection:
+        rows = connection.execute(
+            select(RESPONSE.c.state, RESPONSE.c.answer).order_by(RESPONSE.c.place)
+        ).all()
+    engine.dispose()
+    assert [tuple(row) for row in rows] == [("answered", SKIP_OWN["ru"]), ("answered", "1")]
+
+
+def test_an_item_whose_time_ran_out_is_taken_away_and_the_next_one_waits_for_the_person(
+    frozen: Frozen,
+) -> None:
+    folder = limited(frozen(experts=True), 1.0)
+    ((_, path),) = invite_to_site(folder.path, experts=("Анна",))
+    with running_site(folder.path) as (address, _, _), opened_browser() as browser:
+        page = browser.new_context(locale="ru-RU").new_page()
+        page.goto(address + path)
+        page.click("text=Согласиться и продолжить")
+        page.click("text=Инструкция прочитана")
+        page.click("a.main")
+        page.wait_for_selector("text=Время вышло")
+        assert page.is_disabled("button.main")
+        page.click("#status a")
+        page.wait_for_selector("h1:has-text('Задание 2')")
+    engine = open_database(database_url(folder.path, None))
+    with engine.connect() as connection:
+        states = list(connection.scalars(select(RESPONSE.c.state).order_by(RESPONSE.c.place)))
+    engine.dispose()
+    assert states[0] == "expired"
