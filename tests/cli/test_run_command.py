@@ -244,6 +244,7 @@ def test_a_budget_without_a_price_is_refused(tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["--model", "local-chat-completion", "--datasets", "lcs"], "there is no backend 'local-chat-completion'; did you mean local-chat-completions"),
+        (["--model", "zzz", "--datasets", "lcs"], "most-frequent"),
         (["--model", "randm", "--datasets", "lcs"], "there is no backend 'randm'; did you mean random?"),
         (["--model", LOCAL, "--model-args", "modle=x", "--datasets", "lcs"], "modle"),
         (["--model", LOCAL, "--model-args", "model", "--datasets", "lcs"], "--model-args: takes NAME=VALUE"),

@@ -17,6 +17,7 @@ from merilo.models.backends.inspect_providers import PREFIX, open_inspect
 from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_model
 from merilo.models.backends.model_arguments import BackendArguments, nearest
 from merilo.models.backends.rate_limits import RateLimits
+from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,8 @@ def open_backend(
     elif known in _OPENERS:
         opener = _OPENERS[known]
     else:
-        ends = nearest(name, [*backend_names(), "inspect/PROVIDER/MODEL"])
+        # `merilo run` takes built-in respondents by the same option.
+        ends = nearest(name, [*backend_names(), "inspect/PROVIDER/MODEL", *BUILTIN_RESPONDENTS])
         raise UsageError(f"there is no backend {name!r}; {ends}", field=argument("model"))
     if device is not None and known not in LOCAL_BACKENDS:
         raise UsageError(f"{name} has no local weights to put on a device", field=argument("device"))
