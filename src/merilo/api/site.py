@@ -193,6 +193,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
+            listener.listen(1024)  # people who come before the server is ready wait
         except (OSError, OverflowError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a port"
             raise UsageError(

@@ -1,0 +1,37 @@
+"""A server that is killed: acknowledged answers are kept, and people go on where they were."""
+
+import re
+from collections.abc import Callable
+
+import httpx
+from site_process import running_site
+
+from merilo.studies.study_folder import StudyFolder
+
+
+def hidden(page: str, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def test_an_acknowledged_answer_outlives_kill_9_and_the_person_goes_on(
+    frozen: Callable[..., StudyFolder],
+) -> None:
+    folder = frozen()
+    with running_site(folder.path) as (address, paths, process):
+        client = httpx.Client(follow_redirects=True, timeout=30)
+        path = paths["people"]
+        page = client.get(f"{address}{path}?worker_id=1").text
+        for step in ("consent", "instruction"):
+            page = client.post(f"{address}{path}{step}", data={"token": hidden(page, "token")}).text
+        sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        page = client.post(f"{address}{path}task", data=sent).text
+        assert "<h1>Задание 2</h1>" in page
+        process.kill()
+    with running_site(folder.path) as (address, _, _):
+        again = client.get(f"{address}{path}task").text
+        assert hidden(again, "task") == hidden(page, "task"), "the cookie and the task are still valid"
+        repeated = client.post(f"{address}{path}task", data={**sent, "answer": "0"})
+        assert hidden(repeated.text, "task") == hidden(page, "task"), "a repeated answer changes nothing"
+    client.close()
