@@ -80,7 +80,10 @@ def make_app(site: AnnotationSite) -> FastAPI:
 
     @app.exception_handler(RefusedRequestError)
     async def refused(request: Request, error: RefusedRequestError) -> Response:
-        return site.refused(request, error)
+        response = site.refused(request, error)
+        if error.status == 413:
+            response.headers["Connection"] = "close"  # a part of the form may be unread
+        return response
 
     @app.exception_handler(HTTPException)
     async def not_found(request: Request, error: HTTPException) -> Response:
