@@ -216,7 +216,7 @@ def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
         "не более 60 секунд",
         "Учтён 171 ответ; 21 раз эксперты пропустили вопрос, который мог быть придуман ими; ответы после истечения времени (2) не учтены.",
         "Так решено 39 из 40 вопросов",
-        "экспертов на 39 вопросах составляет 0,949 (95%-й доверительный интервал от 0,830 до 0,990)",
+        "экспертов на 39 вопросах составляет 0,949 (95%-й доверительный интервал по вопросам от 0,830 до 0,990)",
         "На 38 вопросах, на которые есть согласованные ответы обеих групп",
         "Разность равна 0,342 (95%-й доверительный интервал от 0,170 до 0,500; p < 0,001, точный критерий Мак-Немара).",
     ):
@@ -224,7 +224,7 @@ def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
     for told in (
         "People without training. Human performance was measured",
         "The consensus is based on 171 answers; experts skipped an item as possibly their own 21 times",
-        "The accuracy of the experts is 0.949 on 39 items (95% confidence interval 0.830 to 0.990).",
+        "The accuracy of the experts is 0.949 on 39 items (95% confidence interval over items 0.830 to 0.990).",
         "On the 38 items that both groups decided",
         "The difference is 0.342 (95% confidence interval 0.170 to 0.500; p < 0.001, McNemar's exact test).",
         "By domain: physics 0.950 (20 items), law 0.947 (19 items).",
