@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from merilo.models.run_answers import Outcomes, RunAnswer, RunAnswers, read_answ
 from merilo.models.run_folder import RunFolder, read_run
 from merilo.models.run_log import cut_line, log_path
 from merilo.models.run_record import DatasetRecord, refuse_other_items
+from merilo.people.gold_file import collecting_later
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import scores_content
 from merilo.submissions.sheets import match, read_sheet
@@ -176,7 +175,7 @@ def score_run(
     folder = read_run(Path(run))
     rater = rater_of(rudetox_models, rudetox_curves)
     items = None if data is None else Path(data)
-    with _uncollected():
+    with collecting_later():
         found = {
             name: scored_dataset(folder, name, source_of(record, items), rater=rater, seed=seed)
             for name, record in folder.record.datasets.items()
@@ -261,18 +260,6 @@ def _copy(item: Item, name: str, sample: int) -> Item:
         # Each sample answers the exam's variant anew.
         meta = {**meta, "variant": f"{meta['variant']}#{sample}"}
     return Item(name, item.instruction, item.inputs, item.outputs, meta)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Disable the cyclic garbage collector: with a million answers it takes most of the time, and all of them live to the end."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _given(declared: Dataset, answer: RunAnswer) -> Given:
