@@ -24,7 +24,7 @@ from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.reports.comparison import comparison_summary, sentences
 from merilo.reports.model_sections import with_disagreement
 from merilo.reports.opposite_items import with_opposites
-from merilo.reports.planned_margin import planned_margin
+from merilo.reports.planned_margin import chosen_margin
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.strict_json import Json
 
@@ -142,8 +142,7 @@ def compare(
     if data is not None and isinstance(baseline, BaselineResult):
         raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
     items = None if data is None else Path(data)
-    planned = None if isinstance(baseline, BaselineResult) else planned_margin(Path(baseline))
-    chosen = planned if margin is None or (planned and planned.value == margin) else Margin(margin)
+    chosen = chosen_margin(None if isinstance(baseline, BaselineResult) else Path(baseline), margin)
     with TemporaryDirectory() as place:
         folder = Path(place)
         people = (

@@ -16,7 +16,6 @@ from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baselin
 from merilo.baselines.given_models import answers_to, by_dataset
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import compare as compare_models
-from merilo.baselines.model_verdicts import Margin
 from merilo.bilingual import BilingualText
 from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument
@@ -35,7 +34,7 @@ from merilo.reports.comparison_table import (
 )
 from merilo.reports.human_table import OwnStudy, read_study
 from merilo.reports.opposite_items import opposite_rows
-from merilo.reports.planned_margin import planned_margin
+from merilo.reports.planned_margin import chosen_margin
 from merilo.strict_json import Json
 from merilo.wording import listed, shown
 
@@ -150,13 +149,11 @@ def compare_datasets(
     for key, held in samples.items():
         if not held:
             continue
-        planned = planned_margin(Path(crowds[key].folder))
-        chosen = planned if margin is None or (planned and planned.value == margin) else Margin(margin)
         results[key] = compared(
             crowds[key],
             held,
             metric=metric,
-            margin=chosen,
+            margin=chosen_margin(Path(crowds[key].folder), margin),
             force=force,
             min_answers=min_answers,
             by=fields,

@@ -39,3 +39,17 @@ def planned_margin(folder: Path) -> Margin | None:
             "must be a number between 0 and 1", file=place / FROZEN_FILE, field="plan.baseline.margin"
         )
     return Margin(float(value), frozen.date)
+
+
+def chosen_margin(folder: Path | None, margin: float | None) -> Margin | None:
+    """Return the margin of a comparison: the planned one, unless another one is given after the data.
+
+    Args:
+        folder: the folder of the baseline; `None` if it was not read from a folder.
+        margin: the given margin; by default, the planned one.
+
+    Raises:
+        InputError: as for `planned_margin`.
+    """
+    planned = None if folder is None else planned_margin(folder)
+    return planned if margin is None or (planned and planned.value == margin) else Margin(margin)
