@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from merilo.models.backends.generated_text import cut_at_stop
 from merilo.models.backends.model_arguments import BackendArguments
 from merilo.models.backends.pictures import read_picture
 from merilo.models.backends.rate_limits import RateLimits
+from merilo.models.backends.single_requests import ServerBackend
 from merilo.models.backends.vendor_clients import SERVER_ARGUMENTS, ServerSettings, anthropic_client
 from merilo.strict_json import Json
 
@@ -35,7 +35,7 @@ _FINISHES: Final[Mapping[str, Finish]] = {
 }
 
 
-class AnthropicChat:
+class AnthropicChat(ServerBackend):
     """A model behind Anthropic's API; a `ModelBackend`.
 
     Args:
@@ -66,38 +66,9 @@ class AnthropicChat:
         return "anthropic-chat"
 
     @property
-    def model(self) -> str:
-        """The model's name as it was asked for."""
-        return self._server.model
-
-    @property
     def abilities(self) -> Abilities:
         """Generation, with pictures."""
         return Abilities(frozenset({"generate"}), frozenset({"image"}))
-
-    @property
-    def batch_size(self) -> int:
-        """One request at a time."""
-        return 1
-
-    @property
-    def concurrency(self) -> int:
-        """Requests at the same time."""
-        return self._server.concurrency
-
-    async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
-        """Answer requests, in their order.
-
-        Raises:
-            BackendError: what ends the run.
-        """
-        if len(requests) == 1:
-            return [await self._ask(requests[0])]  # the usual call: no task is needed
-        return await asyncio.gather(*(self._ask(request) for request in requests))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
 
     async def _ask(self, request: Request) -> ModelReply:
         if request.choices:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from merilo.models.backends.generated_text import cut_at_stop, split_at_mark
 from merilo.models.backends.model_arguments import BackendArguments
 from merilo.models.backends.pictures import read_picture
 from merilo.models.backends.rate_limits import RateLimits
+from merilo.models.backends.single_requests import ServerBackend
 from merilo.models.backends.vendor_clients import (
     SERVER_ARGUMENTS,
     ServerSettings,
@@ -78,7 +78,7 @@ class ChatSettings:
     think_end: str | None
 
 
-class ChatCompletions:
+class ChatCompletions(ServerBackend):
     """A model behind a chat server of OpenAI's kind; a `ModelBackend`.
 
     Args:
@@ -102,38 +102,9 @@ class ChatCompletions:
         return self._settings.name
 
     @property
-    def model(self) -> str:
-        """The model's name as it was asked for."""
-        return self._server.model
-
-    @property
     def abilities(self) -> Abilities:
         """Generation; pictures if the model takes them."""
         return Abilities(frozenset({"generate"}), frozenset({"image"} if self._settings.images else ()))
-
-    @property
-    def batch_size(self) -> int:
-        """One request at a time."""
-        return 1
-
-    @property
-    def concurrency(self) -> int:
-        """Requests at the same time."""
-        return self._server.concurrency
-
-    async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
-        """Answer requests, in their order.
-
-        Raises:
-            BackendError: what ends the run.
-        """
-        if len(requests) == 1:
-            return [await self._ask(requests[0])]  # the usual call: no task is needed
-        return await asyncio.gather(*(self._ask(request) for request in requests))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
 
     async def _ask(self, request: Request) -> ModelReply:
         if request.choices:

@@ -24,6 +24,7 @@ from merilo.models.backends.generated_text import cut_at_stop, split_at_mark
 from merilo.models.backends.model_arguments import BackendArguments
 from merilo.models.backends.rate_limits import RateLimits
 from merilo.models.backends.server_errors import too_long
+from merilo.models.backends.single_requests import ServerBackend
 from merilo.models.backends.vendor_clients import SERVER_ARGUMENTS, ServerSettings, openai_client
 from merilo.strict_json import Json
 
@@ -44,7 +45,7 @@ COMPLETION_ARGUMENTS: Final = (
 )
 
 
-class Completions:
+class Completions(ServerBackend):
     """A model that continues texts behind a server; a `ModelBackend`.
 
     Args:
@@ -82,38 +83,9 @@ class Completions:
         return self._name
 
     @property
-    def model(self) -> str:
-        """The model's name as it was asked for."""
-        return self._server.model
-
-    @property
     def abilities(self) -> Abilities:
         """Generation and log-likelihoods, of one text."""
         return Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
-
-    @property
-    def batch_size(self) -> int:
-        """One request at a time."""
-        return 1
-
-    @property
-    def concurrency(self) -> int:
-        """Requests at the same time."""
-        return self._server.concurrency
-
-    async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
-        """Answer requests, in their order.
-
-        Raises:
-            BackendError: what ends the run.
-        """
-        if len(requests) == 1:
-            return [await self._ask(requests[0])]  # the usual call: no task is needed
-        return await asyncio.gather(*(self._ask(request) for request in requests))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
 
     async def _ask(self, request: Request) -> ModelReply:
         if not request.choices:
