@@ -19,7 +19,7 @@ _LARGEST_READ: Final = 64_000_000
 _MOST_FIELDS: Final = 200
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class RefusedRequestError(Exception):
     """A request that is answered with a sentence.
 
