@@ -10,6 +10,7 @@ from merilo.api.asked_datasets import ItemSource, source_of
 from merilo.api.j_raters import rater_of
 from merilo.datasets import Dataset
 from merilo.errors import DataError, for_library
+from merilo.garbage_collection import collecting_later
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given, read_answer
 from merilo.metrics.cluster_fields import clusters_for
@@ -22,7 +23,6 @@ from merilo.models.run_answers import Outcomes, RunAnswer, RunAnswers, read_answ
 from merilo.models.run_folder import RunFolder, read_run
 from merilo.models.run_log import cut_line, log_path
 from merilo.models.run_record import DatasetRecord, refuse_other_items
-from merilo.people.gold_file import collecting_later
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import scores_content
 from merilo.submissions.sheets import match, read_sheet

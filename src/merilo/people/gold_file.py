@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
@@ -16,6 +14,7 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
 from merilo.files import read_table
+from merilo.garbage_collection import collecting_later
 from merilo.items import id_of, raw_splits
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, json_lines, read_json
@@ -146,18 +145,6 @@ def _turns(dialogues: Sequence[str | None]) -> list[str | None]:
         places[dialogue] += 1
         found.append(None if dialogue is None else str(places[dialogue]))
     return found
-
-
-@contextmanager
-def collecting_later() -> Iterator[None]:
-    """Disable the cyclic garbage collector while many objects without cycles are made; it would take most of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _json_records(path: Path) -> list[tuple[int, Json]]:

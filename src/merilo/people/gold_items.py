@@ -8,8 +8,9 @@ from typing import Final
 
 import polars as pl
 
+from merilo.garbage_collection import collecting_later
 from merilo.items import Item, ItemId, id_of
-from merilo.people.gold_file import GoldFile, collecting_later
+from merilo.people.gold_file import GoldFile
 from merilo.people.gold_join import Joined
 from merilo.people.gold_keys import AT, GOLD, ID, ITEM
 from merilo.strict_json import Json
