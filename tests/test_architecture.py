@@ -33,6 +33,7 @@ LEVELS = {
     "files": 1,
     "atomic_write": 1,
     "plain_rows": 0,
+    "garbage_collection": 0,
     "wording": 0,
     "bilingual": 0,
     "errors": 0,

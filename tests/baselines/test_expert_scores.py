@@ -153,3 +153,29 @@ def test_points_in_parts_are_compared_by_a_permutation_test() -> None:
     assert found is not None
     assert (found.n, found.first, found.second) == (2, 0.375, 0.75)
     assert "permutation" in found.test.method
+
+
+def test_questions_about_one_text_widen_both_intervals() -> None:
+    # Eight texts with five questions each; the experts know all answers about half of the texts.
+    labels = {n: "A" if (n - 1) // 5 % 2 else "B" for n in range(1, 41)}
+    responses = unanimous(labels)
+    gold = right(dict.fromkeys(labels, "A"), text=[f"text {(n - 1) // 5}" for n in labels])
+    result = out_of_bag(responses, OutOfBagDesign())
+    alone, together = (score_experts(result, responses, gold, None, field) for field in (None, "text"))
+    assert alone.clusters is None
+    assert together.clusters is not None
+    assert together.clusters.clusters == together.scores.main["acc"].clusters == 8
+    for made in (
+        lambda one: one.scores.main["acc"].interval,
+        lambda one: one.two_ways["acc"].interval,
+    ):
+        narrow, wide = made(alone), made(together)
+        assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
+
+
+def test_a_field_of_clusters_that_no_question_has_is_refused() -> None:
+    responses = unanimous({1: "A", 2: "B"})
+    with pytest.raises(UsageError, match="there is no field 'text'"):
+        score_experts(
+            out_of_bag(responses, OutOfBagDesign()), responses, right({1: "A", 2: "A"}), None, "text"
+        )

@@ -133,6 +133,7 @@ def expert_baseline(
     min_control_accuracy: float = 0.5,
     population: PopulationSource = None,
     strata: Sequence[str] = (),
+    cluster: str | None = None,
 ) -> ExpertBaseline:
     """Compute the baseline of experts, and compare it with people without training, as `merilo experts baseline` does.
 
@@ -157,6 +158,8 @@ def expert_baseline(
             protocol.
         population: the whole dataset, if the questions are a sample of it, in any form that `baseline` accepts.
         strata: the fields of the questions whose values define the strata of the population.
+        cluster: the field of the questions that form a cluster if they have the same value, such as a text; every interval and test
+            takes clusters into account. By default, the field that the dataset declares.
 
     Raises:
         UsageError: no answer means "may be mine", or an argument does not fit the others or the data.
@@ -169,6 +172,7 @@ def expert_baseline(
         labels=declared.answer.labels if declared else (),
         min_control_accuracy=min_control_accuracy,
         repeats=repeats,
+        cluster=cluster,
     )
     texts = recode_texts(recode)
     experts, others = _recoded(
@@ -193,7 +197,7 @@ def expert_baseline(
         gold_file = Path(gold) if isinstance(gold, str | Path) else None
         domains = domains_of(answers, domain, gold_file, encoding) if domain else None
         bag = out_of_bag(answers, design, domains=domains, marks=marks.of)
-        scored = score_experts(bag, answers, known, declared)
+        scored = score_experts(bag, answers, known, declared, cluster)
         whole = find_population(population, strata, responses=answers, gold=known, encoding=encoding)
         content = {
             **out_of_bag_summary(bag, marks, scored, outside),
@@ -218,7 +222,7 @@ def expert_baseline(
         "strata": [*strata], **study.reading("platform", "answer"),
         "recode": [*(study.origin.recode if study.origin else ()), *texts],
         **study.reading("item", "annotator", "seconds", "page", "encoding"), "repeats": repeats,
-        "min_control_accuracy": min_control_accuracy,
+        "min_control_accuracy": min_control_accuracy, "cluster": cluster,
     }  # fmt: skip
     gold_files = study.files[len(study.origin.files) if study.origin else 0 :]
     inputs = (

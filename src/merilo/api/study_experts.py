@@ -102,6 +102,7 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
         dataset=declared.name,
         labels=declared.answer.labels,
         repeats=plan.baseline.repeats,
+        cluster=plan.baseline.cluster,
         currency=group.pay.currency,
     )
     inputs = [plan_path(folder.path), collected_table(folder, name)[0], *([gold] if gold else [])]

@@ -11,7 +11,9 @@ import polars as pl
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.dataset_items import item_points, metas, texts
 from merilo.baselines.decision_rule import DecisionRule, decision_rule, two_ways
+from merilo.baselines.item_clusters import ItemClusters, find_clusters
 from merilo.baselines.pipeline import Baseline
+from merilo.baselines.steps import test_items
 from merilo.datasets import Dataset
 from merilo.errors import UsageError
 from merilo.items import Item, ItemId
@@ -55,6 +57,7 @@ class LabelScores:
             defined.
         domain_two_ways: mapping from domain to the uncertainty of `by_domain` over items and annotators.
         decided_by: how experts who skip their own items decide; `None` for other annotators, and without gold.
+        clusters: the clusters that the items form; `None` if no field is named.
     """
 
     scores: Scores = field(default_factory=lambda: Scores({}))
@@ -64,10 +67,15 @@ class LabelScores:
     two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
     domain_two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
     decided_by: OutOfBagRule | None = None
+    clusters: ItemClusters | None = None
 
 
 def score_experts(
-    result: OutOfBag, responses: Responses, gold: Gold | None, declared: Dataset | None
+    result: OutOfBag,
+    responses: Responses,
+    gold: Gold | None,
+    declared: Dataset | None,
+    cluster: str | None = None,
 ) -> LabelScores:
     """Score the out-of-bag labels of experts.
 
@@ -78,28 +86,34 @@ def score_experts(
         responses: the experts' study.
         gold: the gold answers of the study.
         declared: the dataset; without a dataset the metric is `acc`.
+        cluster: the field of the items that form a cluster if they have the same value; by default, the field that the dataset
+            declares.
 
     Raises:
-        UsageError: the dataset's items require more than one label each.
+        DataError: all items belong to the same cluster.
+        UsageError: the dataset's items require more than one label each, or there is no field `cluster`.
     """
+    clusters = _clusters(responses, gold, declared, cluster)
     labels = {
         one.item: one.label or "" for one in result.items if one.label is not None or one.outcome == "late"
     }
-    made = score_labels(labels, responses, gold, declared)
+    made = score_labels(labels, responses, gold, declared, clusters)
     if gold is None:
         return made
     known = set(gold.answers["item"].to_list())
     main = next(iter(made.scores.main), None)
     every = {one.item: labels.get(one.item, "") for one in result.items if one.item in known}
-    all_items = score_labels(every, responses, gold, declared).scores.main.get(main or _first(declared))
-    scorer, rule, consensus = _out_of_bag_rule(result, responses, gold, declared)
+    all_items = score_labels(every, responses, gold, declared, clusters).scores.main.get(
+        main or _first(declared)
+    )
+    scorer, rule, consensus = _out_of_bag_rule(result, responses, gold, declared, clusters)
     by_domain: dict[str, Score] = {}
     domain_two_ways: dict[str, TwoWay] = {}
     for domain in result.experts:
         own = {
             one.item: labels[one.item] for one in result.items if one.domain == domain and one.item in labels
         }
-        if main and (found := score_labels(own, responses, gold, declared).scores.main.get(main)):
+        if main and (found := score_labels(own, responses, gold, declared, clusters).scores.main.get(main)):
             by_domain[domain] = found
             within = scorer.on([one.item for one in result.items if one.domain == domain])
             if over_both := two_ways(rule, within, consensus, {main: found}).get(main):
@@ -112,11 +126,24 @@ def score_experts(
         two_ways(rule, scorer, consensus, made.scores.all()),
         domain_two_ways,
         OutOfBagRule(scorer, rule, consensus),
+        clusters,
     )
 
 
+def _clusters(
+    responses: Responses, gold: Gold | None, declared: Dataset | None, chosen: str | None
+) -> ItemClusters | None:
+    items = test_items(responses)
+    fields = [items, *([gold.fields] if gold and gold.fields is not None else [])]
+    return find_clusters(chosen, declared.cluster if declared else None, items["item"].to_list(), fields)
+
+
 def _out_of_bag_rule(
-    result: OutOfBag, responses: Responses, gold: Gold, declared: Dataset | None
+    result: OutOfBag,
+    responses: Responses,
+    gold: Gold,
+    declared: Dataset | None,
+    clusters: ItemClusters | None,
 ) -> tuple[ConsensusScorer, DecisionRule, Consensus]:
     """Return the scorer, the rule and the consensus of experts who skip their own items.
 
@@ -128,10 +155,11 @@ def _out_of_bag_rule(
     rows = [(one.item, who, label) for one in asked for who, label in one.given.items()]
     columns = zip(*rows, strict=True) if rows else ((), (), ())
     encoding = encode(*(pl.Series(list(column)) for column in columns))
-    votes = encoding.votes
+    numbers = [int(number) for number in encoding.items]
+    votes = replace(encoding.votes, cluster=clusters.codes(numbers) if clusters else None)
     codes = {str(text): code for code, text in enumerate(encoding.labels)}
     of_item = {one.item: one for one in asked}
-    ordered = [of_item[int(number)] for number in encoding.items]
+    ordered = [of_item[number] for number in numbers]
     decided = [one.outcome in {"majority", "plurality", "late"} for one in ordered]
     label = [
         codes[one.label or ""] if known else NO_LABEL for one, known in zip(ordered, decided, strict=True)
@@ -144,7 +172,8 @@ def _out_of_bag_rule(
         np.full(len(label), np.nan),
     )
     by, items = _scored_items(responses, gold, declared)
-    scorer = ConsensusScorer.of(by, encoding, {int(item.id): item for item in items})
+    by_number = {int(item.id): item for item in items}
+    scorer = ConsensusScorer.of(by, encoding, by_number, clusters.for_scores(by_number) if clusters else None)
     return scorer, DecisionRule(votes, needed=needed), consensus
 
 
@@ -156,18 +185,25 @@ def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
     """
     decided = people.consensus.select("item", "label").drop_nulls()
     labels = {int(item): str(label) for item, label in decided.iter_rows()}
-    made = score_labels(labels, people.responses, people.gold, declared)
+    clusters = people.clusters
+    made = replace(score_labels(labels, people.responses, people.gold, declared, clusters), clusters=clusters)
     if people.gold is None or not made.scores.all():
         return made
     by, items = _scored_items(people.responses, people.gold, declared)
-    scorer = ConsensusScorer.of(by, people.pool.everyone, {int(item.id): item for item in items})
+    by_number = {int(item.id): item for item in items}
+    known = clusters.for_scores(by_number) if clusters else None
+    scorer = ConsensusScorer.of(by, people.pool.everyone, by_number, known)
     rule = decision_rule(people.pool, people.annotators, people.settings)
     over_both = two_ways(rule, scorer, people.decided.consensus, made.scores.all())
     return replace(made, two_ways=over_both)
 
 
 def score_labels(
-    labels: Mapping[int, str], responses: Responses, gold: Gold | None, declared: Dataset | None
+    labels: Mapping[int, str],
+    responses: Responses,
+    gold: Gold | None,
+    declared: Dataset | None,
+    clusters: ItemClusters | None = None,
 ) -> LabelScores:
     """Score one label per item.
 
@@ -176,6 +212,7 @@ def score_labels(
         responses: the study.
         gold: the gold answers of the study; nothing is scored without gold answers, or if no item with gold has a label.
         declared: the dataset; without a dataset the metric is `acc`.
+        clusters: the clusters of the items; by default, items are independent.
 
     Raises:
         UsageError: the dataset's items require more than one label each.
@@ -185,9 +222,10 @@ def score_labels(
     right = {int(n): str(text) for n, text in gold.answers.select("item", "gold").iter_rows()} if gold else {}
     answers: dict[ItemId, Given] = {number: label for number, label in labels.items() if number in right}
     if not answers:
-        return LabelScores()
+        return LabelScores(clusters=clusters)
     by, items = _scored_items(responses, gold, declared)
-    return LabelScores(score(by, items, answers), item_points(by, items, answers))
+    scores = score(by, items, answers, clusters=clusters.for_scores(map(int, answers)) if clusters else None)
+    return LabelScores(scores, item_points(by, items, answers), clusters=clusters)
 
 
 def _scored_items(

@@ -14,6 +14,7 @@ from merilo.atomic_write import refuse_existing
 from merilo.baselines.experts import told
 from merilo.cli.exports import reading
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
+from merilo.cli.procedure_options import ClusterOption
 from merilo.cli.study_options import PopulationOption, RecodeOption, StrataOption, fields_of_strata
 from merilo.files import Progress
 from merilo.items import Split, read_split, write_splits
@@ -128,6 +129,7 @@ def baseline_(
     min_control_accuracy: Annotated[float, typer.Option(help="Exclude people without training, and experts under the basic protocol, whose accuracy on control items is lower.")] = 0.5,
     population: PopulationOption = None,
     strata: StrataOption = None,
+    cluster: ClusterOption = None,
     out: Annotated[Path | None, typer.Option(help="A new folder for experts.json and, under the out-of-bag protocol, items.csv with every question.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,
@@ -156,7 +158,7 @@ def baseline_(
             responses, people=read(people) if people else None, protocol=protocol, mine=mine or (), mine_column=mine_column,
             time_limit=time_limit, late=late, min_answers=min_answers, decision=decision, domain=domain, dataset=dataset_name,
             gold=gold, gold_column=gold_column, recode=recode or (), repeats=repeats, min_control_accuracy=min_control_accuracy,
-            population=population, strata=fields_of_strata(strata),
+            population=population, strata=fields_of_strata(strata), cluster=cluster,
         )  # fmt: skip
     if result.outside:
         say(f"answers outside the labels, counted as votes: {told(result.outside)}")

@@ -15,6 +15,7 @@ from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.reports.estimates import interval_json
 from merilo.reports.json_numbers import rounded, score_json
+from merilo.reports.summary import clusters_json
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
@@ -57,6 +58,7 @@ def out_of_bag_summary(
             "decision": result.design.decision,
             "mine": list(result.design.mine),
         },
+        "clusters": clusters_json(scored.clusters),
         **_metrics(scored),
         "undecided_counted_as_wrong": rounded(scored.undecided_wrong),
         "by_domain": {
@@ -79,6 +81,7 @@ def basic_summary(baseline: Baseline, scored: LabelScores) -> dict[str, Json]:
         "annotators": baseline.annotators.height,
         "excluded": int(baseline.annotators["excluded"].sum()),
         "items": baseline.items,
+        "clusters": clusters_json(scored.clusters),
         **_metrics(scored),
     }
 

@@ -63,7 +63,7 @@ def experts_computed(raw: RawStudy, design: OutOfBagDesign, people: Baseline | N
     outside = outside_labels(raw.responses, design, Marks(), known, declared)
     responses = settle(raw.responses, raw.settings.repeats)
     bag = out_of_bag(responses, design)
-    scored = score_experts(bag, responses, known, declared)
+    scored = score_experts(bag, responses, known, declared, raw.settings.cluster)
     untrained, comparison = None, None
     if people is not None:
         points = score_people(people, declared)
