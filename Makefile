@@ -10,6 +10,7 @@ DEMO   := merilo-demo
 # Debian packages of the tests: the package, commands that it brings, what is tested with it.
 JAIL    := bubblewrap bwrap 'generated programs in their jail'
 BROWSER := chromium 'chromium chromium-browser google-chrome' 'reports in a browser'
+SERVER  := postgresql 'pg_ctlcluster initdb' 'the annotation site on PostgreSQL, started by the tests with its own data'
 ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 
 # Benchmarks that benchmarks/coverage.py calls.
@@ -25,7 +26,7 @@ demo: $(VENV)/core  ## install Merilo, make two baselines of simulated annotator
 	$(BIN)/merilo demo --out $(DEMO) --force
 
 test: $(VENV)/test  ## install what the tests need and run them all; NO_SYSTEM=1: no Debian packages; DOCKER=1: a Docker engine too
-	@scripts/system-packages $(JAIL) $(BROWSER) $(if $(DOCKER),$(ENGINE))
+	@scripts/system-packages $(JAIL) $(BROWSER) $(SERVER) $(if $(DOCKER),$(ENGINE))
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/test $(VENV)/lint  ## check formatting, lint and types

@@ -125,5 +125,6 @@ def test_an_engine_of_dockers_is_installed_only_where_it_is_asked_for() -> None:
         ).stdout
 
     assert "bubblewrap" in planned()
+    assert "postgresql 'pg_ctlcluster initdb'" in planned()
     assert "docker" not in planned()
     assert "docker.io dockerd" in planned("DOCKER=1")

@@ -1,27 +1,66 @@
-"""Frozen studies for the tests of the site."""
+"""Databases of both kinds and frozen studies for the tests of the site."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from postgres_server import PostgresServer, postgres_server
 from site_process import running_site
+from sqlalchemy import Connection, Engine
 from study_people import bundled_study
 
+from merilo.site.database import database_url, open_database, writing
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
+
+#: The database on a PostgreSQL server that has the site's tables and nothing in them.
+MIGRATED = "migrated"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for all tests of a process."""
+    with postgres_server() as server:
+        server.execute(f"CREATE DATABASE {MIGRATED}")
+        open_database(database_url(Path(), server.address(MIGRATED))).dispose()
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a new database; a test with it runs on SQLite and on PostgreSQL."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'site.db'}"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.new_database(MIGRATED)
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    """A new database, opened."""
+    opened = open_database(database_url(Path(), database))
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def connection(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes, on a new database."""
+    with writing(engine) as opened:
+        yield opened
 
 
 @pytest.fixture
 def frozen(tmp_path: Path) -> Callable[..., StudyFolder]:
     """A frozen study of a bundled dataset; its shots are the control items."""
 
-    def made(name: str = "bps", **more: object) -> StudyFolder:
-        folder = bundled_study(tmp_path / "study", name, **more)
-        weights = "".join(f"{one.item.id},all,1\n" for one in folder.items())
-        (folder.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
-        freeze_plan(folder, day="2026-01-12", force=True)
-        return folder
+    def made(name: str = "bps", folder: str = "study", **more: object) -> StudyFolder:
+        study = bundled_study(tmp_path / folder, name, **more)
+        weights = "".join(f"{one.item.id},all,1\n" for one in study.items())
+        (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
+        freeze_plan(study, day="2026-01-12", force=True)
+        return study
 
     return made
 

@@ -1,12 +1,11 @@
 """A person's steps through a study: admission, training, items, stopping, dialogues and experts' own items."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from every import every
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, func, select
 
 from merilo.errors import DataError, InputError, UsageError
 from merilo.items import Item
@@ -23,7 +22,6 @@ from merilo.site.annotator_steps import (
     save_answer,
     training_answer,
 )
-from merilo.site.database import database_url, open_database, writing
 from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation, platform_id
 from merilo.site.schema import INVITATION, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy, load_study
@@ -32,14 +30,6 @@ from merilo.site.study_registration import cookie_key, register
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
-
-
-@pytest.fixture
-def connection() -> Iterator[Connection]:
-    engine: Engine = open_database(database_url(Path(), "sqlite://"))
-    with writing(engine) as opened:
-        yield opened
-    engine.dispose()
 
 
 def served(connection: Connection, folder: StudyFolder, arm: str = "people", **rules: object) -> ServedStudy:

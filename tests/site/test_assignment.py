@@ -142,13 +142,6 @@ TestOrders.settings = settings(
 )
 
 
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_database(database_url(tmp_path, None))
-    yield opened
-    opened.dispose()
-
-
 @contextmanager
 def study(engine: Engine, rules: StudyRules, people: int) -> Iterator[StudyRules]:
     with writing(engine) as connection:
