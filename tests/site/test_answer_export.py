@@ -5,10 +5,12 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from sqlalchemy import update
 
 from merilo.api.site import back_up_site, collect_site, invite_to_site
 from merilo.api.study_baseline import study_baseline
+from merilo.errors import UsageError
 from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
 from merilo.site.answer_export import COLLECTED_FIELDS
 from merilo.site.database import database_url, open_database, writing
@@ -23,13 +25,13 @@ from merilo.studies.study_tasks import study_tasks
 Frozen = Callable[..., StudyFolder]
 
 
-def answered_by(folder: StudyFolder, people: int, excluded: int = 0) -> None:
+def answered_by(folder: StudyFolder, database: str, people: int, excluded: int = 0) -> None:
     """Let people answer everything rightly; the first ones are then excluded by the author."""
     gold = {
         task.id: str(one.item.outputs)
         for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
     }
-    engine = open_database(database_url(folder.path, None))
+    engine = open_database(database_url(folder.path, database))
     with writing(engine) as connection:
         study, now = register(connection, load_study(folder, "people"), 1), 1_790_000_000_000
         for number in range(people):
@@ -47,10 +49,10 @@ def answered_by(folder: StudyFolder, people: int, excluded: int = 0) -> None:
     engine.dispose()
 
 
-def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, tmp_path: Path) -> None:
+def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, database: str, tmp_path: Path) -> None:
     folder = frozen()
-    answered_by(folder, 3)
-    made = collect_site(folder.path)
+    answered_by(folder, database, 3)
+    made = collect_site(folder.path, database=database)
     rows = list(csv.DictReader(io.StringIO(made.table)))
     assert tuple(rows[0]) == COLLECTED_FIELDS
     assert (made.people, made.excluded, made.stopped, made.surplus) == (3, 0, 0, 0)
@@ -67,20 +69,33 @@ def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, tmp_path: Pa
     assert study_baseline(folder.path).to_dict()["metrics"]["acc"]["value"] == 1.0
 
 
-def test_answers_of_excluded_people_are_left_out_and_counted(frozen: Frozen) -> None:
+def test_answers_of_excluded_people_are_left_out_and_counted(frozen: Frozen, database: str) -> None:
     folder = frozen()
-    answered_by(folder, 3, excluded=1)
-    made = collect_site(folder.path)
+    answered_by(folder, database, 3, excluded=1)
+    made = collect_site(folder.path, database=database)
     assert made.people == 2
     assert made.excluded > 0
     assert made.to_dict()["left_out"] == {"excluded": made.excluded, "stopped": 0, "surplus": 0}
 
 
-def test_links_are_made_and_the_database_is_copied_beside_the_server(frozen: Frozen, tmp_path: Path) -> None:
+def test_links_are_made_beside_the_server(frozen: Frozen, database: str) -> None:
     folder = frozen(experts=True)
-    links = invite_to_site(folder.path, count=2)
+    links = invite_to_site(folder.path, count=2, database=database)
     assert len({path for _, path in links}) == 2
     assert all(path.startswith("/i/") for _, path in links)
-    assert [name for name, _ in invite_to_site(folder.path, experts=("Anna", "Boris"))] == ["Anna", "Boris"]
+    named = invite_to_site(folder.path, experts=("Anna", "Boris"), database=database)
+    assert [name for name, _ in named] == ["Anna", "Boris"]
+
+
+def test_the_database_in_the_studys_folder_is_copied_beside_the_server(
+    frozen: Frozen, tmp_path: Path
+) -> None:
+    folder = frozen()
+    invite_to_site(folder.path, count=2)
     back_up_site(folder.path, tmp_path / "copy.db")
     assert collect_site(folder.path, database=f"sqlite:///{tmp_path / 'copy.db'}").answers == 0
+
+
+def test_a_postgresql_database_is_backed_up_by_its_own_program(frozen: Frozen, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="pg_dump"):
+        back_up_site(frozen().path, tmp_path / "copy.db", database="postgresql://u@h/d")

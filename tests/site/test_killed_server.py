@@ -16,10 +16,10 @@ def hidden(page: str, name: str) -> str:
 
 
 def test_an_acknowledged_answer_outlives_kill_9_and_the_person_goes_on(
-    frozen: Callable[..., StudyFolder],
+    frozen: Callable[..., StudyFolder], database: str
 ) -> None:
     folder = frozen()
-    with running_site(folder.path) as (address, paths, process):
+    with running_site(folder.path, "--database", database) as (address, paths, process):
         client = httpx.Client(follow_redirects=True, timeout=30)
         path = paths["people"]
         page = client.get(f"{address}{path}?worker_id=1").text
@@ -29,7 +29,7 @@ def test_an_acknowledged_answer_outlives_kill_9_and_the_person_goes_on(
         page = client.post(f"{address}{path}task", data=sent).text
         assert "<h1>Задание 2</h1>" in page
         process.kill()
-    with running_site(folder.path) as (address, _, _):
+    with running_site(folder.path, "--database", database) as (address, _, _):
         again = client.get(f"{address}{path}task").text
         assert hidden(again, "task") == hidden(page, "task"), "the cookie and the task are still valid"
         repeated = client.post(f"{address}{path}task", data={**sent, "answer": "0"})
