@@ -17,6 +17,7 @@ from merilo.site.server_clock import ServerClock
 from merilo.site.site_requests import RefusedRequestError, browser_language, wants_json
 from merilo.site.site_words import words
 from merilo.site.visitor_cookies import LIFETIME, VisitorCookies
+from merilo.site.visitor_limits import VisitorLimits
 from merilo.site.writer import Writer
 
 Result = TypeVar("Result")
@@ -46,6 +47,7 @@ class AnnotationSite:
         self.engine = engine
         self.clock = clock
         self.cookies = VisitorCookies(cookie_key)
+        self.limits = VisitorLimits()
         self.by_key: Mapping[str, ServedStudy] = {study.key: study for study in studies}
         self.by_number: Mapping[int, ServedStudy] = {study.rules.study: study for study in studies}
         self.writer: Writer | None = None
@@ -157,11 +159,19 @@ class AnnotationSite:
     def refused(self, request: Request, error: RefusedRequestError) -> Response:
         """Return the answer to a request that was refused."""
         said = words(browser_language(request))
+        sentence = said["not_saved_text" if error.word == "not_saved" else error.word].format(error.seconds)
+        response: Response
         if wants_json(request):
-            return JSONResponse({"error": said[error.word]}, status_code=error.status)
-        texts = ["not_saved_text"] if error.word == "not_saved" else [error.word]
-        heading = error.word if error.word in {"not_saved", "not_found"} else "error"
-        return self.notice(request, heading, [] if heading == "not_found" else texts, status=error.status)
+            response = JSONResponse({"error": sentence}, status_code=error.status)
+        else:
+            heading = error.word if error.word in {"not_saved", "not_found"} else "error"
+            response = self.page(
+                request, "notice.html.j2", status=error.status, heading=said[heading], texts=[] if heading == "not_found" else [sentence],
+                button="", to="", post=False, code_form=False, completion=None,
+            )  # fmt: skip
+        if error.seconds is not None:
+            response.headers["Retry-After"] = str(error.seconds)
+        return response
 
 
 def go_to(request: Request, address: str) -> Response:

@@ -149,6 +149,9 @@ async def _show(
 async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page: Page) -> Response:
     """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
     form = await form_of(request, site.cookies)
+    person = site.number_of(request)
+    if person is not None:
+        site.limits.answer(request, person)
     now = site.clock.now()
     number = study.numbers.get(field(form, "task"))
     if number is None or (number in study.training) != (page == "training"):

@@ -21,6 +21,7 @@ from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import browser_language, field, form_of
 from merilo.site.site_words import words
 from merilo.site.visitor_cookies import VisitorCookies
+from merilo.site.visitor_limits import TooManyRequestsError
 
 
 def entry_routes(site: AnnotationSite) -> APIRouter:
@@ -46,10 +47,16 @@ def entry_routes(site: AnnotationSite) -> APIRouter:
         handed = platform_id(request.query_params)
         if handed is not None and not study.by_invitation:
             language = browser_language(request, study.languages)
-            now = site.clock.now()
+            now, wait = site.clock.now(), site.limits.seconds_to_new_person(request)
             admitted = await site.write(
-                lambda connection: admit_from_platform(connection, study, *handed, language, now=now)
+                lambda connection: admit_from_platform(
+                    connection, study, *handed, language, now=now, new=not wait
+                )
             )
+            if admitted is None:
+                raise TooManyRequestsError(seconds=wait)
+            if admitted.new:
+                site.limits.new_person(request)
             return _let_in(site, request, admitted)
 
         def look(connection: Connection, person: Participant) -> tuple[Participant, str | None]:
@@ -135,11 +142,13 @@ def _stage_page(
 
 
 async def _by_code(site: AnnotationSite, request: Request, code: str) -> Response:
+    site.limits.before_code(request)
     language, now = browser_language(request), site.clock.now()
     admitted = await site.write(
         lambda connection: admit_invited(connection, site.by_number, code, language, now)
     )
     if admitted is None:
+        site.limits.wrong_code(request)
         return site.notice(request, "welcome", ["wrong_code"], status=404, code_form=True)
     return _let_in(site, request, admitted)
 

@@ -39,10 +39,12 @@ class Admission:
     Attributes:
         study: the number of the study.
         person: the number of the person.
+        new: whether the person came in for the first time, with an id of a platform.
     """
 
     study: int
     person: int
+    new: bool = False
 
 
 def new_invitation(connection: Connection, study: ServedStudy, name: str | None, now: int) -> str:
@@ -113,8 +115,15 @@ def admit_invited(
 
 
 def admit_from_platform(
-    connection: Connection, study: ServedStudy, source: str, external: str, language: Language, *, now: int
-) -> Admission:
+    connection: Connection,
+    study: ServedStudy,
+    source: str,
+    external: str,
+    language: Language,
+    *,
+    now: int,
+    new: bool = True,
+) -> Admission | None:
     """Let somebody in whose id a platform handed over; the same id is the same person.
 
     Args:
@@ -124,6 +133,10 @@ def admit_from_platform(
         external: the person's id there.
         language: the language of the browser.
         now: the time, in milliseconds since 1970.
+        new: whether somebody may come in for the first time.
+
+    Returns:
+        The person; `None` if they are new and may not come in.
     """
     if connection.dialect.name == "postgresql":
         # Another server process may admit the same person at the same time.
@@ -132,10 +145,12 @@ def admit_from_platform(
         PERSON.c.study == study.rules.study, PERSON.c.source == source, PERSON.c.external == external
     )
     found = connection.scalar(query)
-    person = (
-        found if found is not None else _new_person(connection, study, source, external, language, now=now)
-    )
-    return Admission(study.rules.study, person)
+    if found is not None:
+        return Admission(study.rules.study, found)
+    if not new:
+        return None
+    person = _new_person(connection, study, source, external, language, now=now)
+    return Admission(study.rules.study, person, new=True)
 
 
 def platform_id(parameters: Mapping[str, str]) -> tuple[str, str] | None:

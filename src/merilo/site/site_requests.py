@@ -26,10 +26,12 @@ class RefusedRequestError(Exception):
     Attributes:
         status: the status of HTTP.
         word: the name of the sentence in `site_words`.
+        seconds: when the browser may try again, if it is known; a part of the sentence.
     """
 
     status: int
     word: str
+    seconds: int | None = None
 
 
 async def form_of(request: Request, cookies: VisitorCookies) -> Mapping[str, Sequence[str]]:

@@ -1,0 +1,260 @@
+"""Limits on what strangers try: passwords, codes, new people from platforms, and answers faster than a person gives.
+
+What people do in the course of a study is not limited: the limits count failures and new people for each address, and answers for each person. Requests
+from this computer itself are exempt, except for passwords, so a simulation or a benchmark on 127.0.0.1 is not hindered.
+
+Behind a reverse proxy, the address is the one in `X-Forwarded-For`, which uvicorn believes only if the connection comes from 127.0.0.1 or from an
+address in the environment variable `FORWARDED_ALLOW_IPS`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from math import ceil
+from typing import Final, Generic, TypeVar
+
+from fastapi import Request
+
+from merilo.site.site_requests import RefusedRequestError
+
+Who = TypeVar("Who", bound=Hashable)
+Entry = TypeVar("Entry")
+
+#: The most addresses or people that a limit remembers; the one that was seen longest ago is forgotten first.
+LARGEST_TABLE: Final = 20_000
+
+#: Sums of seconds are not exact.
+_ROUNDING: Final = 1e-6
+
+
+class SteadyLimit(Generic[Who]):
+    """So many at once, and after that one in so many seconds (the generic cell rate algorithm, ITU-T I.371).
+
+    Args:
+        burst: how many are free at once.
+        seconds: seconds until one more is free.
+        clock: the time in seconds, which never runs backwards.
+        largest: the most keys that are remembered.
+
+    Example:
+        >>> seconds = iter([0.0, 0.0, 0.0, 7.0])
+        >>> limit = SteadyLimit[str](2, 10.0, clock=lambda: next(seconds))
+        >>> limit.count("a"), limit.count("a"), limit.wait("a"), limit.wait("a")
+        (None, None, 10.0, 3.0)
+    """
+
+    def __init__(
+        self,
+        burst: int,
+        seconds: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        largest: int = LARGEST_TABLE,
+    ) -> None:
+        self._allowance = burst * seconds
+        self._seconds = seconds
+        self._clock = clock
+        self._largest = largest
+        self._empty: OrderedDict[Who, float] = OrderedDict()  # when nothing is counted any more
+
+    def __len__(self) -> int:
+        return len(self._empty)
+
+    def wait(self, who: Who) -> float:
+        """Return the seconds until one more is allowed; 0 if it is allowed now."""
+        empty = self._empty.get(who)
+        if empty is None:
+            return 0.0
+        seconds = empty + self._seconds - self._allowance - self._clock()
+        return seconds if seconds > _ROUNDING else 0.0
+
+    def count(self, who: Who) -> None:
+        """Count one."""
+        now = self._clock()
+        self._empty[who] = max(self._empty.get(who, now), now) + self._seconds
+        _keep_largest(self._empty, who, self._largest)
+
+
+class GrowingDelay(Generic[Who]):
+    """A delay that doubles with every failure after the first ones.
+
+    Args:
+        free: failures without a delay.
+        longest: the longest delay in seconds.
+        memory: seconds after the latest failure, or after its delay, when all are forgotten.
+        clock: the time in seconds, which never runs backwards.
+        largest: the most keys that are remembered.
+
+    Example:
+        >>> delay = GrowingDelay[str](free=2, clock=lambda: 0.0)
+        >>> def failed() -> float:
+        ...     delay.count("a")
+        ...     return delay.wait("a")
+        >>> [failed() for _ in range(5)]
+        [0.0, 2.0, 4.0, 8.0, 16.0]
+    """
+
+    def __init__(
+        self,
+        free: int = 5,
+        longest: float = 300.0,
+        memory: float = 3600.0,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        largest: int = LARGEST_TABLE,
+    ) -> None:
+        self._free = free
+        self._longest = longest
+        self._memory = memory
+        self._clock = clock
+        self._largest = largest
+        self._failures: OrderedDict[Who, tuple[int, float]] = (
+            OrderedDict()
+        )  # how many, and until when to wait
+
+    def __len__(self) -> int:
+        return len(self._failures)
+
+    def wait(self, who: Who) -> float:
+        """Return the seconds until the next try is allowed; 0 if it is allowed now."""
+        return max(0.0, self._failures.get(who, (0, 0.0))[1] - self._clock())
+
+    def count(self, who: Who) -> None:
+        """Count a try as a failure."""
+        now = self._clock()
+        number, until = self._failures.get(who, (0, now))
+        number = 1 if now - until > self._memory else number + 1
+        beyond = number - self._free + 1
+        delay = min(self._longest, 2.0 ** min(beyond, 30)) if beyond > 0 else 0.0
+        self._failures[who] = number, now + delay
+        _keep_largest(self._failures, who, self._largest)
+
+    def forget(self, who: Who) -> None:
+        """Forget the failures after a success."""
+        self._failures.pop(who, None)
+
+
+@dataclass(eq=False)
+class TooManyRequestsError(RefusedRequestError):
+    """A request above a limit; it is answered with status 429.
+
+    Attributes:
+        seconds: seconds until the next one is allowed, for `Retry-After` and the sentence.
+    """
+
+    status: int = 429
+    word: str = "too_many"
+
+
+class VisitorLimits:
+    """The limits of one server process.
+
+    Args:
+        clock: the time in seconds, which never runs backwards.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        #: Failed sign-ins of the author from one address.
+        self.sign_in: GrowingDelay[str] = GrowingDelay(free=5, clock=clock)
+        #: Failed sign-ins from all addresses: guessing with many addresses stays slow, and so does the work of argon2.
+        self.sign_in_everywhere: SteadyLimit[str] = SteadyLimit(60, 0.5, clock=clock)
+        #: Wrong codes from one address. A code has 99 bits, so this limit is about load and not about guessing.
+        self.codes: SteadyLimit[str] = SteadyLimit(60, 2.0, clock=clock)
+        #: People made from ids of platforms from one address: made-up ids would hold items that others could answer.
+        self.people: SteadyLimit[str] = SteadyLimit(200, 20.0, clock=clock)
+        #: Answers of one person.
+        self.answers: SteadyLimit[int] = SteadyLimit(100, 0.1, clock=clock)
+
+    def before_sign_in(self, request: Request) -> None:
+        """Count a try to sign in as a failure, before the password is checked: tries at the same time are then counted too.
+
+        Raises:
+            TooManyRequestsError: too many tries failed.
+        """
+        address = address_of(request)
+        seconds = max(self.sign_in.wait(address), self.sign_in_everywhere.wait(""))
+        if seconds > 0:
+            raise TooManyRequestsError(seconds=ceil(seconds))
+        self.sign_in.count(address)
+        self.sign_in_everywhere.count("")
+
+    def signed_in(self, request: Request) -> None:
+        """Forget the failures of an address whose password was right."""
+        self.sign_in.forget(address_of(request))
+
+    def before_code(self, request: Request) -> None:
+        """Refuse codes from an address that sent too many wrong ones.
+
+        Raises:
+            TooManyRequestsError: too many codes were wrong.
+        """
+        _refuse(self.codes.wait(address_of(request)))
+
+    def wrong_code(self, request: Request) -> None:
+        """Count a wrong code."""
+        address = address_of(request)
+        if not is_here(address):
+            self.codes.count(address)
+
+    def seconds_to_new_person(self, request: Request) -> int:
+        """Return the seconds until an address may bring one more person; 0 if it may now."""
+        return ceil(self.people.wait(address_of(request)))
+
+    def new_person(self, request: Request) -> None:
+        """Count a person whom a platform brought."""
+        address = address_of(request)
+        if not is_here(address):
+            self.people.count(address)
+
+    def answer(self, request: Request, person: int) -> None:
+        """Count an answer.
+
+        Args:
+            request: the request.
+            person: the number of the person.
+
+        Raises:
+            TooManyRequestsError: the person sends answers faster than a human being can give them.
+        """
+        if is_here(address_of(request)):
+            return
+        _refuse(self.answers.wait(person))
+        self.answers.count(person)
+
+
+def address_of(request: Request) -> str:
+    """Return the address that a request comes from: of IPv6 the network of 64 bits, which one customer has as a whole."""
+    host = request.client.host if request.client else ""
+    try:
+        address = ip_address(host.split("%")[0])
+    except ValueError:
+        return host[:64]
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        if not address.is_loopback:
+            return str(IPv6Address(int(address) >> 64 << 64)) + "/64"
+    return str(address)
+
+
+def is_here(address: str) -> bool:
+    """Return whether an address is this computer's own."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _refuse(seconds: float) -> None:
+    if seconds > 0:
+        raise TooManyRequestsError(seconds=ceil(seconds))
+
+
+def _keep_largest(table: OrderedDict[Who, Entry], who: Who, largest: int) -> None:
+    table.move_to_end(who)
+    while len(table) > largest:
+        table.popitem(last=False)

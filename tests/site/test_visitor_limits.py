@@ -1,0 +1,191 @@
+"""The limits on passwords, codes, new people and answers; what people do in a study is not hindered."""
+
+from collections.abc import Callable
+
+import pytest
+from fastapi import Request
+from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
+
+from merilo.api.site import invite_to_site
+from merilo.site.visitor_limits import (
+    GrowingDelay,
+    SteadyLimit,
+    TooManyRequestsError,
+    VisitorLimits,
+    address_of,
+    is_here,
+)
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def asked_from(host: str | None) -> Request:
+    return Request({"type": "http", "client": None if host is None else (host, 1), "headers": []})
+
+
+def test_a_steady_limit_lets_a_burst_through_and_then_one_in_its_seconds() -> None:
+    clock = Clock()
+    limit = SteadyLimit[str](3, 10.0, clock=clock)
+    for _ in range(3):
+        assert limit.wait("a") == 0
+        limit.count("a")
+    assert limit.wait("a") == 10.0
+    assert limit.wait("b") == 0
+    clock.seconds += 10
+    assert limit.wait("a") == 0
+    limit.count("a")
+    assert limit.wait("a") == 10.0
+    clock.seconds += 1000
+    for _ in range(3):
+        assert limit.wait("a") == 0, "unused time gives no more than the burst"
+        limit.count("a")
+    assert limit.wait("a") == 10.0
+
+
+def test_the_delay_doubles_with_each_failure_up_to_its_longest_and_a_success_ends_it() -> None:
+    clock = Clock()
+    delay = GrowingDelay[str](free=2, longest=60.0, clock=clock)
+    waits = []
+    for _ in range(9):
+        delay.count("a")
+        waits.append(delay.wait("a"))
+        clock.seconds += waits[-1]
+        assert delay.wait("a") == 0
+    assert waits == [0, 2, 4, 8, 16, 32, 60, 60, 60]
+    delay.forget("a")
+    delay.count("a")
+    assert delay.wait("a") == 0
+
+
+def test_failures_are_forgotten_an_hour_after_the_latest_one() -> None:
+    clock = Clock()
+    delay = GrowingDelay[str](free=2, clock=clock)
+    for _ in range(4):
+        delay.count("a")
+    clock.seconds += delay.wait("a") + 3601
+    delay.count("a")
+    assert delay.wait("a") == 0
+
+
+@pytest.mark.parametrize("table", [SteadyLimit[str](5, 1.0, largest=100), GrowingDelay[str](largest=100)])
+def test_many_addresses_do_not_grow_the_table(table: SteadyLimit[str] | GrowingDelay[str]) -> None:
+    for number in range(10_000):
+        table.count(f"10.0.{number // 256}.{number % 256}")
+    assert len(table) == 100
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("203.0.113.9", "203.0.113.9"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::1"),
+        (None, ""),
+        ("<script>" * 50, ("<script>" * 50)[:64]),
+    ],
+)
+def test_an_address_is_the_customer_and_not_one_of_their_many_addresses(
+    host: str | None, address: str
+) -> None:
+    assert address_of(asked_from(host)) == address
+
+
+def test_only_loopback_addresses_are_this_computer() -> None:
+    assert [is_here(one) for one in ("127.0.0.1", "127.8.0.1", "::1")] == [True] * 3
+    assert [is_here(one) for one in ("203.0.113.9", "10.0.0.1", "2001:db8::/64", "", "localhost")] == [
+        False
+    ] * 5
+
+
+def test_tries_to_sign_in_are_counted_before_the_password_is_checked() -> None:
+    clock = Clock()
+    limits = VisitorLimits(clock)
+    here, other = asked_from("127.0.0.1"), asked_from("203.0.113.9")
+    for _ in range(5):
+        limits.before_sign_in(here)
+    with pytest.raises(TooManyRequestsError) as refused:
+        limits.before_sign_in(here)
+    assert (refused.value.status, refused.value.seconds) == (429, 2)
+    limits.before_sign_in(other)
+    clock.seconds += 2
+    limits.before_sign_in(here)
+    limits.signed_in(here)
+    limits.before_sign_in(here)
+
+
+def test_guessing_from_many_addresses_is_limited_too() -> None:
+    limits = VisitorLimits(Clock())
+    for number in range(60):
+        limits.before_sign_in(asked_from(f"198.51.100.{number}"))
+    with pytest.raises(TooManyRequestsError):
+        limits.before_sign_in(asked_from("198.51.100.61"))
+
+
+def test_wrong_codes_from_one_address_are_refused_for_a_while_and_others_come_in(frozen: Frozen) -> None:
+    folder = frozen()
+    ((_, link),) = invite_to_site(folder.path)
+    with opened_site(folder) as site, visiting(site, "203.0.113.9") as guesser:
+        site.limits = VisitorLimits(Clock())
+        statuses = [guesser.get(f"/i/GUESS-{number}").status_code for number in range(70)]
+        assert statuses == [404] * 60 + [429] * 10
+        token = hidden(guesser.get("/").text, "token")
+        refused = guesser.post(
+            "/enter", data={"token": token, "code": "X"}, headers={"Accept-Language": "en"}
+        )
+        assert refused.status_code == 429
+        assert int(refused.headers["Retry-After"]) > 0
+        assert f"Wait {refused.headers['Retry-After']} s" in refused.text
+        russian = guesser.get("/i/X", headers={"Accept-Language": "ru"})
+        assert "Слишком много запросов" in russian.text
+        told = guesser.get("/i/X", headers={"Accept": "application/json"})
+        assert told.status_code == 429
+        assert told.json()["error"]
+        assert from_elsewhere(guesser, "203.0.113.10").get(link).status_code == 200
+        here = from_elsewhere(guesser, "127.0.0.1")
+        assert {here.get("/i/NO").status_code for _ in range(100)} == {404}, "this computer is not limited"
+
+
+def test_made_up_ids_of_a_platform_are_limited_and_people_who_came_before_go_on(frozen: Frozen) -> None:
+    with opened_site(frozen()) as site, visiting(site, "203.0.113.9") as client:
+        site.limits = VisitorLimits(Clock())
+        (path,) = (f"/s/{key}/" for key in site.by_key)
+        got = [client.get(f"{path}?worker_id=w{number}", follow_redirects=False) for number in range(201)]
+        assert [one.status_code for one in got] == [303] * 200 + [429]
+        assert int(got[-1].headers["Retry-After"]) <= 20
+        assert client.get(f"{path}?worker_id=w7", follow_redirects=False).status_code == 303
+        other = from_elsewhere(client, "203.0.113.10")
+        assert other.get(f"{path}?worker_id=w201", follow_redirects=False).status_code == 303
+
+
+def test_two_hundred_simulated_people_on_this_computer_are_not_hindered(frozen: Frozen) -> None:
+    with opened_site(frozen()) as site, visiting(site) as client:
+        site.limits = VisitorLimits(Clock())
+        (path,) = (f"/s/{key}/" for key in site.by_key)
+        got = {client.get(f"{path}?worker_id=w{n}", follow_redirects=False).status_code for n in range(210)}
+        assert got == {303}
+
+
+@pytest.mark.parametrize(("address", "allowed"), [("203.0.113.9", 100), ("127.0.0.1", 130)])
+def test_nobody_answers_faster_than_a_human_being(frozen: Frozen, address: str, allowed: int) -> None:
+    with opened_site(frozen()) as site, visiting(site, address) as client:
+        clock = Clock()
+        site.limits = VisitorLimits(clock)
+        (path,) = (f"/s/{key}/" for key in site.by_key)
+        page = to_first_task(client, path, "fast")
+        sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        got = [client.post(f"{path}task", data=sent, follow_redirects=False) for _ in range(130)]
+        assert [one.status_code for one in got] == [303] * allowed + [429] * (130 - allowed)
+        clock.seconds += 1
+        assert client.post(f"{path}task", data=sent, follow_redirects=False).status_code == 303
