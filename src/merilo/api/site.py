@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from merilo.site.answer_export import CollectedAnswers
     from merilo.site.served_study import ServedStudy
 
-__all__ = ["ServedArm", "back_up_site", "collect_site", "invite_to_site", "serve_study"]
+__all__ = ["ServedArm", "back_up_site", "collect_site", "invite_to_site", "serve_study", "set_site_password"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ def serve_study(
     port: int = 8000,
     database: str | None = None,
     started: Callable[[str, list[ServedArm]], None] = lambda _address, _arms: None,
+    password_made: Callable[[str], None] = lambda _password: None,
 ) -> None:
     """Serve all groups of annotators of a frozen study until the process is interrupted.
 
@@ -54,6 +55,7 @@ def serve_study(
         port: the port; 0 takes a free one.
         database: the database's address. Default: `site.db` in the study's folder.
         started: called with the site's address and the groups when the server accepts connections.
+        password_made: called before, with the password of the author's pages, if there was none and the server made one.
 
     Raises:
         UsageError: the port is in use, or the address is not one of this computer.
@@ -66,6 +68,7 @@ def serve_study(
 
     from merilo.site.annotation_site import AnnotationSite  # noqa: PLC0415
     from merilo.site.app import make_app  # noqa: PLC0415
+    from merilo.site.author_password import ensure_password  # noqa: PLC0415
     from merilo.site.database import writing  # noqa: PLC0415
     from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
     from merilo.site.study_registration import cookie_key  # noqa: PLC0415
@@ -73,6 +76,9 @@ def serve_study(
     with _opened(study, database) as (engine, studies), _listening(host, port) as listener:
         with writing(engine) as connection:
             clock, key = ServerClock(latest_time(connection)), cookie_key(connection)
+            made = ensure_password(connection, clock.now())
+        if made is not None:
+            password_made(made)
         site = AnnotationSite(engine, studies, clock, key)
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         server = uvicorn.Server(
@@ -87,6 +93,30 @@ def serve_study(
             server.run(sockets=[listener])
         except KeyboardInterrupt:  # the server has ended its requests and its writer before
             return
+
+
+def set_site_password(study: Path, password: str, *, database: str | None = None) -> None:
+    """Set the password of the author's pages; all sessions of authors end.
+
+    Args:
+        study: the study's folder.
+        password: the password.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Raises:
+        UsageError: the password is too short or too long.
+    """
+    _require_site()
+    from merilo.site.author_password import set_password  # noqa: PLC0415 - an extra
+    from merilo.site.database import database_url, open_database, writing  # noqa: PLC0415
+    from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
+
+    engine = open_database(database_url(open_study(study).path, database))
+    try:
+        with writing(engine) as connection:
+            set_password(connection, password, ServerClock(latest_time(connection)).now())
+    finally:
+        engine.dispose()
 
 
 def invite_to_site(
@@ -207,6 +237,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 def _require_site() -> None:
     try:
         import alembic  # noqa: F401, PLC0415
+        import argon2  # noqa: F401, PLC0415
         import fastapi  # noqa: F401, PLC0415
         import itsdangerous  # noqa: F401, PLC0415
         import sqlalchemy  # noqa: F401, PLC0415

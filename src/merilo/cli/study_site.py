@@ -1,4 +1,4 @@
-"""`merilo study serve | invite | collect | backup`: collect answers on Merilo's own site."""
+"""`merilo study serve | password | invite | collect | backup`: collect answers on Merilo's own site."""
 
 from __future__ import annotations
 
@@ -34,8 +34,24 @@ def serve(
     """Serve a frozen study: people answer it in their browsers until Ctrl-C. Answers are saved in the database as they are given."""
     from merilo.api.site import serve_study  # noqa: PLC0415 - the help needs no server
 
-    serve_study(study, host=host, port=port, database=database, started=_show_addresses)
+    serve_study(
+        study, host=host, port=port, database=database, started=_show_addresses, password_made=_show_password
+    )
     sys.stdout.write("the site has stopped; all answers that were acknowledged are in the database\n")
+    return 0
+
+
+@app.command()
+def password(study: StudyArgument, *, database: DatabaseOption = None) -> int:
+    """Set the password of the author's pages. It is asked twice, or read from standard input if that is no terminal."""
+    from merilo.api.site import set_site_password  # noqa: PLC0415 - the help needs no database
+
+    if sys.stdin.isatty():
+        given = str(typer.prompt("New password", hide_input=True, confirmation_prompt=True))
+    else:
+        given = sys.stdin.readline().rstrip("\r\n")
+    set_site_password(study, given, database=database)
+    sys.stdout.write("the password is set; all sessions of authors have ended\n")
     return 0
 
 
@@ -108,10 +124,17 @@ def backup(
     return 0
 
 
+def _show_password(made: str) -> None:
+    sys.stdout.write(
+        f"the password of the author's pages is {made} (shown only now; set another one with 'merilo study password')\n"
+    )
+
+
 def _show_addresses(address: str, arms: list[ServedArm]) -> None:
     for arm in arms:
         page = f"{address}{arm.path}"
         how = f"{page}, by invitation" if arm.by_invitation else f"{page}?worker_id=ID, or by invitation"
         sys.stdout.write(f"{arm.name}: {how} (merilo study invite)\n")
+    sys.stdout.write(f"the author's pages: {address}/author/\n")
     sys.stdout.write(f"The site is running at {address}; Ctrl-C stops it.\n")
     sys.stdout.flush()

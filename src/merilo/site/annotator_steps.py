@@ -17,8 +17,9 @@ from typing import Final, Literal, TypeAlias
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
 
 from merilo.site.assignment import Allocation, GivenTask, Taken, Without, below_threshold
+from merilo.site.audit_log import record
 from merilo.site.people_access import completion_code
-from merilo.site.schema import ANSWERED, EVENT, OPEN, PERSON, RESPONSE, STUDY
+from merilo.site.schema import ANSWERED, ERASED, OPEN, PERSON, RESPONSE, STUDY
 from merilo.site.served_study import ServedStudy
 
 Stage: TypeAlias = Literal["consent", "instruction", "training", "working", "refused", "stopped", "excluded"]
@@ -92,7 +93,9 @@ def person_of(connection: Connection, study: ServedStudy, number: int) -> Partic
     """Read a person; `None` if they are not in this study, for example after they were erased."""
     columns = (PERSON.c.id, PERSON.c.stage, PERSON.c.language, PERSON.c.seed, PERSON.c.source, PERSON.c.controls,
                PERSON.c.controls_right, PERSON.c.completion)  # fmt: skip
-    query = select(*columns).where(PERSON.c.id == number, PERSON.c.study == study.rules.study)
+    query = select(*columns).where(
+        PERSON.c.id == number, PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED
+    )
     found = connection.execute(query).first()
     return None if found is None else Participant(*found)
 
@@ -216,7 +219,7 @@ def save_answer(
     if taken == "saved" and right is not None:
         controls, correct = person.controls + 1, person.controls_right + int(right)
         if below_threshold(study.rules, controls, correct):
-            _stop(connection, study, person, f"{correct} of {controls} control items right", now)
+            _stop(connection, study, person, correct, controls, now=now)
     return taken
 
 
@@ -276,12 +279,22 @@ def _shown(
     return ShownTask(given.task, given.place, left=left, earlier=tuple(earlier))
 
 
-def _stop(connection: Connection, study: ServedStudy, person: Participant, reason: str, now: int) -> None:
+def _stop(
+    connection: Connection, study: ServedStudy, person: Participant, right: int, controls: int, *, now: int
+) -> None:
+    reason = f"{right} of {controls} control items right"
     connection.execute(update(PERSON).where(PERSON.c.id == person.id).values(stage="stopped", reason=reason))
     Allocation(connection, study.rules, now).release(person.id)
-    connection.execute(
-        insert(EVENT).values(study=study.rules.study, at=now, actor="server", what="stopped", detail=f"person {person.id}: {reason}")
-    )  # fmt: skip
+    record(
+        connection,
+        study.rules.study,
+        now,
+        "server",
+        "stopped",
+        person=person.id,
+        right=right,
+        controls=controls,
+    )
 
 
 def _advance(connection: Connection, person: Participant, before: Stage, after: Stage) -> None:

@@ -16,6 +16,8 @@ from starlette.exceptions import HTTPException
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_pages import annotator_routes
 from merilo.site.assignment import Allocation
+from merilo.site.author_entry import author_entry_routes
+from merilo.site.author_views import HOME, AuthorViews, SignInNeededError
 from merilo.site.entry_pages import entry_routes, reading_routes
 from merilo.site.site_requests import RefusedRequestError
 from merilo.site.writer import Writer
@@ -36,6 +38,8 @@ _HEADERS: Final = {
 _STATIC: Final = {
     "annotator.css": "text/css; charset=utf-8",
     "annotator.js": "text/javascript; charset=utf-8",
+    "author.css": "text/css; charset=utf-8",
+    "author.js": "text/javascript; charset=utf-8",
 }
 
 #: Seconds between two searches for tasks that were not answered in time.
@@ -62,6 +66,8 @@ def make_app(site: AnnotationSite) -> FastAPI:
     app.include_router(entry_routes(site))
     app.include_router(reading_routes(site))
     app.include_router(annotator_routes(site))
+    views = AuthorViews(site)
+    app.include_router(author_entry_routes(views))
 
     @app.get("/static/{name}", response_class=Response)
     async def static(name: str) -> Response:
@@ -80,14 +86,19 @@ def make_app(site: AnnotationSite) -> FastAPI:
 
     @app.exception_handler(RefusedRequestError)
     async def refused(request: Request, error: RefusedRequestError) -> Response:
-        response = site.refused(request, error)
+        of_author = request.url.path.startswith(HOME)
+        response = await views.refused(request, error) if of_author else site.refused(request, error)
         if error.status == 413:
             response.headers["Connection"] = "close"  # a part of the form may be unread
         return response
 
     @app.exception_handler(HTTPException)
     async def not_found(request: Request, error: HTTPException) -> Response:
-        return site.refused(request, RefusedRequestError(error.status_code, "not_found"))
+        return await refused(request, RefusedRequestError(error.status_code, "not_found"))
+
+    @app.exception_handler(SignInNeededError)
+    async def sign_in_needed(request: Request, _: SignInNeededError) -> Response:
+        return await views.ask_to_sign_in(request)
 
     return app
 

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, insert, select, update
 
 from merilo.bilingual import Language
 from merilo.errors import UsageError, argument
-from merilo.site.schema import EVENT, INVITATION, OWN, PERSON, RESPONSE, STUDY
+from merilo.site.audit_log import Actor, record
+from merilo.site.schema import INVITATION, OWN, PERSON, RESPONSE, STUDY
 from merilo.site.served_study import ServedStudy
 
 #: Parameters of an address that hand over a person's id -> the platform's name in the database.
@@ -29,7 +30,7 @@ LONGEST_ID: Final = 200
 PREVIEW: Final = "ASSIGNMENT_ID_NOT_AVAILABLE"
 
 #: Letters of codes that people type: none that look alike.
-_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ class Admission:
     new: bool = False
 
 
-def new_invitation(connection: Connection, study: ServedStudy, name: str | None, now: int) -> str:
+def new_invitation(
+    connection: Connection, study: ServedStudy, name: str | None, now: int, actor: Actor = "command line"
+) -> str:
     """Make an invitation to a study.
 
     Args:
@@ -55,6 +58,7 @@ def new_invitation(connection: Connection, study: ServedStudy, name: str | None,
         study: the study.
         name: the expert whom it is for; experts do not get the items that they wrote.
         now: the time, in milliseconds since 1970.
+        actor: who invites.
 
     Returns:
         The code of the link. The database keeps only its hash.
@@ -70,16 +74,14 @@ def new_invitation(connection: Connection, study: ServedStudy, name: str | None,
         )
         # The earlier link of the same person is revoked: two links must not make two people of one.
         connection.execute(update(INVITATION).where(INVITATION.c.hash.in_(used)).values(revoked=True))
-    code = "-".join("".join(secrets.choice(_LETTERS) for _ in range(5)) for _ in range(4))
+    code = "-".join("".join(secrets.choice(LETTERS) for _ in range(5)) for _ in range(4))
     person = _person_named(connection, study, name) if name is not None else None
     connection.execute(
         insert(INVITATION).values(hash=_hash(code), study=study.rules.study, name=name, person=person, created=now)
     )  # fmt: skip
-    connection.execute(
-        insert(EVENT).values(
-            study=study.rules.study, at=now, actor="author", what="invited", detail=name or ""
-        )
-    )
+    record(
+        connection, study.rules.study, now, actor, "invited", person=person, **({} if name is None else {"name": name})
+    )  # fmt: skip
     return code
 
 
@@ -177,7 +179,7 @@ def platform_id(parameters: Mapping[str, str]) -> tuple[str, str] | None:
 
 def completion_code() -> str:
     """Return a code that a person gives to the platform at the end."""
-    return "".join(secrets.choice(_LETTERS) for _ in range(10))
+    return "".join(secrets.choice(LETTERS) for _ in range(10))
 
 
 def _hash(code: str) -> str:

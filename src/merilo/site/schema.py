@@ -67,6 +67,9 @@ TASK: Final = Table(
     Index("ix_task_open", "study", "rank", sqlite_where=text("open > 0"), postgresql_where=text("open > 0")),
 )
 
+#: The stage of a person of whom only the number is left: numbers are not given again, because cookies carry them.
+ERASED: Final = "erased"
+
 PERSON: Final = Table(
     "person",
     METADATA,
@@ -79,6 +82,7 @@ PERSON: Final = Table(
     Column("external", Text),  # their id there; null after they are erased
     Column("stage", String(12), nullable=False),
     Column("reason", Text),  # why they were stopped or excluded
+    Column("before", String(12)),  # the stage before they were excluded, to which they return
     Column("language", String(2), nullable=False),
     Column("seed", BigInteger, nullable=False),  # of the person's random order
     Column("created", BigInteger, nullable=False),
@@ -144,8 +148,10 @@ EVENT: Final = Table(
     Column("at", BigInteger, nullable=False),
     Column("actor", Text, nullable=False),
     Column("what", String(32), nullable=False),
-    Column("detail", Text, nullable=False, server_default=text("''")),
+    Column("person", Integer),  # whom it concerns
+    Column("detail", Text, nullable=False, server_default=text("''")),  # reason and counts as JSON
     Index("ix_event_study", "study", "id"),
+    Index("ix_event_person", "person"),
 )
 
 #: The server's own secrets and settings: the hash of the author's password, the key of the cookies.

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import replace
 from random import Random
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from merilo.errors import DataError
 from merilo.site.assignment import RANKS, tasks_of_rules
@@ -54,6 +54,21 @@ def cookie_key(connection: Connection) -> str:
     query = select(SETTING.c.value).where(SETTING.c.name == "cookie key")
     found = connection.scalar(query)
     if found is None:
+        hold_settings(connection)
+        found = connection.scalar(query)
+    if found is None:
         found = secrets.token_urlsafe(32)
-        connection.execute(insert(SETTING).values(name="cookie key", value=found))
+        keep_setting(connection, "cookie key", found)
     return str(found)
+
+
+def hold_settings(connection: Connection) -> None:
+    """Let other server processes wait that would write the same setting."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("LOCK TABLE setting IN EXCLUSIVE MODE")
+
+
+def keep_setting(connection: Connection, name: str, value: str) -> None:
+    """Write a setting of the server, in place of an earlier value."""
+    if not connection.execute(update(SETTING).where(SETTING.c.name == name).values(value=value)).rowcount:
+        connection.execute(insert(SETTING).values(name=name, value=value))

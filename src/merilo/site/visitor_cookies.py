@@ -12,11 +12,15 @@ from itsdangerous import BadSignature, Signer, TimestampSigner
 #: Seconds that a browser stays signed in.
 LIFETIME: Final = 60 * 60 * 24 * 60
 
+#: Seconds that an author stays signed in.
+AUTHOR_LIFETIME: Final = 60 * 60 * 12
+
 
 class VisitorCookies:
     """Signs and reads the site's cookies.
 
-    Two cookies are used: `VISIT` names the browser, and every form carries a token made of it; `PERSON` names the person in one study.
+    `VISIT` names the browser, and every form carries a token made of it; `PERSON` names the person in one study; `AUTHOR` is the session of an
+    author, who has the whole server.
 
     Args:
         key: the key of the signatures.
@@ -24,10 +28,12 @@ class VisitorCookies:
 
     VISIT: Final = "merilo_visit"
     PERSON: Final = "merilo_person"
+    AUTHOR: Final = "merilo_author"
 
     def __init__(self, key: str) -> None:
         self._visit = Signer(key, salt="visit", digest_method=sha256)
         self._person = TimestampSigner(key, salt="person", digest_method=sha256)
+        self._author = TimestampSigner(key, salt="author", digest_method=sha256)
         self._form = Signer(key, salt="form", digest_method=sha256)
 
     def new_visit(self) -> str:
@@ -58,3 +64,22 @@ class VisitorCookies:
             return int(self._person.unsign(cookie, max_age=LIFETIME))
         except (BadSignature, ValueError):
             return None
+
+    def author(self, session: str) -> str:
+        """Return the cookie of an author who has given the password."""
+        return self._author.sign(session).decode()
+
+    def is_author(self, cookie: str | None, session: str) -> bool:
+        """Return whether a cookie is the session of an author, is not too old, and was made for the present password.
+
+        Args:
+            cookie: the cookie.
+            session: the text that changes with the password.
+        """
+        if not cookie:
+            return False
+        try:
+            given = self._author.unsign(cookie, max_age=AUTHOR_LIFETIME)
+        except BadSignature:
+            return False
+        return hmac.compare_digest(given, session.encode())

@@ -1,0 +1,121 @@
+"""The audit log: what authors and the server did, when, to whom and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from sqlalchemy import Connection, Row, insert, or_, select
+
+from merilo.site.schema import EVENT, PERSON
+
+#: Who did something: the author on the site, the server by its rules, or somebody with the command line.
+Actor: TypeAlias = Literal["author", "server", "command line"]
+
+#: Everything that is recorded; `author_words` has a sentence for each.
+Deed: TypeAlias = Literal[
+    "signed_in", "sign_in_failed", "sign_in_limited", "signed_out", "password_set",
+    "paused", "resumed", "invited", "revoked", "stopped", "excluded", "reinstated", "erased", "name_erased",
+    "answers_exported", "comments_exported", "estimate_shown",
+]  # fmt: skip
+
+#: Events of one page of the log.
+PAGE: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An event of the log.
+
+    Attributes:
+        id: its number; later events have larger ones.
+        at: when, in milliseconds since 1970.
+        actor: who did it.
+        what: what was done, a `Deed`.
+        pseudonym: to whom; `None` if it concerns nobody, or somebody who was erased.
+        reason: why, in the words of who did it; an empty text if no reason was given.
+        facts: name -> value, for the sentence of the event: counts, names of experts.
+    """
+
+    id: int
+    at: int
+    actor: str
+    what: str
+    pseudonym: str | None
+    reason: str
+    facts: Mapping[str, str | int]
+
+
+def record(
+    connection: Connection,
+    study: int | None,
+    now: int,
+    actor: Actor,
+    what: Deed,
+    *,
+    person: int | None = None,
+    reason: str = "",
+    **facts: str | int,
+) -> None:
+    """Write an event into the log, in the transaction of what it records.
+
+    Args:
+        connection: an open transaction that writes.
+        study: the number of the study; `None` for the whole server.
+        now: the time, in milliseconds since 1970.
+        actor: who did it.
+        what: what was done.
+        person: the number of the person whom it concerns.
+        reason: why.
+        facts: counts and names for the sentence of the event.
+    """
+    content = {**facts, **({"reason": reason} if reason else {})}
+    connection.execute(
+        insert(EVENT).values(
+            study=study, at=now, actor=actor, what=what, person=person,
+            detail=json.dumps(content, ensure_ascii=False) if content else "",
+        )
+    )  # fmt: skip
+
+
+def events(
+    connection: Connection,
+    study: int,
+    *,
+    before: int | None = None,
+    person: int | None = None,
+    most: int = PAGE,
+) -> list[LoggedEvent]:
+    """Read events of a study and of the whole server, the newest first.
+
+    Args:
+        connection: the database.
+        study: the number of the study.
+        before: only events with a smaller number.
+        person: only events of this person.
+        most: at most so many.
+    """
+    query = (
+        select(EVENT, PERSON.c.pseudonym)
+        .join(PERSON, PERSON.c.id == EVENT.c.person, isouter=True)
+        .where(or_(EVENT.c.study == study, EVENT.c.study.is_(None)))
+        .order_by(EVENT.c.id.desc())
+        .limit(most)
+    )
+    if before is not None:
+        query = query.where(EVENT.c.id < before)
+    if person is not None:
+        query = query.where(EVENT.c.person == person)
+    return [_logged(row) for row in connection.execute(query)]
+
+
+def _logged(row: Row[tuple[object, ...]]) -> LoggedEvent:
+    try:
+        content = json.loads(row.detail) if row.detail else {}
+    except json.JSONDecodeError:
+        content = None
+    facts = content if isinstance(content, dict) else {"reason": row.detail}
+    reason = str(facts.pop("reason", ""))
+    return LoggedEvent(row.id, row.at, row.actor, row.what, row.pseudonym, reason, facts)

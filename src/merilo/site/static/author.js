@@ -1,0 +1,11 @@
+// Times in the browser's zone, and buttons that copy a link. Everything works without this script.
+"use strict";
+(() => {
+  const format = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  for (const one of document.querySelectorAll("time[datetime]")) {
+    const at = new Date(one.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    one.title = one.textContent;
+    one.textContent = format.format(at);
+  }
+})();

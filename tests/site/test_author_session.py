@@ -1,0 +1,181 @@
+"""Signing in to the author's pages: the password, the session, and what is refused."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from argon2 import PasswordHasher
+from itsdangerous import TimestampSigner
+from site_process import running_site
+from sqlalchemy import Connection, select
+
+from merilo.api.site import set_site_password
+from merilo.errors import UsageError
+from merilo.site.author_password import (
+    compare,
+    ensure_password,
+    hashed,
+    keep_rehashed,
+    set_password,
+    stored_password,
+)
+from merilo.site.database import database_url, open_database, writing
+from merilo.site.schema import EVENT, SETTING
+from merilo.site.visitor_cookies import VisitorCookies
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    engine = open_database(database_url(Path(), "sqlite://"))
+    with writing(engine) as opened:
+        yield opened
+    engine.dispose()
+
+
+def token(page: str) -> str:
+    found = re.search(r'name="token" value="([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def sign_in(client: httpx.Client, password: str = PASSWORD, to: str = "/author/") -> httpx.Response:
+    sent = {"token": token(client.get("/author/").text), "password": password, "next": to}
+    return client.post("/author/sign-in", data=sent)
+
+
+def said(folder: StudyFolder) -> list[str]:
+    engine = open_database(database_url(folder.path, None))
+    with engine.connect() as opened:
+        found = list(opened.scalars(select(EVENT.c.what).order_by(EVENT.c.id)))
+    engine.dispose()
+    return found
+
+
+def test_a_server_makes_one_password_and_keeps_only_its_hash(connection: Connection) -> None:
+    made = ensure_password(connection, 5)
+    assert made is not None
+    assert ensure_password(connection, 6) is None
+    stored = stored_password(connection)
+    assert stored is not None
+    assert stored.hash.startswith("$argon2id$")
+    assert compare(stored.hash, made) == (True, None)
+    assert not compare(stored.hash, made.lower()).right
+    assert made not in str(connection.execute(select(SETTING)).all())
+
+
+def test_a_password_with_older_parameters_is_hashed_again_and_its_sessions_go_on(
+    connection: Connection,
+) -> None:
+    set_password(connection, PASSWORD, 5)
+    older = PasswordHasher(time_cost=1, memory_cost=8192).hash(PASSWORD)
+    first = stored_password(connection)
+    assert first is not None
+    keep_rehashed(connection, first.hash, older)
+    verdict = compare(older, PASSWORD)
+    assert verdict.right
+    assert verdict.rehashed is not None
+    keep_rehashed(connection, older, verdict.rehashed)
+    second = stored_password(connection)
+    assert second is not None
+    assert (second.hash, second.session) == (verdict.rehashed, first.session)
+    keep_rehashed(connection, older, older)
+    assert stored_password(connection) == second, "a password that was changed meanwhile is not put back"
+
+
+def test_the_same_letters_are_the_same_password_however_they_are_composed() -> None:
+    assert compare(hashed("Ёлочная игрушка"), "Е\u0308лочная игрушка").right
+
+
+@pytest.mark.parametrize("password", ["", "short", "x" * 1001])
+def test_passwords_that_are_too_short_or_too_long_are_refused(password: str, connection: Connection) -> None:
+    with pytest.raises(UsageError, match="10 to 1,000 characters"):
+        set_password(connection, password, 5)
+
+
+def test_an_author_signs_in_and_out(frozen: Frozen) -> None:
+    folder = frozen()
+    set_site_password(folder.path, PASSWORD)
+    with (
+        running_site(folder.path) as (address, _, _),
+        httpx.Client(base_url=address, timeout=30) as client,
+    ):
+        assert PASSWORD not in client.get("/author/").text
+        assert sign_in(client, "wrong").status_code == 403
+        answer = sign_in(client)
+        cookie = answer.headers["set-cookie"]
+        assert answer.headers["location"] == "/author/"
+        for part in ("merilo_author=", "HttpOnly", "Max-Age=43200", "Path=/author", "SameSite=strict"):
+            assert part in cookie
+        assert folder.plan.study in client.get("/author/").text
+        assert client.post("/author/sign-out", data={"token": "x"}).status_code == 403
+        client.post("/author/sign-out", data={"token": token(client.get("/author/").text)})
+        assert folder.plan.study not in client.get("/author/").text
+    assert said(folder) == ["password_set", "sign_in_failed", "signed_in", "signed_out"]
+
+
+def test_a_new_password_or_twelve_hours_end_a_session(frozen: Frozen) -> None:
+    folder = frozen()
+    set_site_password(folder.path, PASSWORD)
+    with (
+        running_site(folder.path) as (address, _, _),
+        httpx.Client(base_url=address, timeout=30) as client,
+    ):
+        sign_in(client)
+        title = folder.plan.study
+        assert title in client.get("/author/").text
+        cookie = client.cookies[VisitorCookies.AUTHOR]
+        set_site_password(folder.path, "another password")
+        assert title not in client.get("/author/").text
+        sign_in(client, "another password")
+        assert title in client.get("/author/").text
+        for other in (cookie, aged(folder, 43_300), "x", client.cookies[VisitorCookies.AUTHOR][:-2] + "xx"):
+            page = httpx.get(f"{address}/author/", cookies={VisitorCookies.AUTHOR: other})
+            assert title not in page.text
+        fresh = httpx.get(f"{address}/author/", cookies={VisitorCookies.AUTHOR: aged(folder, 43_000)})
+        assert title in fresh.text
+
+
+def aged(folder: StudyFolder, seconds: int) -> str:
+    """The cookie of a session that began some time ago."""
+    engine = open_database(database_url(folder.path, None))
+    with engine.connect() as opened:
+        key = opened.scalar(select(SETTING.c.value).where(SETTING.c.name == "cookie key"))
+        stored = stored_password(opened)
+    engine.dispose()
+    assert stored is not None
+
+    class Earlier(TimestampSigner):
+        def get_timestamp(self) -> int:
+            return super().get_timestamp() - seconds
+
+    from hashlib import sha256
+
+    return Earlier(str(key), salt="author", digest_method=sha256).sign(stored.session).decode()
+
+
+def test_many_wrong_passwords_are_refused_before_they_are_compared(frozen: Frozen) -> None:
+    folder = frozen()
+    set_site_password(folder.path, PASSWORD)
+    with (
+        running_site(folder.path) as (address, _, _),
+        httpx.Client(base_url=address, timeout=60) as client,
+    ):
+        statuses = [sign_in(client, f"wrong {number}").status_code for number in range(12)]
+        assert statuses == [403] * 10 + [429] * 2
+        answer = sign_in(client)
+        assert answer.status_code == 429
+        assert 0 < int(answer.headers["retry-after"]) <= 600
+    assert said(folder) == ["password_set", *["sign_in_failed"] * 9, "sign_in_limited"]
+
+
+@pytest.mark.parametrize("to", ["//evil.example", "https://evil.example/author/", "/author//evil.example", "/s/x", "\\\\x"])  # fmt: skip
+def test_signing_in_does_not_lead_to_other_sites(to: str) -> None:
+    from merilo.site.author_views import local_path
+
+    assert local_path(to) == "/author/"
