@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from sqlalchemy import Connection, Engine, func, insert, select
 
+from merilo.people.adaptive_overlap import AdaptiveOverlap
 from merilo.site.assignment import RANKS, Allocation, GivenTask, below_threshold, tasks_of_rules
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.schema import ANSWERED, PERSON, RESPONSE, STUDY, TASK
-from merilo.site.study_rules import AdaptiveOverlap, StudyRules
+from merilo.site.study_rules import StudyRules
 
 
 def begin(
@@ -52,6 +53,31 @@ def held(connection: Connection) -> None:
         assert task.open == task.needed - counts.get(task.number, 0), f"task {task.number}"
 
 
+def vote_key(_: int, answer: str) -> str | None:
+    """Votes of these tests: a skip is no answer, and case does not matter."""
+    return None if answer == "skip" else answer.lower()
+
+
+def follows_adaptive_overlap(connection: Connection, rules: StudyRules) -> None:
+    """The invariant of adaptive overlap."""
+    adaptive = rules.adaptive
+    if adaptive is None:
+        return
+    counted: dict[int, list[tuple[str, str | None]]] = {}
+    rows = select(RESPONSE.c.task, RESPONSE.c.state, RESPONSE.c.answer).where(RESPONSE.c.counts)
+    for task, state, answer in connection.execute(rows):
+        counted.setdefault(task, []).append((state, answer))
+    for task in connection.execute(select(TASK).where(TASK.c.number < rules.tests)).all():
+        mine = counted.get(task.number, [])
+        assert adaptive.start <= task.needed <= adaptive.limit
+        assert len(mine) <= adaptive.limit
+        if task.number in rules.fixed:
+            assert task.needed == adaptive.limit
+        elif not task.open and all(state == ANSWERED for state, _ in mine):
+            votes = {rules.vote_key(task.number, answer or "") for _, answer in mine} - {None}
+            assert len(votes) <= 1 or len(mine) == adaptive.limit, f"task {task.number}: {mine}"
+
+
 class Orders(RuleBasedStateMachine):
     """People, clocks and authors in any order."""
 
@@ -67,11 +93,11 @@ class Orders(RuleBasedStateMachine):
         self.rules = StudyRules(
             study=1, seed=3, overlap=overlap, tests=6, controls=controls, every=3 if controls else 0,
             time_limit=5 if limited else None, lease=10, dialogues=dialogues,
-            adaptive=AdaptiveOverlap(1, 3, 0.3) if adaptive and not dialogues else None,
+            adaptive=AdaptiveOverlap(2, 4) if adaptive and not dialogues else None, fixed=frozenset({0, 3}), vote_key=vote_key,
         )  # fmt: skip
         self.engine = open_database(database_url(Path(), "sqlite://"))
         self.connection = self.engine.connect()
-        begin(self.connection, self.rules, 4, turns)
+        begin(self.connection, self.rules, 5, turns)
         self.now = 1_000_000
         self.seen: dict[int, list[int]] = {}
         self.before: dict[int, int] = {}
@@ -80,7 +106,7 @@ class Orders(RuleBasedStateMachine):
     def allocation(self) -> Allocation:
         return Allocation(self.connection, self.rules, self.now)
 
-    @rule(person=st.integers(1, 4))
+    @rule(person=st.integers(1, 5))
     def asks(self, person: int) -> None:
         given = self.allocation.give(person, person)
         if isinstance(given, GivenTask):
@@ -92,7 +118,9 @@ class Orders(RuleBasedStateMachine):
                 assert given.task not in mine, "a task comes twice"
                 mine.append(given.task)
 
-    @rule(person=st.integers(1, 4), answer=st.sampled_from("AB"), repeats=st.integers(1, 3))
+    @rule(
+        person=st.integers(1, 5), answer=st.sampled_from(["A", "a", "B", "skip"]), repeats=st.integers(1, 3)
+    )
     def answers(self, person: int, answer: str, repeats: int) -> None:
         task = self.before.get(person)
         if task is None:
@@ -111,15 +139,15 @@ class Orders(RuleBasedStateMachine):
     def overdue_tasks_return(self) -> None:
         self.allocation.return_overdue()
 
-    @rule(person=st.integers(1, 4))
+    @rule(person=st.integers(1, 5))
     def is_excluded(self, person: int) -> None:
         self.allocation.release(person)
 
-    @rule(person=st.integers(1, 4))
+    @rule(person=st.integers(1, 5))
     def is_reinstated(self, person: int) -> None:
         self.allocation.reinstate(person)
 
-    @rule(person=st.integers(1, 4), task=st.integers(0, 7))
+    @rule(person=st.integers(1, 5), task=st.integers(0, 7))
     def sends_something_not_given(self, person: int, task: int) -> None:
         if task not in self.seen.get(person, []):
             assert self.allocation.save(person, task, "A") == "not_given"
@@ -128,6 +156,11 @@ class Orders(RuleBasedStateMachine):
     def no_place_is_lost_or_doubled(self) -> None:
         if hasattr(self, "connection"):
             held(self.connection)
+
+    @invariant()
+    def complete_items_agree_or_have_the_most_answers(self) -> None:
+        if hasattr(self, "connection"):
+            follows_adaptive_overlap(self.connection, self.rules)
 
     def teardown(self) -> None:
         if hasattr(self, "connection"):
@@ -210,7 +243,9 @@ def test_orders_differ_between_people() -> None:
 
 
 def test_disagreement_asks_more_people_up_to_the_limit() -> None:
-    rules = StudyRules(study=1, seed=1, overlap=5, tests=40, adaptive=AdaptiveOverlap(3, 5, 0.25))
+    rules = StudyRules(
+        study=1, seed=1, overlap=5, tests=40, adaptive=AdaptiveOverlap(3, 5), fixed=frozenset(range(0, 40, 4))
+    )
     engine = open_database(database_url(Path(), "sqlite://"))
     with engine.connect() as connection:
         begin(connection, rules, 9)
@@ -222,6 +257,42 @@ def test_disagreement_asks_more_people_up_to_the_limit() -> None:
     engine.dispose()
     for task in range(40):
         assert answers[task] == (5 if rules.in_fixed_slice(task) or task % 2 else 3)
+
+
+def given_to(connection: Connection, rules: StudyRules, person: int, answer: str) -> bool:
+    """Give the only task of a study to a person, who answers; whether they got it."""
+    allocation = Allocation(connection, rules, 0)
+    given = allocation.give(person, person)
+    return isinstance(given, GivenTask) and allocation.save(person, given.task, answer) == "saved"
+
+
+def one_item() -> StudyRules:
+    return StudyRules(study=1, seed=1, overlap=5, tests=1, adaptive=AdaptiveOverlap(3, 5), vote_key=vote_key)
+
+
+def test_equal_votes_in_other_spellings_and_skips_ask_nobody_else() -> None:
+    engine = open_database(database_url(Path(), "sqlite://"))
+    with engine.connect() as connection:
+        begin(connection, one_item(), 4)
+        assert [given_to(connection, one_item(), n, answer) for n, answer in enumerate(["A", "a", "skip", "B"], 1)] == [
+            True, True, True, False,
+        ]  # fmt: skip
+    engine.dispose()
+
+
+def test_the_disagreement_of_a_reinstated_person_asks_more_people() -> None:
+    engine = open_database(database_url(Path(), "sqlite://"))
+    rules = one_item()
+    with engine.connect() as connection:
+        begin(connection, rules, 6)
+        assert given_to(connection, rules, 1, "B")
+        Allocation(connection, rules, 0).release(1)
+        assert given_to(connection, rules, 2, "A")
+        assert given_to(connection, rules, 3, "A")
+        assert Allocation(connection, rules, 0).reinstate(1) == (1, 0)
+        assert [given_to(connection, rules, person, "A") for person in (4, 5, 6)] == [True, True, False]
+        follows_adaptive_overlap(connection, rules)
+    engine.dispose()
 
 
 def test_a_threshold_needs_enough_control_items() -> None:

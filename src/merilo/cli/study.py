@@ -45,6 +45,7 @@ def create(
     field: Annotated[list[str] | None, typer.Option(help="A field whose distribution the drawn items keep; may be given several times. Default: every field that can be kept.", rich_help_panel=_ITEMS)] = None,
     audience: Annotated[Literal["basic", "expert"] | None, typer.Option(help="Whom to ask. Default: taken from the dataset's knowledge skills.", rich_help_panel=_PEOPLE)] = None,
     overlap: Annotated[int, typer.Option(help="How many annotators answer an item.", rich_help_panel=_PEOPLE)] = 5,
+    adaptive: Annotated[str | None, typer.Option(metavar="START:LIMIT[:SHARE]", help="Adaptive overlap, for studies on Merilo's own site: START people answer an item, more people up to LIMIT if they disagree; a random SHARE of the items (default: 0.1) gets LIMIT answers in any case. For example 3:5.", rich_help_panel=_PEOPLE)] = None,
     expert_overlap: Annotated[int | None, typer.Option(help="How many experts answer an item. Default: as --overlap.", rich_help_panel=_PEOPLE)] = None,
     items_per_page: Annotated[int, typer.Option(help="Tasks on a page, control items included.", rich_help_panel=_PEOPLE)] = 20,
     items_per_person: Annotated[int, typer.Option(help="Items per annotator, on average.", rich_help_panel=_PEOPLE)] = 50,
@@ -72,7 +73,7 @@ def create(
     wishes = StudyWishes(
         dataset=dataset, split=split, name=name, audience=audience, size=size, all_items=all_items,
         per_domain=per_domain, fields=tuple(field or ()), controls=controls, control_share=control_share,
-        training=training, restrictions=tuple(restriction or ()), overlap=overlap, expert_overlap=expert_overlap,
+        training=training, restrictions=tuple(restriction or ()), overlap=overlap, expert_overlap=expert_overlap, adaptive=adaptive,
         items_per_page=items_per_page, items_per_person=items_per_person, pay_per_page=pay_per_page,
         expert_pay_per_page=expert_pay_per_page, currency=currency, time_limit=time_limit, expected=expected, seed=seed,
     )  # fmt: skip

@@ -4,6 +4,9 @@ Every method runs inside one transaction that its caller commits, and leaves thi
 
     open = needed - number of its responses with `counts`,  open >= 0,  one response per person
 
+With adaptive overlap `needed` begins at `start` and grows by one whenever all places are answered and the answers differ, up to `limit`. So
+an item of the test without open places and without unanswered ones has equal answers, or `limit` of them.
+
 `open` falls in the same statement that tests it (`UPDATE ... WHERE open > 0`), so a task is never given to more people than it needs, however
 many of them ask at once and however often a request is repeated. A place comes back when a task is not answered in time, and when its
 person is stopped or excluded.
@@ -11,7 +14,6 @@ person is stopped or excluded.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -39,7 +41,7 @@ from merilo.site.allocation_statements import (
     TAKE,
 )
 from merilo.site.schema import ANSWERED, EXPIRED, OPEN, RESPONSE, RETURNED, TASK, TEST
-from merilo.site.study_rules import AdaptiveOverlap, StudyRules
+from merilo.site.study_rules import StudyRules
 
 Taken: TypeAlias = Literal["saved", "repeated", "late", "passed_on", "not_given"]
 Without: TypeAlias = Literal["done", "wait", "most"]
@@ -148,8 +150,8 @@ class Allocation:
         control = self.rules.tests <= task < self.rules.tests + self.rules.controls
         if control and right is not None:
             COUNT_CONTROL.run(self.connection, {"number": person, "points": int(bool(right))})
-        elif self.rules.adaptive is not None:
-            self._widen(self.rules.adaptive, task)
+        else:
+            self._widen(task)
         return "saved"
 
     def release(self, person: int) -> int:
@@ -180,6 +182,7 @@ class Allocation:
         back = [task for task in tasks if TAKE.run(self.connection, self._task(task)).rowcount]
         for task in back:
             self.connection.execute(update(RESPONSE).where(ONE).values(counts=True), self._one(person, task))
+            self._widen(task)
         return len(back), len(tasks) - len(back)
 
     def return_overdue(self) -> int:
@@ -288,9 +291,13 @@ class Allocation:
         )  # fmt: skip
         return self.connection.execute(held.limit(1), self._own(person)).first() is not None
 
-    def _widen(self, adaptive: AdaptiveOverlap, task: int) -> None:
-        """Ask for one more person if all people of an item have answered and do not agree."""
-        if task >= self.rules.tests or self.rules.in_fixed_slice(task):
+    def _widen(self, task: int) -> None:
+        """Ask for one more person if the overlap is adaptive and all people of an item have answered and do not agree.
+
+        A skip holds its place, as with fixed overlap, and is not an answer.
+        """
+        adaptive = self.rules.adaptive
+        if adaptive is None or task >= self.rules.tests or self.rules.in_fixed_slice(task):
             return
         place = and_(TASK.c.study == self.rules.study, TASK.c.number == task)
         needed = self.connection.execute(
@@ -302,8 +309,8 @@ class Allocation:
             RESPONSE.c.study == self.rules.study, RESPONSE.c.task == task, RESPONSE.c.counts
         )
         rows = self.connection.execute(counted).all()
-        answers = Counter((row.answer or "").strip().casefold() for row in rows if row.state == ANSWERED)
-        if len(rows) == sum(answers.values()) and len(answers) > 1:
+        answers = {self.rules.vote_key(task, row.answer or "") for row in rows} - {None}
+        if len(answers) > 1 and all(row.state == ANSWERED for row in rows):
             self.connection.execute(
                 update(TASK).where(place).values(needed=TASK.c.needed + 1, open=TASK.c.open + 1)
             )

@@ -14,9 +14,12 @@ from merilo.bilingual import Language
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError
 from merilo.metrics.squad import em_points
+from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.people.normalisation import canonical, rules_of
 from merilo.people.spelling import key_of
+from merilo.site.equal_votes import EqualVotes
 from merilo.site.study_rules import StudyRules
+from merilo.studies.adaptive_plans import needs_fixed_overlap
 from merilo.studies.author_overlap import author_field
 from merilo.studies.freezing import changes_since_freeze, read_frozen
 from merilo.studies.instruction_html import html_of, instruction_body
@@ -121,6 +124,8 @@ class ServedStudy:
             [task.id for task in self.tasks], plan.seed, self.arm.overlap, self.arm.time_limit, self.arm.skip_own,
             self.rules.every, self.rules.min_accuracy, self.rules.threshold,
         ]  # fmt: skip
+        if self.arm.adaptive is not None:
+            decided.append(str(AdaptiveDesign(self.arm.adaptive, plan.seed)))
         return sha256(json.dumps(decided).encode()).hexdigest()
 
     def own(self, name: str) -> list[int]:
@@ -169,6 +174,10 @@ def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
         raise DataError("the study has no items to answer", file=folder.path)
     tasks = (*made.tests, *made.controls, *made.training)
     key = made.ids.study(arm)
+    group, items = plan.arms[arm], [one.item for one in folder.items()]
+    declared = folder.declared()
+    if group.adaptive is not None and (reason := needs_fixed_overlap(declared, items)):
+        raise DataError(reason, file=folder.path, field=f"arms.{arm}.adaptive")
     known = [one.item.meta.get("type") for one in (*folder.controls(), *folder.training())]
     start = len(made.tests)
     return ServedStudy(
@@ -176,14 +185,18 @@ def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
         arm_name=arm,
         folder=folder,
         tasks=tasks,
-        rules=_rules(plan, plan.arms[arm], made),
+        rules=_rules(plan, group, made, EqualVotes.of(declared, plan.baseline.normalise, items)),
         instructions={language: _instruction(folder, arm, key, language, made.tests) for language in plan.languages},
         kinds={start + at: kind for at, kind in enumerate(known) if isinstance(kind, str)},
         secret=made.ids.key,
     )  # fmt: skip
 
 
-def _rules(plan: Study, arm: Arm, made: StudyTasks) -> StudyRules:
+def _rules(plan: Study, arm: Arm, made: StudyTasks, votes: EqualVotes) -> StudyRules:
+    fixed: frozenset[int] = frozenset()
+    if arm.adaptive is not None:
+        ids = [str(task.item) for task in made.tests]
+        fixed = frozenset(AdaptiveDesign(arm.adaptive, plan.seed).fixed(ids).nonzero()[0].tolist())
     return StudyRules(
         study=0,
         seed=plan.seed,
@@ -196,6 +209,9 @@ def _rules(plan: Study, arm: Arm, made: StudyTasks) -> StudyRules:
         stop_after=max(STOP_AFTER, plan.baseline.min_controls),
         threshold=plan.training.threshold if plan.training else 0.0,
         time_limit=arm.time_limit,
+        adaptive=arm.adaptive,
+        fixed=fixed,
+        vote_key=votes.key,
         dialogues=any(task.dialogue for task in made.tests),
     )
 

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
 from typing import Final
 
+from merilo.people.adaptive_overlap import AdaptiveOverlap
+
 _SCALE: Final = 2**64
 
 
-@dataclass(frozen=True, slots=True)
-class AdaptiveOverlap:
-    """Fewer people where the first ones agree, more where they do not.
-
-    Attributes:
-        start: how many people answer an item at first.
-        limit: how many people answer it at most.
-        fixed_share: the share of items, drawn at random, that `limit` people answer in any case; agreement and the estimate are unbiased
-            on them.
-    """
-
-    start: int = 3
-    limit: int = 5
-    fixed_share: float = 0.1
+def same_text(_: int, answer: str) -> str | None:
+    """Return the key of an answer if texts are compared without white space at the ends and without case."""
+    return answer.strip().casefold()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +38,9 @@ class StudyRules:
         lease: seconds after which a task that was not answered goes to somebody else.
         most: the most tasks of a person; `None` without a limit.
         adaptive: the adaptive overlap; `None` for a fixed one.
+        fixed: with adaptive overlap, the tasks of the random share that has fixed overlap.
+        vote_key: a function of a task and an answer; answers with equal keys are equal votes. `None` if the text is no answer, such as
+            "may be mine".
         dialogues: whether the tasks are turns of dialogues, which one person answers in order.
     """
 
@@ -64,6 +59,8 @@ class StudyRules:
     lease: float = 1800.0
     most: int | None = None
     adaptive: AdaptiveOverlap | None = None
+    fixed: frozenset[int] = frozenset()
+    vote_key: Callable[[int, str], str | None] = same_text
     dialogues: bool = False
 
     def control_at(self, seed: int, place: int) -> int | None:
@@ -96,10 +93,8 @@ class StudyRules:
         return self.adaptive.limit if self.in_fixed_slice(task) else self.adaptive.start
 
     def in_fixed_slice(self, task: int) -> bool:
-        """Whether an item belongs to the random slice whose overlap is fixed."""
-        if self.adaptive is None:
-            return True
-        return self._number("slice", task) < self.adaptive.fixed_share * _SCALE
+        """Return whether the overlap of an item is fixed."""
+        return self.adaptive is None or task in self.fixed
 
     def _number(self, *words: object) -> int:
         text = " ".join(str(word) for word in (self.seed, *words))

@@ -17,6 +17,7 @@ from merilo.errors import DataError, InputError, argument, for_command_line
 from merilo.items import Item, read_splits
 from merilo.people.experts.sampling import value_of
 from merilo.strict_json import indented
+from merilo.studies.adaptive_plans import needs_fixed_overlap
 from merilo.studies.author_overlap import overlap_shortfalls
 from merilo.studies.checklist_questions import AUTHOR_QUESTIONS
 from merilo.studies.instruction_text import DEFAULT_RESTRICTIONS, card_text, write_instruction
@@ -129,6 +130,8 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
         raise DataError(error.marked, file=source.file, field=error.place.field) from error
     warnings: list[str] = []
     known = _divide(source, subset, wishes, warnings)
+    if wishes.adaptive is not None and (reason := needs_fixed_overlap(source.declared, subset.items)):
+        raise DataError(f"{argument('adaptive')}: {reason}", file=source.file)
     plan = _plan(source, subset, known, wishes, out)
     items, controls, training = (
         _rendered(chosen, source.declared)
@@ -296,9 +299,11 @@ def _subset_warnings(subset: ChosenSubset) -> list[str]:
 
 
 def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: StudyWishes, out: Path) -> Study:
+    adaptive = wishes.adaptive_overlap
     people = Arm(
         kind="basic" if source.audience == "basic" else "untrained",
-        overlap=wishes.overlap,
+        overlap=adaptive.limit if adaptive else wishes.overlap,
+        adaptive=adaptive,
         items_per_page=wishes.items_per_page,
         items_per_person=wishes.items_per_person,
         pay=Pay(per_page=wishes.pay_per_page, currency=wishes.currency),
@@ -310,6 +315,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
             people,
             kind="expert",
             overlap=wishes.expert_overlap or wishes.overlap,
+            adaptive=None,
             items_per_person=max(wishes.items_per_person, EXPERT_ITEMS),
             pay=Pay(per_page=wishes.expert_pay_per_page, currency=wishes.currency),
             skip_own=True,

@@ -11,6 +11,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, for_command_line
 from merilo.items import read_split
+from merilo.studies.adaptive_plans import adaptive_faults
 from merilo.studies.author_overlap import overlap_shortfalls
 from merilo.studies.checklist_questions import CHECKLIST_NUMBERS
 from merilo.studies.freezing import changes_since_freeze
@@ -146,6 +147,8 @@ class _Visit:
             self.wrong("subset.size", f"says {plan.subset.size} items, but {ITEMS_FILE} has {len(items)}")
         if self.declared is None or not items:
             return
+        for key, message in adaptive_faults(plan, self.declared, [one.item for one in items]):
+            self.wrong(key, message)
         for number, one in enumerate(items, start=1):
             try:
                 same = render(one.item, self.declared) == one.prompt

@@ -20,6 +20,7 @@ from merilo.statistics.power import (
     variances,
 )
 from merilo.strict_json import Json
+from merilo.studies.adaptive_plans import adaptive_notes, answers_range
 from merilo.studies.known_answers import wanted_controls
 from merilo.studies.plan_types import Arm, ControlsPlan, Study
 
@@ -34,7 +35,9 @@ class ArmFigures:
     """The computed values of an arm.
 
     Attributes:
-        answers: answers to test items.
+        answers: answers to test items; with adaptive overlap, as many as are expected under the plan's assumptions.
+        least_answers: the fewest answers to test items that the overlap takes; with fixed overlap, the same as `answers`.
+        most_answers: the most answers to test items that the overlap takes; with fixed overlap, the same as `answers`.
         control_answers: answers to control items.
         pages: pages that are paid.
         people: annotators.
@@ -43,11 +46,15 @@ class ArmFigures:
         hours: hours of all annotators, training included.
         hours_per_person: hours of one annotator.
         pay: the pay of all pages; `None` while it is not decided.
+        least_pay: the pay with `least_answers`.
+        most_pay: the pay with `most_answers`.
         hourly_pay: the pay of an hour; `None` while it is not decided.
         currency: the currency's code.
     """
 
     answers: int
+    least_answers: int
+    most_answers: int
     control_answers: int
     pages: int
     people: int
@@ -56,6 +63,8 @@ class ArmFigures:
     hours: float
     hours_per_person: float
     pay: float | None
+    least_pay: float | None
+    most_pay: float | None
     hourly_pay: float | None
     currency: str
 
@@ -162,6 +171,7 @@ def plan_figures(
                 notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
     else:
         notes.append(f"no interval is expected for {metric}: only {' and '.join(SHARES)} have a formula")
+    notes += adaptive_notes(plan)
     for name, figures in arms.items():
         if figures.pay is None:
             notes.append(f"{name}: the pay is not decided (arms.{name}.pay.per_page)")
@@ -169,23 +179,36 @@ def plan_figures(
 
 
 def _arm(arm: Arm, plan: Study, items: int, training: int) -> ArmFigures:
-    answers = items * arm.overlap
+    least, answers, most = answers_range(arm, plan.assumptions, items)
     every = plan.controls.every if plan.controls else None
-    checks = 0 if every is None else ceil(answers / (every - 1))
+
+    def control_answers(to_items: int) -> int:
+        return 0 if every is None else ceil(to_items / (every - 1))
+
+    def pages_of(to_items: int) -> int:
+        return ceil((to_items + control_answers(to_items)) / arm.items_per_page)
+
+    def pay_of(to_items: int) -> float | None:
+        return None if arm.pay.per_page is None else pages_of(to_items) * arm.pay.per_page
+
+    checks = control_answers(answers)
     people = arm.people or people_needed(items, arm.overlap, min(arm.items_per_person, items))
-    pages = ceil((answers + checks) / arm.items_per_page)
     hours = (answers + checks + training * people) / arm.items_per_hour
-    pay = None if arm.pay.per_page is None else pages * arm.pay.per_page
+    pay = pay_of(answers)
     return ArmFigures(
         answers=answers,
+        least_answers=least,
+        most_answers=most,
         control_answers=checks,
-        pages=pages,
+        pages=pages_of(answers),
         people=people,
         tasks_per_person=(answers + checks) / people,
         controls_per_person=checks / people,
         hours=hours,
         hours_per_person=hours / people,
         pay=pay,
+        least_pay=pay_of(least),
+        most_pay=pay_of(most),
         hourly_pay=None if pay is None else pay / hours,
         currency=arm.pay.currency,
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from merilo.errors import for_command_line
-from merilo.studies.plan_figures import PlanFigures
-from merilo.studies.plan_types import Study
+from merilo.studies.plan_figures import ArmFigures, PlanFigures
+from merilo.studies.plan_types import Arm, Study
 
 
 def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
@@ -33,15 +33,18 @@ def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
     arms = figures.arms
     rows: list[tuple[str, list[str]]] = [
         ("audience", [str(plan.arms[name].kind) for name in arms]),
-        ("overlap", [str(plan.arms[name].overlap) for name in arms]),
-        ("answers to items", [str(arm.answers) for arm in arms.values()]),
+        ("overlap", [_overlap(plan.arms[name]) for name in arms]),
+        (
+            "answers to items",
+            [_of_range(arm.answers, arm.least_answers, arm.most_answers) for arm in arms.values()],
+        ),
         ("answers to control items", [str(arm.control_answers) for arm in arms.values()]),
         ("pages", [str(arm.pages) for arm in arms.values()]),
         ("annotators", [str(arm.people) for arm in arms.values()]),
         ("tasks per annotator", [f"{arm.tasks_per_person:.1f}" for arm in arms.values()]),
         ("hours", [f"{arm.hours:.1f}" for arm in arms.values()]),
         ("hours per annotator", [f"{arm.hours_per_person:.1f}" for arm in arms.values()]),
-        ("pay", [_money(arm.pay, arm.currency) for arm in arms.values()]),
+        ("pay", [_pay(arm) for arm in arms.values()]),
         ("hourly pay", [_money(arm.hourly_pay, arm.currency) for arm in arms.values()]),
     ]
     if figures.precision:
@@ -72,6 +75,22 @@ def plan_sentences(figures: PlanFigures) -> list[str]:
             f"shown; the smallest margin for it is {one.equivalence_margin:.3f}."
         )
     return found
+
+
+def _overlap(arm: Arm) -> str:
+    if arm.adaptive is None:
+        return str(arm.overlap)
+    return f"{arm.adaptive.start} to {arm.adaptive.limit}, adaptive"
+
+
+def _of_range(expected: int, least: int, most: int) -> str:
+    return str(expected) if least == most else f"{expected} ({least} to {most})"
+
+
+def _pay(arm: ArmFigures) -> str:
+    if arm.pay is None or arm.least_pay is None or arm.most_pay is None or arm.least_pay == arm.most_pay:
+        return _money(arm.pay, arm.currency)
+    return f"{arm.pay:.2f} ({arm.least_pay:.2f} to {arm.most_pay:.2f}) {arm.currency}"
 
 
 def _money(amount: float | None, currency: str) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 import yaml
 
+from merilo.people.adaptive_overlap import AdaptiveOverlap
 from merilo.studies.checklist_questions import AUTHOR_QUESTIONS
 from merilo.studies.plan_types import Arm, ControlsPlan, Study, TrainingPlan
 
@@ -22,6 +23,7 @@ _HEAD: Final = """\
 _ARM_KEYS: Final = {
     "kind": "basic: any adults; untrained: any adults on an expert test; expert",
     "overlap": "answers to every item",
+    "adaptive": "null: as many answers to every item; or {start: 3, limit: 5, fixed_share: 0.1}, for studies on Merilo's own site",
     "items_per_page": "tasks on a page, control items included",
     "items_per_person": "test items that one person answers, on average",
     "items_per_hour": "tasks in an hour; 30 unless you have measured it",
@@ -90,7 +92,11 @@ def _arm(name: str, arm: Arm) -> str:
     lines = [f"  {_value(name)}:"]
     for key, meaning in _ARM_KEYS.items():
         value = getattr(arm, key)
-        text = _value({"per_page": arm.pay.per_page, "currency": arm.pay.currency} if key == "pay" else value)
+        if key == "pay":
+            value = {"per_page": arm.pay.per_page, "currency": arm.pay.currency}
+        elif isinstance(value, AdaptiveOverlap):
+            value = {"start": value.start, "limit": value.limit, "fixed_share": value.fixed_share}
+        text = _value(value)
         lines.append(f"    {f'{key}: {text}':<36}  # {meaning}")
     return "\n".join(lines) + "\n"
 

@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 from pydantic import Field, Strict
 
 from merilo.bilingual import Language
+from merilo.people.adaptive_overlap import AdaptiveOverlap
 from merilo.people.agreement import Level
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
@@ -89,6 +90,7 @@ class Arm:
         pay: the pay.
         time_limit: seconds for a task; `None` without a limit.
         skip_own: whether annotators skip items that they may have written.
+        adaptive: the adaptive overlap; `None` for a fixed one. Its limit equals `overlap`.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
@@ -102,6 +104,19 @@ class Arm:
     pay: Pay = Pay()
     time_limit: Positive | None = None
     skip_own: Flag = False
+    adaptive: AdaptiveOverlap | None = None
+
+    def __post_init__(self) -> None:
+        if self.adaptive is None:
+            return
+        if self.adaptive.limit != self.overlap:
+            raise ValueError(
+                f"adaptive.limit is {self.adaptive.limit}, but overlap is {self.overlap}: both say how many people answer an item at most"
+            )
+        if self.kind == "expert" or self.skip_own:
+            raise ValueError(
+                "adaptive: experts are compared with each other on the same items, which needs a fixed overlap; set adaptive to null"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,13 +148,19 @@ def export_study(
 
     Raises:
         UsageError: the plan has no such arm or language, or experts are named in an arm that skips nothing.
-        DataError: the platform cannot show the tasks, an item cannot be rendered, or an expert wrote all items.
+        DataError: the overlap is adaptive, the platform cannot show the tasks, an item cannot be rendered, or an expert wrote all items.
         OutputError: the folder exists or cannot be written.
     """
     name, group = arm_of(folder, arm)
     if (author_field or experts) and not group.skip_own:
         given = argument("author_field") if author_field else argument("expert")
         raise UsageError(f"{given} needs an arm with skip_own: true in study.yaml, and '{name}' has none")
+    if group.adaptive is not None:
+        raise DataError(
+            f"the arm '{name}' has adaptive overlap, and platforms give each item to a fixed number of people: serve the study with "
+            f"'merilo study serve', or set arms.{name}.adaptive to null before the freeze",
+            file=plan_path(folder.path),
+        )
     field = _author_field(folder, author_field) if group.skip_own else None
     tasks = study_tasks(folder, author_field=field)
     everybody = _outgoing(folder, name, tasks, language, media_url)

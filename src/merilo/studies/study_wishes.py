@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from merilo.errors import UsageError, argument
+from merilo.people.adaptive_overlap import AdaptiveDesign, AdaptiveOverlap
 from merilo.studies.study_source import Audience
+
+#: The guide's overlap.
+DEFAULT_OVERLAP: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +33,8 @@ class StudyWishes:
         restrictions: the author's rules, besides the default ones.
         overlap: answers to an item.
         expert_overlap: answers to an item by experts.
+        adaptive: the adaptive overlap of people who are not experts: `START:LIMIT` or `START:LIMIT:SHARE`; its limit becomes the overlap.
+            Without a share, a tenth of the items has fixed overlap.
         items_per_page: tasks on a page.
         items_per_person: test items that an annotator answers.
         pay_per_page: the pay for a page.
@@ -50,8 +57,9 @@ class StudyWishes:
     control_share: float = 0.05
     training: Path | None = None
     restrictions: tuple[str, ...] = ()
-    overlap: int = 5
+    overlap: int = DEFAULT_OVERLAP
     expert_overlap: int | None = None
+    adaptive: str | None = None
     items_per_page: int = 20
     items_per_person: int = 50
     pay_per_page: float | None = None
@@ -60,6 +68,22 @@ class StudyWishes:
     time_limit: float | None = None
     expected: float = 0.9
     seed: int = 0
+
+    @property
+    def adaptive_overlap(self) -> AdaptiveOverlap | None:
+        """The adaptive overlap; `None` for a fixed one.
+
+        Raises:
+            UsageError: the text is not an adaptive overlap, or gives the seed, which is that of the study.
+        """
+        if self.adaptive is None:
+            return None
+        if self.adaptive.count(":") > 2:
+            raise UsageError(
+                f"{argument('adaptive')} takes START:LIMIT[:SHARE], such as 3:5:0.1, not '{self.adaptive}'"
+            )
+        found = AdaptiveDesign.of(self.adaptive).overlap
+        return found if self.adaptive.count(":") == 2 else AdaptiveOverlap(found.start, found.limit)
 
     def check(self) -> None:
         """Refuse impossible values.
@@ -79,6 +103,12 @@ class StudyWishes:
             value: float | None = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise UsageError(f"{argument(name)} takes a number from 0 on, not {value:g}")
+        adaptive = self.adaptive_overlap
+        if adaptive is not None and self.overlap not in {DEFAULT_OVERLAP, adaptive.limit}:
+            raise UsageError(
+                f"{argument('overlap')} is {self.overlap}, but the limit of {argument('adaptive')} is {adaptive.limit}: both say how many "
+                f"people answer an item at most; leave {argument('overlap')} out"
+            )
         if self.time_limit == 0:
             raise UsageError(f"{argument('time_limit')} takes a number of seconds above 0")
         for name in ("name", "currency", "dataset"):
