@@ -14,13 +14,9 @@ from sqlalchemy import Connection, select
 from merilo.site.audit_log import Deed, record
 from merilo.site.author_password import PasswordVerdict, compare, keep_rehashed, stored_password
 from merilo.site.author_views import HOME, LANGUAGE_COOKIE, AuthorViews, local_path
-from merilo.site.rate_limits import RateLimit
 from merilo.site.schema import STUDY
 from merilo.site.site_requests import field, form_of
-
-#: Sign-ins from one address: so many in so many seconds.
-MOST_SIGN_INS: Final = 10
-SIGN_IN_WINDOW: Final = 600.0
+from merilo.site.visitor_limits import TooManyRequestsError, address_of
 
 #: Comparisons of passwords that wait for their turn; each takes 64 MiB, so only one runs at a time.
 _MOST_WAITING: Final = 20
@@ -49,7 +45,6 @@ def author_entry_routes(views: AuthorViews) -> APIRouter:
     """Return the routes that an author needs before they have a session, and the list of studies."""
     router = APIRouter(default_response_class=HTMLResponse)
     site = views.site
-    limit = RateLimit(MOST_SIGN_INS, SIGN_IN_WINDOW)
     comparisons = _Comparisons()
 
     @router.get(HOME)
@@ -66,7 +61,7 @@ def author_entry_routes(views: AuthorViews) -> APIRouter:
 
     @router.post(f"{HOME}sign-in")
     async def sign_in(request: Request) -> Response:
-        return await _sign_in(views, request, limit, comparisons)
+        return await _sign_in(views, request, comparisons)
 
     @router.post(f"{HOME}sign-out")
     async def sign_out(request: Request) -> Response:
@@ -89,21 +84,21 @@ def author_entry_routes(views: AuthorViews) -> APIRouter:
     return router
 
 
-async def _sign_in(
-    views: AuthorViews, request: Request, limit: RateLimit, comparisons: _Comparisons
-) -> Response:
+async def _sign_in(views: AuthorViews, request: Request, comparisons: _Comparisons) -> Response:
     form = await form_of(request, views.site.cookies)
     back = local_path(field(form, "next"))
-    address = request.client.host if request.client else ""
-    if not limit.allows(address):
-        return await _too_many(views, request, limit.wait(address))
+    limits = views.site.limits
+    try:
+        limits.before_sign_in(request)
+    except TooManyRequestsError as error:
+        return await _too_many(views, request, error.seconds or 0)
     stored = await views.read(stored_password)
     verdict = stored and await comparisons.compare(stored.hash, field(form, "password"))
     if stored is None or verdict is None:
         return await _too_many(views, request, 5.0)
     now, rehashed = views.site.clock.now(), verdict.rehashed
     if not verdict.right:
-        said: Deed = "sign_in_limited" if limit.wait(address) else "sign_in_failed"
+        said: Deed = "sign_in_limited" if limits.sign_in.wait(address_of(request)) else "sign_in_failed"
         await views.site.write(lambda connection: record(connection, None, now, "author", said))
         return await _sign_in_page(views, request, back, fault="wrong_password", status=403)
 
@@ -113,7 +108,7 @@ async def _sign_in(
         record(connection, None, now, "author", "signed_in")
 
     await views.site.write(remember)
-    limit.forget(address)
+    limits.signed_in(request)
     response = RedirectResponse(back, 303)
     views.begin_session(request, response, stored.session)
     return response
@@ -123,7 +118,7 @@ async def _sign_in_page(
     views: AuthorViews, request: Request, back: str, *, fault: str = "", status: int = 200, wait: float = 0.0
 ) -> Response:
     return await views.page(
-        request, "author_sign_in.html.j2", signed_in=False, status=status, back=back, fault=fault, minutes=ceil(wait / 60)
+        request, "author_sign_in.html.j2", signed_in=False, status=status, back=back, fault=fault, seconds=ceil(wait)
     )  # fmt: skip
 
 
