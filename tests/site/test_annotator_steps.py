@@ -85,7 +85,7 @@ def test_tasks_are_numbered_tests_then_controls_then_training(frozen: Frozen) ->
 def test_the_same_id_and_the_same_link_are_the_same_person(connection: Connection, frozen: Frozen) -> None:
     study = served(connection, frozen())
     assert come_in(connection, study, "x").id == come_in(connection, study, "x").id
-    code = new_invitation(connection, study, None, 3)
+    code = new_invitation(connection, study, None, 3).code
     studies = {study.rules.study: study}
     first, second = (
         admit_invited(connection, studies, typed, "ru", 4) for typed in (code, code.lower().replace("-", " "))
@@ -178,7 +178,7 @@ def test_an_expert_never_gets_an_item_that_they_wrote(connection: Connection, fr
     study = replace(study, tasks=wrote)
     with pytest.raises(UsageError, match="invited by name"):
         new_invitation(connection, study, None, 2)
-    code = new_invitation(connection, study, "Anna", 2)
+    code = new_invitation(connection, study, "Anna", 2).code
     admitted = admit_invited(connection, {study.rules.study: study}, code, "ru", 3)
     assert admitted is not None
     person = person_of(connection, study, admitted.person)
@@ -192,7 +192,7 @@ def test_an_expert_never_gets_an_item_that_they_wrote(connection: Connection, fr
         person = again(connection, study, person)
     assert not seen & set(range(4))
     assert seen >= set(range(4, study.rules.tests)) or person.stage == "stopped"
-    newer = new_invitation(connection, study, "Anna", 4)
+    newer = new_invitation(connection, study, "Anna", 4).code
     assert admit_invited(connection, {study.rules.study: study}, code, "ru", 5) is None, (
         "the old link is revoked"
     )

@@ -143,8 +143,8 @@ def invite_to_site(
         UsageError: the group consists of experts and there are no names, or the plan has no such group.
     """
     _require_site()
-    from merilo.site.database import writing  # noqa: PLC0415 - an extra
-    from merilo.site.people_access import new_invitation  # noqa: PLC0415
+    from merilo.site.author_actions import invite  # noqa: PLC0415 - an extra
+    from merilo.site.database import writing  # noqa: PLC0415
     from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
 
     folder = open_study(study)
@@ -154,7 +154,8 @@ def invite_to_site(
         served = next(one for one in studies if one.arm_name == name)
         now = ServerClock(latest_time(connection)).now()
         names: list[str | None] = [*dict.fromkeys(experts)] or [None] * count
-        return [(one or "", f"/i/{new_invitation(connection, served, one, now)}") for one in names]
+        made = invite(connection, served, names, now=now, actor="command line")
+        return [(one, f"/i/{code}") for one, code in made]
 
 
 def collect_site(study: Path, *, arm: str | None = None, database: str | None = None) -> CollectedAnswers:

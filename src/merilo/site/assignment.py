@@ -161,15 +161,17 @@ class Allocation:
             The number of places.
         """
         mine = and_(RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person)
-        held = sorted(self.connection.scalars(select(RESPONSE.c.task).where(mine, RESPONSE.c.counts)))
+        freed = update(RESPONSE).where(mine, RESPONSE.c.counts).values(counts=False)
+        held = sorted(self.connection.scalars(freed.returning(RESPONSE.c.task)))
         for task in held:
             GIVE_BACK.run(self.connection, self._task(task))
         self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.state == OPEN).values(state=RETURNED))
-        self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.counts).values(counts=False))
         return len(held)
 
     def reinstate(self, person: int) -> tuple[int, int]:
         """Let the answers of an excluded person count again where the items have not been given to others.
+
+        A dialogue counts again as a whole, if the person gave all its answers and none of its turns was given to somebody else.
 
         Returns:
             How many answers count again, and how many are left over.
@@ -179,6 +181,14 @@ class Allocation:
             RESPONSE.c.task < self.rules.tests, RESPONSE.c.place > 0,
         )  # fmt: skip
         tasks = sorted(self.connection.scalars(select(RESPONSE.c.task).where(given_up)))
+        if self.rules.dialogues:
+            whole = self._whole_dialogues(set(tasks))
+            self.connection.execute(
+                update(RESPONSE).where(given_up, RESPONSE.c.task.in_(whole)).values(counts=True)
+            )
+            for task in whole:
+                TAKE.run(self.connection, self._task(task))
+            return len(whole), len(tasks) - len(whole)
         back = [task for task in tasks if TAKE.run(self.connection, self._task(task)).rowcount]
         for task in back:
             self.connection.execute(update(RESPONSE).where(ONE).values(counts=True), self._one(person, task))
@@ -333,6 +343,16 @@ class Allocation:
             [{**held, "task": turn.number, "place": place + at} for at, turn in enumerate(turns)],
         )
         return True
+
+    def _whole_dialogues(self, tasks: set[int]) -> list[int]:
+        """Return those of the tasks whose dialogue is complete among them and has no turn without an open place."""
+        query = select(TASK.c.number, TASK.c.dialogue, TASK.c.open).where(TASK.c.study == self.rules.study)
+        turns = self.connection.execute(query.order_by(TASK.c.number).with_for_update()).all()
+        of = {
+            turn.number: turn.dialogue or -turn.number for turn in turns
+        }  # an item outside dialogues is one of its own
+        broken = {of[turn.number] for turn in turns if not turn.open or turn.number not in tasks}
+        return [number for number, dialogue in of.items() if dialogue not in broken]
 
     def _drop_dialogue(self, person: int, task: int) -> None:
         dialogue = (

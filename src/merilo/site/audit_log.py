@@ -17,7 +17,7 @@ Actor: TypeAlias = Literal["author", "server", "command line"]
 #: Everything that is recorded; `author_words` has a sentence for each.
 Deed: TypeAlias = Literal[
     "signed_in", "sign_in_failed", "sign_in_limited", "signed_out", "password_set",
-    "paused", "resumed", "invited", "revoked", "stopped", "excluded", "reinstated", "erased", "name_erased",
+    "paused", "resumed", "invited", "links_made", "revoked", "stopped", "excluded", "reinstated", "erased", "name_erased",
     "answers_exported", "comments_exported", "estimate_shown",
 ]  # fmt: skip
 

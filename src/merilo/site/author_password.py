@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from merilo.errors import UsageError
 from merilo.site.audit_log import Actor, record
-from merilo.site.people_access import LETTERS
+from merilo.site.people_access import new_code
 from merilo.site.schema import SETTING
 from merilo.site.study_registration import hold_settings, keep_setting
 
@@ -82,7 +82,7 @@ def ensure_password(connection: Connection, now: int) -> str | None:
         hold_settings(connection)
     if stored_password(connection) is not None:
         return None
-    password = "-".join("".join(secrets.choice(LETTERS) for _ in range(5)) for _ in range(4))
+    password = new_code(secrets.choice)
     set_password(connection, password, now, "server")
     return password
 

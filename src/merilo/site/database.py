@@ -167,6 +167,20 @@ def back_up(url: URL, out: Path) -> None:
         raise OutputError(f"cannot be written ({error})", file=out) from error
 
 
+def drop_remnants(engine: Engine) -> None:
+    """Clear the log of SQLite, in which erased rows may still be found; later, if somebody reads at the moment.
+
+    PostgreSQL removes erased rows from its files when it vacuums the tables.
+    """
+    if engine.dialect.name != "sqlite":
+        return
+    connection = engine.raw_connection()
+    try:
+        connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        connection.close()
+
+
 def _named(url: URL) -> str:
     """The database's name for messages, without a password."""
     return (

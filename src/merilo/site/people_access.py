@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
 from merilo.bilingual import Language
 from merilo.errors import UsageError, argument
-from merilo.site.audit_log import Actor, record
 from merilo.site.schema import INVITATION, OWN, PERSON, RESPONSE, STUDY
 from merilo.site.served_study import ServedStudy
 
@@ -48,9 +47,23 @@ class Admission:
     new: bool = False
 
 
+class Invitation(NamedTuple):
+    """An invitation that was made.
+
+    Attributes:
+        code: the code of its link; the database keeps only its hash.
+        person: the number of the expert whom it leads to, if they came in before.
+        is_new: whether the code was not in the database.
+    """
+
+    code: str
+    person: int | None
+    is_new: bool
+
+
 def new_invitation(
-    connection: Connection, study: ServedStudy, name: str | None, now: int, actor: Actor = "command line"
-) -> str:
+    connection: Connection, study: ServedStudy, name: str | None, now: int, code: str | None = None
+) -> Invitation:
     """Make an invitation to a study.
 
     Args:
@@ -58,31 +71,37 @@ def new_invitation(
         study: the study.
         name: the expert whom it is for; experts do not get the items that they wrote.
         now: the time, in milliseconds since 1970.
-        actor: who invites.
-
-    Returns:
-        The code of the link. The database keeps only its hash.
+        code: the code. Default: a random one. If it is in the database, nothing changes.
 
     Raises:
         UsageError: the group consists of experts and the name is missing.
     """
     if study.by_invitation and not name:
         raise UsageError(f"experts are invited by name: give {argument('expert', 'NAME')}")
+    code = code or new_code(secrets.choice)
+    known = select(INVITATION.c.person).where(INVITATION.c.hash == _hash(code))
+    if (found := connection.execute(known).first()) is not None:
+        return Invitation(code, found.person, is_new=False)
     if name is not None:
         used = select(INVITATION.c.hash).where(
             INVITATION.c.study == study.rules.study, INVITATION.c.name == name, ~INVITATION.c.revoked
         )
         # The earlier link of the same person is revoked: two links must not make two people of one.
         connection.execute(update(INVITATION).where(INVITATION.c.hash.in_(used)).values(revoked=True))
-    code = "-".join("".join(secrets.choice(LETTERS) for _ in range(5)) for _ in range(4))
     person = _person_named(connection, study, name) if name is not None else None
     connection.execute(
         insert(INVITATION).values(hash=_hash(code), study=study.rules.study, name=name, person=person, created=now)
     )  # fmt: skip
-    record(
-        connection, study.rules.study, now, actor, "invited", person=person, **({} if name is None else {"name": name})
-    )  # fmt: skip
-    return code
+    return Invitation(code, person, is_new=True)
+
+
+def new_code(choose: Callable[[str], str]) -> str:
+    """Return a code of four groups of five letters that do not look alike.
+
+    Args:
+        choose: chooses one letter of a text at random.
+    """
+    return "-".join("".join(choose(LETTERS) for _ in range(5)) for _ in range(4))
 
 
 def admit_invited(
