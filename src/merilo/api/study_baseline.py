@@ -43,11 +43,22 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
     name, _ = arm_of(folder, arm)
     path, table = collected_table(folder, name)
+    return read_answers_table(folder, path, table.fields)
+
+
+def read_answers_table(folder: StudyFolder, path: Path, fields: Sequence[str]) -> StudyResponses:
+    """Read a table of collected answers.
+
+    Args:
+        folder: the study.
+        path: the table.
+        fields: its columns that hold the items' input fields.
+    """
     return read_responses(
         path,
         platform="csv",
         dataset=folder.declared(),
-        item=["id", *table.fields],
+        item=["id", *fields],
         annotator="respondent",
         answer="answer",
         control="control",

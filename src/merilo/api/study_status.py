@@ -167,7 +167,36 @@ def study_status(
             study=folder.plan.study, arm=name, frozen=folder.frozen, files=0, items=items, overlap=group.overlap,
             planned=items * group.overlap, missing=items * group.overlap, missing_by={group.overlap: items},
         )  # fmt: skip
-    responses = study_responses(folder, arm=name)
+    return status_of(
+        folder,
+        name,
+        study_responses(folder, arm=name),
+        files=sum(one.arm == name for one in imports.files),
+        planned_pay=imports.tables[name].planned_pay,
+        estimate=estimate,
+    )
+
+
+def status_of(
+    folder: StudyFolder,
+    name: str,
+    responses: StudyResponses,
+    *,
+    files: int = 0,
+    planned_pay: int = 0,
+    estimate: bool = False,
+) -> StudyStatus:
+    """Tell how far a group of annotators is that gave these answers.
+
+    Args:
+        folder: the study.
+        name: the group.
+        responses: the group's answers.
+        files: the number of files that they were imported from.
+        planned_pay: answers whose pay is that of the plan.
+        estimate: also compute the main metric so far.
+    """
+    group, items = folder.plan.arms[name], len(folder.items())
     made, problem = _baseline(folder, name, responses)
     tests = _tests(responses)
     excluded = set() if made is None else set(made.annotators.filter("excluded")["annotator"])
@@ -183,7 +212,7 @@ def study_status(
         study=folder.plan.study,
         arm=name,
         frozen=folder.frozen,
-        files=sum(one.arm == name for one in imports.files),
+        files=files,
         items=items,
         overlap=group.overlap,
         answers=tests.filter(~pl.col("skipped")).height,
@@ -199,7 +228,7 @@ def study_status(
         per_hour=None if not paid.hours else responses.table.height / paid.hours,
         hours_left=None if seconds is None else missing * seconds / 3600,
         cost=paid,
-        planned_pay=imports.tables[name].planned_pay,
+        planned_pay=planned_pay,
         problem=problem,
         estimate=_estimate(made) if estimate and made else None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -146,10 +147,8 @@ def clean(
             same cluster.
         UsageError: there is no field `settings.cluster`.
     """
-    responses, normalisation = normalise(responses, rules_of(settings.normalise))
+    responses, normalisation = comparable(responses, declaration, settings, question_types(responses, gold))
     gold = normalise_gold(gold, normalisation) if gold else None
-    responses = spelled_as_compared(responses, declaration, question_types(responses, gold))
-    responses = duplicates.settle(responses, settings.repeats)
     items = test_items(responses)
     if not items.height:
         raise DataError(
@@ -158,6 +157,28 @@ def clean(
     fields = [items, *([gold.fields] if gold and gold.fields is not None else [])]
     clusters = find_clusters(settings.cluster, cluster, items["item"].to_list(), fields)
     return Cleaned(responses, gold, normalisation, items, clusters)
+
+
+def comparable(
+    responses: Responses, declaration: PlainDataset, settings: Settings, types: Mapping[int, str]
+) -> tuple[Responses, Normalisation]:
+    """Bring equal answers to one spelling and resolve repeated answers.
+
+    Args:
+        responses: the responses.
+        declaration: the dataset as the scorer uses it.
+        settings: the rules of normalisation and of repeated answers.
+        types: number of an item -> the type of the question in an exam.
+
+    Returns:
+        The responses, and how the rules of normalisation changed the spelling.
+
+    Raises:
+        DataError: an annotator gave two different answers to an item.
+    """
+    responses, normalisation = normalise(responses, rules_of(settings.normalise))
+    responses = spelled_as_compared(responses, declaration, types)
+    return duplicates.settle(responses, settings.repeats), normalisation
 
 
 def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) -> Screened:
@@ -192,12 +213,12 @@ def decide_items(
         open_answers=settings.open_answers,
         free_text=declaration.answer.kind == "text",
     )
-    majority = aggregation.majority(pool.votes, pool.needed(settings.min_votes))
+    majority, low_agreement = without_majority(pool, settings, cleaned.items.height)
     return Decided(
         consensus,
         majority,
         _ways(cleaned, pool, consensus),
-        cleaned.items.height - int((majority.label >= 0).sum()),
+        low_agreement,
         _votes_needed(pool, settings),
     )
 
@@ -233,8 +254,6 @@ def diagnose(
 ) -> Diagnosis:
     """Compute the status, warnings, agreement, groups and cost of the baseline."""
     items, pool = cleaned.items, screened.pool
-    labels = pool.everyone.labels.cast(pl.String).to_list()
-    votes, values = on_scale(pool.votes, labels, settings.level, settings.labels)
     reasons = reasons_to_reject(decided.low_agreement, items.height, decided.votes_needed, settings)
     return Diagnosis(
         status="rejected" if reasons else "accepted",
@@ -252,7 +271,7 @@ def diagnose(
             *warnings_on_variants(scorer),
             *(cleaned.clusters.warnings() if cleaned.clusters else ()),
         ),
-        agreement=measure(votes, level=settings.level, values=values),
+        agreement=agreement_of(pool, settings),
         by=groups_by(
             settings.by,
             items=items,
@@ -268,6 +287,34 @@ def diagnose(
         overlap_before=_overlap(items, cleaned.tests),
         overlap=_overlap(items, screened.used),
     )
+
+
+def agreement_of(pool: PoolVotes, settings: Settings, *, intervals: bool = True) -> Agreement:
+    """Compute the agreement of the answers that count, on the scale of the settings.
+
+    Args:
+        pool: the votes.
+        settings: the level of measurement and the labels' order.
+        intervals: whether to compute the coefficients' intervals.
+    """
+    labels = pool.everyone.labels.cast(pl.String).to_list()
+    votes, values = on_scale(pool.votes, labels, settings.level, settings.labels)
+    return measure(votes, level=settings.level, values=values, intervals=intervals)
+
+
+def without_majority(pool: PoolVotes, settings: Settings, items: int) -> tuple[Consensus, int]:
+    """Decide every item by majority only.
+
+    Args:
+        pool: the votes.
+        settings: how many equal votes make a majority.
+        items: the number of items of the test that have answers.
+
+    Returns:
+        The consensus, and how many items have no majority.
+    """
+    majority = aggregation.majority(pool.votes, pool.needed(settings.min_votes))
+    return majority, items - int((majority.label >= 0).sum())
 
 
 def _ways(cleaned: Cleaned, pool: PoolVotes, consensus: Consensus) -> dict[Resolution, int]:

@@ -78,11 +78,11 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
     writer.writerow(COLLECTED_FIELDS)
     counts = {"": 0, "excluded": 0, "stopped": 0, "surplus": 0}
     people = set()
-    pay = study.arm.pay.per_page
-    reward = "" if pay is None else repr(round(pay / study.arm.items_per_page, 10))
+    pay = answer_reward(study)
+    reward = "" if pay is None else repr(pay)
     for row in connection.execute(query):
         holds = row.counts or row.task >= study.rules.tests
-        why = _left_out(study, row.stage, row.controls, row.controls_right, holds=holds)
+        why = reason_left_out(study, row.stage, row.controls, row.controls_right, holds=holds)
         counts[why] += 1
         if not why:
             people.add(row.pseudonym)
@@ -100,8 +100,25 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
     )
 
 
-def _left_out(study: ServedStudy, stage: str, controls: int, right: int, *, holds: bool) -> str:
-    """Return why an answer is left out of the table; an empty text if it is in it."""
+def answer_reward(study: ServedStudy) -> float | None:
+    """Return the pay for one answer: that of a page divided by its tasks; `None` while the pay is not decided."""
+    pay = study.arm.pay.per_page
+    return None if pay is None else round(pay / study.arm.items_per_page, 10)
+
+
+def reason_left_out(study: ServedStudy, stage: str, controls: int, right: int, *, holds: bool) -> str:
+    """Return why an answer is left out of the table of collected answers; an empty text if it is in it.
+
+    Args:
+        study: the study.
+        stage: the stage of the person who gave it.
+        controls: how many control items the person answered.
+        right: how many of them rightly.
+        holds: whether the answer holds a place of its task, or is one to a control item.
+
+    Returns:
+        "excluded", "stopped", "surplus" or an empty text.
+    """
     if stage == "excluded":
         return "excluded"
     if stage == "stopped":

@@ -244,10 +244,10 @@ def write_tables(
         OutputError: a file cannot be written.
     """
     tables = {}
-    fields = _fields(folder, tasks)
+    fields = input_columns(folder, tasks)
     for arm in sorted({known.arm for known, _ in files}):
         replies, repeated = merged([held for _, held in files], arm)
-        text, planned = _table(folder, arm, tasks, replies, fields)
+        text, planned = answers_table(folder, arm, tasks, replies, fields)
         write_text(answers_file(folder, arm), text)
         names = dict.fromkeys(name for reply in replies for name in fields[reply.task])
         tables[arm] = AnswersTable(
@@ -262,14 +262,25 @@ def write_tables(
     return made
 
 
-def _table(
+def answers_table(
     folder: StudyFolder,
     arm: str,
     tasks: StudyTasks,
     replies: Sequence[Reply],
     fields: Mapping[str, Mapping[str, Json]],
 ) -> tuple[str, int]:
-    """The table of answers as JSON Lines, and how many answers have the pay of the plan."""
+    """Make the table of answers of a group of annotators.
+
+    Args:
+        folder: the study.
+        arm: the group.
+        tasks: the study's tasks.
+        replies: the group's answers, each once.
+        fields: the input fields of every task, from `input_columns`.
+
+    Returns:
+        The table as JSON Lines, and how many answers have the pay of the plan.
+    """
     order = {task.id: number for number, task in enumerate((*tasks.tests, *tasks.controls))}
     known = {task.id: task for task in (*tasks.tests, *tasks.controls)}
     rewards, planned = _rewards(folder, arm, replies)
@@ -299,8 +310,8 @@ def _when(reply: Reply) -> tuple[str, str, str]:
     return submitted, reply.respondent, reply.page or ""
 
 
-def _fields(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str, Json]]:
-    """The input fields of every task. A field that is called like a column of the answers is marked as an input."""
+def input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str, Json]]:
+    """Return the input fields of every task by its id. A field that is called like a column of the answers is marked as an input."""
     found: dict[str, dict[str, Json]] = {}
     both = ((tasks.tests, folder.items()), (tasks.controls, folder.controls()))
     for asked, items in both:

@@ -180,38 +180,43 @@ def plan_figures(
 
 def _arm(arm: Arm, plan: Study, items: int, training: int) -> ArmFigures:
     least, answers, most = answers_range(arm, plan.assumptions, items)
-    every = plan.controls.every if plan.controls else None
-
-    def control_answers(to_items: int) -> int:
-        return 0 if every is None else ceil(to_items / (every - 1))
-
-    def pages_of(to_items: int) -> int:
-        return ceil((to_items + control_answers(to_items)) / arm.items_per_page)
-
-    def pay_of(to_items: int) -> float | None:
-        return None if arm.pay.per_page is None else pages_of(to_items) * arm.pay.per_page
-
-    checks = control_answers(answers)
+    checks, pages, pay = paid_work(arm, plan, answers)
     people = arm.people or people_needed(items, arm.overlap, min(arm.items_per_person, items))
     hours = (answers + checks + training * people) / arm.items_per_hour
-    pay = pay_of(answers)
     return ArmFigures(
         answers=answers,
         least_answers=least,
         most_answers=most,
         control_answers=checks,
-        pages=pages_of(answers),
+        pages=pages,
         people=people,
         tasks_per_person=(answers + checks) / people,
         controls_per_person=checks / people,
         hours=hours,
         hours_per_person=hours / people,
         pay=pay,
-        least_pay=pay_of(least),
-        most_pay=pay_of(most),
+        least_pay=paid_work(arm, plan, least)[2],
+        most_pay=paid_work(arm, plan, most)[2],
         hourly_pay=None if pay is None else pay / hours,
         currency=arm.pay.currency,
     )
+
+
+def paid_work(arm: Arm, plan: Study, answers: int) -> tuple[int, int, float | None]:
+    """Compute the paid work that answers to items of the test bring.
+
+    Args:
+        arm: the group of annotators.
+        plan: the plan; of `controls.every` tasks one is a control item.
+        answers: answers to items of the test.
+
+    Returns:
+        Answers to control items, pages, and the pay of these pages; `None` while the pay is not decided.
+    """
+    every = plan.controls.every if plan.controls else None
+    checks = 0 if every is None else ceil(answers / (every - 1))
+    pages = ceil((answers + checks) / arm.items_per_page)
+    return checks, pages, None if arm.pay.per_page is None else pages * arm.pay.per_page
 
 
 def chance_of(declared: Dataset) -> float:

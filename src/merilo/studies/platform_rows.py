@@ -285,7 +285,7 @@ def _reply(row: Mapping[str, object]) -> Reply:
     return Reply(
         task=cast("str", row[TASK]),
         respondent=cast("str", row["respondent"]).strip(),
-        answer=_as_given(answer),
+        answer=as_given(answer),
         page=cast("str | None", row["page"]),
         started=started,
         submitted=submitted,
@@ -294,8 +294,8 @@ def _reply(row: Mapping[str, object]) -> Reply:
     )
 
 
-def _as_given(answer: str | None) -> str | None:
-    """An answer as it was given; nothing for blanks, and one text for the option "may be mine" in every language."""
+def as_given(answer: str | None) -> str | None:
+    """Return an answer as it was given; `None` for blanks, and one text for the option "may be mine" in every language."""
     bare = (answer or "").strip()
     if not bare:
         return None
