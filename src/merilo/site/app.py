@@ -69,6 +69,11 @@ def make_app(site: AnnotationSite) -> FastAPI:
     views = AuthorViews(site)
     app.include_router(author_entry_routes(views))
 
+    @app.get("/health", response_class=Response)
+    async def health() -> Response:
+        """For reverse proxies and containers: the server accepts requests."""
+        return Response(status_code=204)
+
     @app.get("/static/{name}", response_class=Response)
     async def static(name: str) -> Response:
         if name not in _STATIC:

@@ -1,0 +1,33 @@
+"""Serve a study as `merilo study serve` does, with a disk that can be slower: `slow_disk_site.py STUDY PORT SECONDS GROUP`.
+
+`SECONDS` are added to every commit of the writer; `GROUP` is the most operations of one commit, 0 for the writer's own number.
+"""
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, event
+
+from merilo.api.site import serve_study
+from merilo.cli.study_site import _show_addresses
+from merilo.site import writer
+
+
+def main(study: str, port: str, seconds: str, group: str) -> None:
+    delay = float(seconds)
+    if int(group):
+        writer.GROUP = int(group)
+    if delay:
+
+        @event.listens_for(Engine, "commit")
+        def slow(_: Connection) -> None:
+            if threading.current_thread().name == "site writer":
+                time.sleep(delay)
+
+    serve_study(Path(study), port=int(port), started=_show_addresses)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
