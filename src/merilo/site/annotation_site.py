@@ -136,11 +136,20 @@ class AnnotationSite:
         """Return a page with a heading and paragraphs, all of them names of texts in `site_words`."""
         study, person = more.pop("study", None), more.pop("person", None)
         said = words(self.language(request, study, person))
-        shown = {"button": "", "to": "", "post": False, "code_form": False, "completion": None, **more}
+        shown = {
+            "button": "",
+            "to": "",
+            "post": False,
+            "code_form": False,
+            "completion": None,
+            "typed": "",
+            **more,
+        }
         shown["button"] = said[shown["button"]] if shown["button"] else ""
+        fault = shown.pop("fault", "")
         return self.page(
             request, "notice.html.j2", study=study, person=person, status=status,
-            heading=said[heading], texts=[said[text] for text in texts], **shown,
+            heading=said[heading], error=said[fault] if fault else "", texts=[said[text] for text in texts], **shown,
         )  # fmt: skip
 
     def language(self, request: Request, study: ServedStudy | None, person: Participant | None) -> Language:

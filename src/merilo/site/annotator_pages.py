@@ -18,6 +18,7 @@ from merilo.site.item_form import (
     LONGEST_COMMENT,
     answer_in,
     field_of,
+    is_fixed_width,
     prompt_html,
 )
 from merilo.site.served_study import ServedStudy
@@ -33,6 +34,7 @@ _NOTES: Final[Mapping[str, tuple[str, str, str]]] = {
     "start": ("start", "start_text", "start"),
     "late": ("time_up", "late", "next"),
     "passed_on": ("time_up", "passed_on", "next"),
+    "answered_before": ("answered_before", "answered_before_text", "next"),
 }
 
 #: Why there is no task -> the heading, the text and the button of the page.
@@ -141,9 +143,17 @@ async def _show(
     ]
     return site.page(
         request, "item.html.j2", study=study, person=person, status=422 if fault else 200, heading=heading, error=said[fault] if fault else "", page=page,
-        task=task, prompt=prompt_html(study, task, language), field=field_of(task), left=shown.left, earlier=earlier,
+        progress="" if shown.of else _progress(said, shown, steps.most_places(study, person), language), done=shown.place - 1,
+        most=steps.most_places(study, person), fixed=is_fixed_width(task), task=task, prompt=prompt_html(study, task, language), field=field_of(task), left=shown.left, earlier=earlier,
         typed=list(kept.get("answer", ())), comment=field(kept, "comment"), longest=LONGEST_ANSWER, longest_comment=LONGEST_COMMENT,
     )  # fmt: skip
+
+
+def _progress(said: Mapping[str, str], shown: ShownTask, most: int, language: str) -> str:
+    """How many tasks are behind a person, and how many there are at most; the place of every kind of task counts alike."""
+    space = "," if language == "en" else "\N{NO-BREAK SPACE}"
+    done, total = (f"{number:,}".replace(",", space) for number in (shown.place - 1, most))
+    return said["progress"].format(done, total)
 
 
 async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page: Page) -> Response:
@@ -165,18 +175,21 @@ async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page
     if fault:
         return await _show(site, request, study, page, fault=fault, form=form)
 
-    def save(connection: Connection, person: Participant) -> Taken:
+    def save(connection: Connection, person: Participant) -> Taken | Literal["answered_before"]:
         if page == "training":
             return steps.answer_training(connection, study, person, number, answer, now=now)
-        return steps.save_answer(
+        taken = steps.save_answer(
             connection, study, person, number, answer, now=now, skipped=skipped, comment=comment or None
         )
+        if taken == "repeated" and steps.first_answer(connection, study, person, number) != answer:
+            return "answered_before"  # not a request that was sent twice, but another answer, for example from a second tab
+        return taken
 
     taken = await site.as_person(request, study, save)
     if taken is None or taken == "not_given":
         raise RefusedRequestError(409, "not_given")
     base = f"/s/{study.key}"
-    if taken in {"late", "passed_on"}:
+    if taken in {"late", "passed_on", "answered_before"}:
         return go_to(request, f"{base}/pause?note={taken}")
     if page == "training":
         return go_to(request, f"{base}/training/{study.tasks[number].id}")
@@ -199,6 +212,7 @@ async def _feedback(site: AnnotationSite, request: Request, study: ServedStudy, 
     said = _said(site, request, study, person)
     return site.page(
         request, "feedback.html.j2", study=study, person=person, heading=said["right" if given.right else "wrong"],
-        prompt=prompt_html(study, shown, site.language(request, study, person)), given=given.answer,
+        prompt=prompt_html(study, shown, site.language(request, study, person)), given=given.answer, right=given.right,
+        fixed=is_fixed_width(shown), program=shown.form == "program",
         known=shown.known if told else None, hint=shown.hint if told else None,
     )  # fmt: skip

@@ -250,10 +250,32 @@ def most_tasks(study: ServedStudy) -> int:
     return ceil(items * study.rules.every / (study.rules.every - 1)) if study.rules.every else items
 
 
+def most_places(study: ServedStudy, person: Participant) -> int:
+    """Return the most tasks that a person can get: it tells them how far they are. Fewer are left if others answer the items first."""
+    rules = study.rules
+    controls = (
+        0
+        if rules.dialogues or not rules.every
+        else min(rules.controls, ceil(rules.tests / max(1, rules.every - 1)))
+    )
+    everything = rules.tests + controls
+    return everything if _has_no_limit(study, person) else min(everything, most_tasks(study))
+
+
+def first_answer(connection: Connection, study: ServedStudy, person: Participant, number: int) -> str | None:
+    """Return the answer that a person gave to a task; `None` if they have given none."""
+    answered = and_(_own(study, person), RESPONSE.c.task == number, RESPONSE.c.state == ANSWERED)
+    return connection.scalar(select(RESPONSE.c.answer).where(answered))
+
+
+def _has_no_limit(study: ServedStudy, person: Participant) -> bool:
+    """Invited people may go on as long as there are items."""
+    return person.source in {"link", "expert"} or study.rules.dialogues
+
+
 def _allocation(connection: Connection, study: ServedStudy, person: Participant, now: int) -> Allocation:
-    """The allocation for a person; invited people may go on as long as there are items."""
-    invited = person.source in {"link", "expert"}
-    most = None if invited or study.rules.dialogues else most_tasks(study)
+    """The allocation for a person."""
+    most = None if _has_no_limit(study, person) else most_tasks(study)
     return Allocation(connection, replace(study.rules, most=most), now)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markupsafe import Markup
@@ -22,6 +24,12 @@ from merilo.site.site_requests import browser_language, field, form_of
 from merilo.site.site_words import words
 from merilo.site.visitor_cookies import VisitorCookies
 from merilo.site.visitor_limits import TooManyRequestsError
+
+#: The pages on which a person stays when they change the language.
+_PAGES: Final = frozenset({"task", "training", "instruction", "pause"})
+
+#: The most characters of a wrong code that are shown again.
+LONGEST_TYPED: Final = 60
 
 
 def entry_routes(site: AnnotationSite) -> APIRouter:
@@ -80,14 +88,14 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
     @router.post("/language")
     async def language(request: Request, key: str) -> Response:
         study, form = site.study(key), await form_of(request, site.cookies)
-        chosen = field(form, "language")
+        chosen, page = field(form, "language"), field(form, "page")
         if chosen in study.languages:
             await site.as_person(
                 request,
                 study,
                 lambda connection, person: steps.set_language(connection, person, chosen),
             )
-        return go_to(request, f"/s/{key}/")
+        return go_to(request, f"/s/{key}/{page if page in _PAGES else ''}")
 
     @router.post("/consent")
     async def consent(request: Request, key: str) -> Response:
@@ -101,9 +109,13 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
         person = await site.as_person(request, study, lambda _, person: person)
         if person is None or person.stage == "consent":
             return go_to(request, f"/s/{key}/")
-        shown = study.instructions[site.language(request, study, person)]
+        said = words(site.language(request, study, person))
+        shown = _with_scrolling_tables(
+            study.instructions[site.language(request, study, person)], said["table"]
+        )
         return site.page(
-            request, "instruction.html.j2", study=study, person=person, heading=words(site.language(request, study, person))["instruction"],
+            request, "instruction.html.j2", study=study, person=person, heading=said["instruction"],
+            page="instruction",
             instruction=Markup(shown),  # noqa: S704 - made by `html_of`, which leaves no markup of the author
         )  # fmt: skip
 
@@ -116,6 +128,12 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
         return go_to(request, f"/s/{key}/")
 
     return router
+
+
+def _with_scrolling_tables(html: str, name: str) -> str:
+    """Put each table of an instruction into a box that scrolls, also by keyboard, so that a wide table does not widen the page."""
+    box = f'<div class="table" tabindex="0" role="region" aria-label="{name}"><table>'
+    return html.replace("<table>", box).replace("</table>", "</table></div>")
 
 
 def _from_platform(person: Participant) -> bool:
@@ -149,7 +167,9 @@ async def _by_code(site: AnnotationSite, request: Request, code: str) -> Respons
     )
     if admitted is None:
         site.limits.wrong_code(request)
-        return site.notice(request, "welcome", ["wrong_code"], status=404, code_form=True)
+        return site.notice(
+            request, "welcome", status=404, code_form=True, fault="wrong_code", typed=code[:LONGEST_TYPED]
+        )
     return _let_in(site, request, admitted)
 
 

@@ -24,6 +24,9 @@ LONGEST_COMMENT: Final = 2_000
 #: A line that begins with the number of an option.
 _OPTION: Final = re.compile(r"^\s*(\d{1,2})\)", re.MULTILINE)
 
+#: A line of a table or of aligned columns.
+_COLUMNS: Final = re.compile(r"^.*(?:\t|\S {3,}\S|\|.*\|).*$", re.MULTILINE)
+
 #: The order of letters that a question of the exam names: "в порядке букв А, Б, В, Г".
 _LETTERS: Final = re.compile(r"букв\w*\s+((?:[А-Я]\s*,\s*)+[А-Я])\b")
 
@@ -42,6 +45,16 @@ class ItemField:
     kind: FieldKind
     options: tuple[str, ...] = ()
     pattern: str = ""
+
+    @property
+    def short(self) -> bool:
+        """Whether the options stand side by side."""
+        return all(len(option) <= 3 for option in self.options)
+
+    @property
+    def own_keys(self) -> bool:
+        """Whether an option is chosen by the key of its own sign; otherwise by its place."""
+        return all(len(option) == 1 and option.isalnum() for option in self.options)
 
 
 def field_of(task: StudyTask) -> ItemField:
@@ -76,6 +89,16 @@ def _matching_field(prompt: str) -> ItemField:
     if not named:
         return ItemField("list", pattern=PATTERNS["matching"])
     return ItemField("letters", tuple(re.findall(r"[А-Я]", named[-1])), r"\s*\d{1,3}\s*")
+
+
+def is_fixed_width(task: StudyTask) -> bool:
+    r"""Return whether a prompt is shown in letters of one width: programs, and tables made of signs.
+
+    Example:
+        >>> is_fixed_width(StudyTask("a", 1, "test", "| x | y |\n| 1 | 2 |"))
+        True
+    """
+    return task.form == "program" or len(_COLUMNS.findall(task.prompt)) > 1
 
 
 def prompt_html(study: ServedStudy, task: StudyTask, language: Language) -> Markup:
