@@ -3,7 +3,7 @@
 Numerical libraries use one thread a process: the matrices of the tests are small, and tests run in several processes.
 
 Hypothesis draws the same examples each time, so that a run says something about the code and nothing about luck.
-`MERILO_EXPLORE=1` draws new ones: that is how new faults are looked for.
+`MERILO_EXPLORE=1` draws new ones, and ten times as many: that is how new faults are looked for.
 """
 
 import os
@@ -17,10 +17,13 @@ from tiny_models import save_tiny_models
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before NumPy or PyTorch is imported
 
+EXPLORING = "MERILO_EXPLORE" in os.environ
+
 # A busy machine must not turn a true property into a failure.
 settings.register_profile(
     "merilo",
-    derandomize="MERILO_EXPLORE" not in os.environ,
+    derandomize=not EXPLORING,
+    max_examples=500 if EXPLORING else 50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
