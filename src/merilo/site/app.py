@@ -17,6 +17,8 @@ from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_pages import annotator_routes
 from merilo.site.assignment import Allocation
 from merilo.site.author_entry import author_entry_routes
+from merilo.site.author_people_pages import author_people_routes
+from merilo.site.author_study_pages import author_study_routes
 from merilo.site.author_views import HOME, AuthorViews, SignInNeededError
 from merilo.site.entry_pages import entry_routes, reading_routes
 from merilo.site.site_requests import RefusedRequestError
@@ -68,6 +70,8 @@ def make_app(site: AnnotationSite) -> FastAPI:
     app.include_router(annotator_routes(site))
     views = AuthorViews(site)
     app.include_router(author_entry_routes(views))
+    app.include_router(author_people_routes(views))
+    app.include_router(author_study_routes(views))
 
     @app.get("/health", response_class=Response)
     async def health() -> Response:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from sqlalchemy import Connection, Row, insert, or_, select
+from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from merilo.site.schema import EVENT, PERSON
 
@@ -16,13 +16,15 @@ Actor: TypeAlias = Literal["author", "server", "command line"]
 
 #: Everything that is recorded; `author_words` has a sentence for each.
 Deed: TypeAlias = Literal[
-    "signed_in", "sign_in_failed", "sign_in_limited", "signed_out", "password_set",
+    "signed_in", "sign_in_failed", "signed_out", "password_set",
     "paused", "resumed", "invited", "links_made", "revoked", "stopped", "excluded", "reinstated", "erased", "name_erased",
     "answers_exported", "comments_exported", "estimate_shown",
 ]  # fmt: skip
 
 #: Events of one page of the log.
 PAGE: Final = 50
+
+_HOUR: Final = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,19 @@ def record(
     )  # fmt: skip
 
 
+def record_failed_sign_in(connection: Connection, now: int) -> None:
+    """Record a wrong password. Wrong passwords of the same hour are one event with their number, so that guessing does not fill the log."""
+    latest = select(EVENT).where(EVENT.c.study.is_(None)).order_by(EVENT.c.id.desc()).limit(1)
+    found = connection.execute(latest).first()
+    if found is None or found.what != "sign_in_failed" or found.at < now - _HOUR:
+        record(connection, None, now, "author", "sign_in_failed", times=1)
+        return
+    times = int(_content(found.detail).get("times", 1)) + 1
+    connection.execute(
+        update(EVENT).where(EVENT.c.id == found.id).values(detail=json.dumps({"times": times}))
+    )
+
+
 def events(
     connection: Connection,
     study: int,
@@ -112,10 +127,15 @@ def events(
 
 
 def _logged(row: Row[tuple[object, ...]]) -> LoggedEvent:
-    try:
-        content = json.loads(row.detail) if row.detail else {}
-    except json.JSONDecodeError:
-        content = None
-    facts = content if isinstance(content, dict) else {"reason": row.detail}
+    facts = _content(row.detail)
     reason = str(facts.pop("reason", ""))
     return LoggedEvent(row.id, row.at, row.actor, row.what, row.pseudonym, reason, facts)
+
+
+def _content(detail: str) -> dict[str, str | int]:
+    """The reason and the facts of an event; a text that is no JSON is a reason."""
+    try:
+        content = json.loads(detail) if detail else {}
+    except json.JSONDecodeError:
+        content = None
+    return content if isinstance(content, dict) else {"reason": detail}

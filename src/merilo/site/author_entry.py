@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from math import ceil
 from typing import Final
 
 from fastapi import APIRouter, Request
@@ -11,12 +10,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import Connection, select
 
-from merilo.site.audit_log import Deed, record
+from merilo.site.audit_log import record, record_failed_sign_in
 from merilo.site.author_password import PasswordVerdict, compare, keep_rehashed, stored_password
 from merilo.site.author_views import HOME, LANGUAGE_COOKIE, AuthorViews, local_path
 from merilo.site.schema import STUDY
 from merilo.site.site_requests import field, form_of
-from merilo.site.visitor_limits import TooManyRequestsError, address_of
+from merilo.site.visitor_limits import TooManyRequestsError
 
 #: Comparisons of passwords that wait for their turn; each takes 64 MiB, so only one runs at a time.
 _MOST_WAITING: Final = 20
@@ -50,7 +49,7 @@ def author_entry_routes(views: AuthorViews) -> APIRouter:
     @router.get(HOME)
     async def home(request: Request) -> Response:
         if not await views.has_session(request):
-            return await _sign_in_page(views, request, local_path(request.query_params.get("next", "")))
+            return await sign_in_page(views, request, local_path(request.query_params.get("next", "")))
 
         def look(connection: Connection) -> set[int]:
             return set(connection.scalars(select(STUDY.c.id).where(STUDY.c.paused)))
@@ -85,44 +84,42 @@ def author_entry_routes(views: AuthorViews) -> APIRouter:
 
 
 async def _sign_in(views: AuthorViews, request: Request, comparisons: _Comparisons) -> Response:
-    form = await form_of(request, views.site.cookies)
+    site, form = views.site, await form_of(request, views.site.cookies)
     back = local_path(field(form, "next"))
-    limits = views.site.limits
-    try:
-        limits.before_sign_in(request)
-    except TooManyRequestsError as error:
-        return await _too_many(views, request, error.seconds or 0)
+    site.limits.before_sign_in(request)
     stored = await views.read(stored_password)
     verdict = stored and await comparisons.compare(stored.hash, field(form, "password"))
     if stored is None or verdict is None:
-        return await _too_many(views, request, 5.0)
-    now, rehashed = views.site.clock.now(), verdict.rehashed
+        raise TooManyRequestsError(seconds=5)
+    now, rehashed = site.clock.now(), verdict.rehashed
     if not verdict.right:
-        said: Deed = "sign_in_limited" if limits.sign_in.wait(address_of(request)) else "sign_in_failed"
-        await views.site.write(lambda connection: record(connection, None, now, "author", said))
-        return await _sign_in_page(views, request, back, fault="wrong_password", status=403)
+        await site.write(lambda connection: record_failed_sign_in(connection, now))
+        return await sign_in_page(views, request, back, fault="wrong_password", status=403)
 
     def remember(connection: Connection) -> None:
         if rehashed is not None:
             keep_rehashed(connection, stored.hash, rehashed)
         record(connection, None, now, "author", "signed_in")
 
-    await views.site.write(remember)
-    limits.signed_in(request)
+    await site.write(remember)
+    site.limits.signed_in(request)
     response = RedirectResponse(back, 303)
     views.begin_session(request, response, stored.session)
     return response
 
 
-async def _sign_in_page(
-    views: AuthorViews, request: Request, back: str, *, fault: str = "", status: int = 200, wait: float = 0.0
+async def sign_in_page(
+    views: AuthorViews, request: Request, back: str, *, fault: str = "", status: int = 200
 ) -> Response:
+    """Return the page of signing in.
+
+    Args:
+        views: the author's side of the server process.
+        request: the request.
+        back: the page to go to after signing in.
+        fault: the name of the sentence that tells what was wrong.
+        status: the status of HTTP.
+    """
     return await views.page(
-        request, "author_sign_in.html.j2", signed_in=False, status=status, back=back, fault=fault, seconds=ceil(wait)
-    )  # fmt: skip
-
-
-async def _too_many(views: AuthorViews, request: Request, wait: float) -> Response:
-    response = await _sign_in_page(views, request, HOME, fault="too_many", status=429, wait=wait)
-    response.headers["Retry-After"] = str(ceil(wait))
-    return response
+        request, "author_sign_in.html.j2", signed_in=False, status=status, back=back, fault=fault
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import Connection, and_, func, select
@@ -16,7 +16,7 @@ from merilo.site.schema import ANSWERED, ERASED, INVITATION, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 
 #: Invitations of one page.
-INVITATIONS_PAGE = 100
+INVITATIONS_PAGE: Final = 100
 
 
 class Remark(NamedTuple):

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, select
 from merilo.bilingual import Language
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.author_password import stored_password
-from merilo.site.author_words import author_words
+from merilo.site.author_words import author_words, event_text
 from merilo.site.schema import STUDY
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, browser_language
@@ -53,6 +53,8 @@ class AuthorViews:
             lstrip_blocks=True,
         )
         self._pages.filters["moment"] = moment
+        self._pages.filters["decimal"] = decimal
+        self._pages.globals["event_text"] = event_text
 
     async def read(self, look: Callable[[Connection], Result]) -> Result:
         """Read from the database in a thread, beside the writer."""
@@ -61,7 +63,11 @@ class AuthorViews:
             with self.site.engine.connect() as connection:
                 return look(connection)
 
-        return await run_in_threadpool(run)
+        return await self.in_thread(run)
+
+    async def in_thread(self, call: Callable[[], Result]) -> Result:
+        """Run something that takes long in a thread."""
+        return await run_in_threadpool(call)
 
     async def signed_in(self, request: Request) -> None:
         """Refuse a request that does not come from an author; a dependency of routes.
@@ -153,12 +159,16 @@ class AuthorViews:
 
     async def refused(self, request: Request, error: RefusedRequestError) -> Response:
         """Return the answer to a request that was refused."""
-        known = {"not_found", "not_saved", "old_form", "too_big"}
+        known = {"not_found", "not_saved", "old_form", "too_big", "too_many"}
         word = error.word if error.word in known else "not_found"
-        texts = [f"{word}_text"]
-        return await self.notice(
-            request, word, texts, status=error.status, signed_in=await self.has_session(request)
-        )
+        said = author_words(self.language(request))
+        response = await self.page(
+            request, "author_notice.html.j2", status=error.status, signed_in=await self.has_session(request),
+            heading=said[word], texts=[said[f"{word}_text"].format(error.seconds)],
+        )  # fmt: skip
+        if error.seconds is not None:
+            response.headers["Retry-After"] = str(error.seconds)
+        return response
 
     async def ask_to_sign_in(self, request: Request) -> Response:
         """Answer a request without a session: to the page of signing in, or 401 if it is not for a page."""
@@ -177,6 +187,17 @@ def moment(milliseconds: int) -> Markup:
     return Markup('<time datetime="{}">{} UTC</time>').format(
         at.isoformat(timespec="seconds"), at.strftime("%Y-%m-%d %H:%M")
     )
+
+
+def decimal(number: float, language: Language) -> str:
+    """Return a number with one decimal place, with the language's decimal mark.
+
+    Example:
+        >>> decimal(2.46, "ru"), decimal(2.46, "en")
+        ('2,5', '2.5')
+    """
+    text = f"{number:.1f}"
+    return text.replace(".", ",") if language == "ru" else text
 
 
 def local_path(path: str) -> str:

@@ -34,6 +34,7 @@ class VisitorCookies:
         self._visit = Signer(key, salt="visit", digest_method=sha256)
         self._person = TimestampSigner(key, salt="person", digest_method=sha256)
         self._author = TimestampSigner(key, salt="author", digest_method=sha256)
+        self._secret = Signer(key, salt="secret", digest_method=sha256)
         self._form = Signer(key, salt="form", digest_method=sha256)
 
     def new_visit(self) -> str:
@@ -64,6 +65,10 @@ class VisitorCookies:
             return int(self._person.unsign(cookie, max_age=LIFETIME))
         except (BadSignature, ValueError):
             return None
+
+    def secret_of(self, text: str) -> bytes:
+        """Return a secret that follows from a text and the key of this site."""
+        return self._secret.get_signature(text)
 
     def author(self, session: str) -> str:
         """Return the cookie of an author who has given the password."""

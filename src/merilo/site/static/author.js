@@ -8,4 +8,13 @@
     one.title = one.textContent;
     one.textContent = format.format(at);
   }
+
+  const copy = document.getElementById("copy");
+  if (copy && navigator.clipboard) {
+    copy.hidden = false;
+    copy.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(document.getElementById("links").value);
+      copy.textContent = copy.dataset.copied;
+    });
+  }
 })();
