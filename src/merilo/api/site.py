@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from merilo.api.site_estimate import shown_estimate
 from merilo.errors import MissingPartError, UsageError, argument
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import open_study
@@ -79,9 +80,17 @@ def serve_study(
             made = ensure_password(connection, clock.now())
         if made is not None:
             password_made(made)
-        site = AnnotationSite(engine, studies, clock, key)
+        site = AnnotationSite(engine, studies, clock, key, shown_estimate)
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-        server = uvicorn.Server(
+
+        class Server(uvicorn.Server):
+            """A server that ends the authors' live figures when it stops: it waits for open answers, and these have no end."""
+
+            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+                site.live.stop()
+                await super().shutdown(sockets)
+
+        server = Server(
             uvicorn.Config(make_app(site), log_level="warning", access_log=False, timeout_graceful_shutdown=5)
         )
         shown = f"[{host}]" if ":" in host else host

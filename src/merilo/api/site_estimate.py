@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from merilo.api.study_baseline import read_answers_table
 from merilo.api.study_status import StudyStatus, status_of
+from merilo.errors import DataError, for_library
 from merilo.studies.collected import answers_table, input_columns, merged
 from merilo.studies.platform_rows import file_replies
 from merilo.studies.study_tasks import study_tasks
@@ -15,6 +16,7 @@ from merilo.studies.study_tasks import study_tasks
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from merilo.site.hidden_estimate import HiddenEstimate
     from merilo.site.served_study import ServedStudy
 
 
@@ -46,3 +48,22 @@ def estimate_so_far(engine: Engine, study: ServedStudy) -> StudyStatus:
         names = dict.fromkeys(name for reply in replies for name in fields[reply.task])
         responses = read_answers_table(folder, table, list(names))
         return status_of(folder, arm, responses, planned_pay=planned, estimate=True)
+
+
+def shown_estimate(engine: Engine, study: ServedStudy) -> HiddenEstimate:
+    """Return the estimate so far for the author's page; without one, why there is none.
+
+    Args:
+        engine: the site's database.
+        study: the registered study.
+    """
+    from merilo.site.hidden_estimate import HiddenEstimate  # noqa: PLC0415 - an extra
+
+    try:
+        status = estimate_so_far(engine, study)
+    except DataError as error:
+        return HiddenEstimate(problem=for_library(error.marked))
+    made = status.estimate
+    if made is None:
+        return HiddenEstimate(answers=status.counted, problem=status.problem)
+    return HiddenEstimate(made.metric, made.value, made.low, made.high, made.n, status.counted)

@@ -12,6 +12,8 @@ from sqlalchemy import Connection, Engine
 
 from merilo.bilingual import Language
 from merilo.site.annotator_steps import Participant, person_of
+from merilo.site.hidden_estimate import Estimator, no_estimate
+from merilo.site.live_events import LiveFigures
 from merilo.site.served_study import ServedStudy
 from merilo.site.server_clock import ServerClock
 from merilo.site.site_requests import RefusedRequestError, browser_language, wants_json
@@ -39,10 +41,16 @@ class AnnotationSite:
         studies: the studies, registered in the database.
         clock: the server's time.
         cookie_key: the key of the cookies.
+        estimator: computes the estimate of a study when its author asks for it.
     """
 
     def __init__(
-        self, engine: Engine, studies: Sequence[ServedStudy], clock: ServerClock, cookie_key: str
+        self,
+        engine: Engine,
+        studies: Sequence[ServedStudy],
+        clock: ServerClock,
+        cookie_key: str,
+        estimator: Estimator | None = None,
     ) -> None:
         self.engine = engine
         self.clock = clock
@@ -51,6 +59,8 @@ class AnnotationSite:
         self.by_key: Mapping[str, ServedStudy] = {study.key: study for study in studies}
         self.by_number: Mapping[int, ServedStudy] = {study.rules.study: study for study in studies}
         self.writer: Writer | None = None
+        self.live = LiveFigures(self)
+        self.estimator = estimator or no_estimate
 
     async def write(self, operation: Callable[[Connection], Result]) -> Result:
         """Run an operation in a transaction; it is on the disk when this returns.

@@ -19,6 +19,7 @@ from merilo.site.assignment import Allocation
 from merilo.site.author_entry import author_entry_routes
 from merilo.site.author_people_pages import author_people_routes
 from merilo.site.author_study_pages import author_study_routes
+from merilo.site.author_overview import author_overview_routes
 from merilo.site.author_views import HOME, AuthorViews, SignInNeededError
 from merilo.site.entry_pages import entry_routes, reading_routes
 from merilo.site.site_requests import RefusedRequestError
@@ -58,6 +59,7 @@ def make_app(site: AnnotationSite) -> FastAPI:
         try:
             yield
         finally:
+            site.live.stop()
             overdue.cancel()
             with suppress(asyncio.CancelledError):
                 await overdue
@@ -77,6 +79,7 @@ def make_app(site: AnnotationSite) -> FastAPI:
     async def health() -> Response:
         """For reverse proxies and containers: the server accepts requests."""
         return Response(status_code=204)
+    app.include_router(author_overview_routes(views))
 
     @app.get("/static/{name}", response_class=Response)
     async def static(name: str) -> Response:

@@ -234,5 +234,5 @@ def figures_at(study: ServedStudy, counts: SiteCounts, collected: CollectedFigur
             None if seconds is None else counts.missing * seconds / 3600,
         ),
         currency=arm.pay.currency,
-        points=tuple(progress_points(collected.times, now)),
+        points=tuple(progress_points(collected.times, now if counts.missing else 0)),
     )
