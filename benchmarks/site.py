@@ -389,7 +389,9 @@ def run(work: Awaitable[object]) -> object:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--potato", type=Path, help="Potato's command (2.12.1 was used for the figures in the docs)")
+    parser.add_argument(
+        "--potato", type=Path, help="Potato's command (2.12.1 was used for the figures in the docs)"
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="seconds of each measurement")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--all", action="store_true", help="also the memory over 100,000 answers")
@@ -418,7 +420,9 @@ def beside_potato(folder: Path, program: Path | None, seconds: float, rounds: in
     for turn in range(rounds):
         if program is not None:
             for gunicorn in ways:
-                with potato(folder / f"potato-{turn}-{gunicorn}", program.absolute(), gunicorn=gunicorn) as server:
+                with potato(
+                    folder / f"potato-{turn}-{gunicorn}", program.absolute(), gunicorn=gunicorn
+                ) as server:
                     rate = run(loops_of_potato(server, seconds))
                 assert isinstance(rate, Rate)
                 theirs.append(rate)

@@ -17,9 +17,9 @@ from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_pages import annotator_routes
 from merilo.site.assignment import Allocation
 from merilo.site.author_entry import author_entry_routes
+from merilo.site.author_overview import author_overview_routes
 from merilo.site.author_people_pages import author_people_routes
 from merilo.site.author_study_pages import author_study_routes
-from merilo.site.author_overview import author_overview_routes
 from merilo.site.author_views import HOME, AuthorViews, SignInNeededError
 from merilo.site.entry_pages import entry_routes, reading_routes
 from merilo.site.site_requests import RefusedRequestError
@@ -74,12 +74,12 @@ def make_app(site: AnnotationSite) -> FastAPI:
     app.include_router(author_entry_routes(views))
     app.include_router(author_people_routes(views))
     app.include_router(author_study_routes(views))
+    app.include_router(author_overview_routes(views))
 
     @app.get("/health", response_class=Response)
     async def health() -> Response:
         """For reverse proxies and containers: the server accepts requests."""
         return Response(status_code=204)
-    app.include_router(author_overview_routes(views))
 
     @app.get("/static/{name}", response_class=Response)
     async def static(name: str) -> Response:
