@@ -72,6 +72,7 @@ def baseline(
     cluster: str | None = None,
     level: Level = "nominal",
     repeats: Repeats = "refuse",
+    adaptive: str | None = None,
     currency: str | None = None,
     anonymise: bool = False,
 ) -> BaselineResult:
@@ -107,6 +108,7 @@ def baseline(
             takes clusters into account. By default, the field that the dataset declares.
         level: the level of measurement of Krippendorff's alpha.
         repeats: what happens to an annotator's second, different answer to an item.
+        adaptive: the adaptive overlap with which answers were collected, as START:LIMIT[:SHARE[:SEED]]; by default, the overlap was fixed.
         currency: the currency of rewards, if the export does not state it.
         anonymise: replace annotators' ids by pseudonyms.
 
@@ -143,6 +145,7 @@ def baseline(
         cluster=cluster,
         level=level,
         repeats=repeats,
+        adaptive=adaptive,
         currency=currency,
     ).for_dataset(declared)
     models = [run_file(Path(one), settings.dataset) for one in models]

@@ -13,6 +13,7 @@ from merilo.api.baseline import baseline
 from merilo.api.reading import StudyResponses, read_responses
 from merilo.api.result import BaselineResult
 from merilo.errors import DataError, UsageError, renamed
+from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.studies.collected import collected_table
 from merilo.studies.freezing import PlanChange, changes_since_freeze, read_frozen
 from merilo.studies.plan_types import (
@@ -163,6 +164,7 @@ def study_baseline(
     name, group = arm_of(folder, arm)
     frozen = frozen_plan(folder)
     plan, gold = frozen.baseline, gold_file(folder)
+    adaptive = frozen.arms[name].adaptive if name in frozen.arms else None
     own = folder.path / folder.plan.dataset
     with _keys_of_the_plan(folder):
         return baseline(
@@ -186,6 +188,7 @@ def study_baseline(
             cluster=plan.cluster,
             level=plan.level,
             repeats=plan.repeats,
+            adaptive=None if adaptive is None else str(AdaptiveDesign(adaptive, frozen.seed)),
             currency=group.pay.currency,
             anonymise=anonymise,
         )

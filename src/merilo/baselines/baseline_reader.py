@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -17,19 +17,29 @@ from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.settings import Settings
+from merilo.baselines.stored_summary import (
+    cluster_field_of,
+    read_summary,
+    sampled_items,
+    settings_of,
+    status_of,
+)
 from merilo.errors import DataError, InputError, argument
 from merilo.items import Item, read_split
-from merilo.metrics.plain_dataset import PlainDataset, read_declaration_json
+from merilo.metrics.plain_dataset import PlainDataset
 from merilo.parquet_files import read_parquet
-from merilo.people.decision import Aggregator, Resolve, votes_needed
+from merilo.people.collection_design import asked_by_design
+from merilo.people.decision import adaptive_votes_needed, votes_needed
 from merilo.people.gold import read_gold
 from merilo.people.votes import Votes, encode
 from merilo.statistics.arrays import FloatArray
-from merilo.strict_json import Json, read_json
 from merilo.wording import listed
 
 #: The file of items with gold in a baseline's folder, in the benchmark's format, as `merilo score --data` reads it.
 ITEMS_FILE: Final = "items.jsonl"
+
+#: The column of responses that marks the answers that adaptive overlap asks for whatever the others answered.
+BY_DESIGN: Final = "by_design"
 
 #: The columns read from each table of the folder.
 _COLUMNS: Final = {
@@ -59,6 +69,8 @@ class StoredBaseline:
         status: the status of the baseline, "accepted" or "rejected".
         reasons: why the baseline was rejected, in English.
         clusters: the clusters that the items form; `None` if no field is named.
+        by_design: shape (n,), true for the answers that were asked for whatever the others answered; `None` if all were, because the overlap is
+            fixed.
         sampled: the number of items of the study and of the dataset from which they were sampled; `None` if they are not
             known to be a sample.
     """
@@ -79,6 +91,20 @@ class StoredBaseline:
     reasons: tuple[str, ...] = ()
     clusters: ItemClusters | None = None
     sampled: tuple[int, int] | None = None
+    by_design: NDArray[np.bool_] | None = None
+
+    @property
+    def single_answers(self) -> StoredBaseline:
+        """Return the same annotators with the answers by which single people are scored: all with fixed overlap, else those by design."""
+        if self.by_design is None:
+            return self
+        kept = self.by_design
+        return replace(
+            self,
+            votes=self.votes.where(kept),
+            weight=None if self.weight is None else self.weight[kept],
+            by_design=None,
+        )
 
     @property
     def metric(self) -> str:
@@ -105,6 +131,7 @@ class StoredBaseline:
             ),
             weight=None if self.weight is None else self.weight[kept],
             needed=self.needed[list(chosen)],
+            by_design=None if self.by_design is None else self.by_design[kept],
         )
 
 
@@ -123,9 +150,9 @@ def read_stored_baseline(
         InputError: the folder is not a baseline folder.
         DataError: no item has a gold answer, no answer to an item with gold counts, or all items belong to one cluster.
     """
-    content = _summary(folder)
+    content = read_summary(folder)
     tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
-    settings, declaration = _settings(content, folder)
+    settings, declaration = settings_of(content, folder)
     _names(tables["consensus"].filter(pl.col("gold").is_not_null()), str(folder))
     consensus, items = (
         _with_data(tables["consensus"], data)
@@ -133,16 +160,18 @@ def read_stored_baseline(
         else (tables["consensus"], _own_items(folder, tables["consensus"]))
     )
     fields = [tables["consensus"].drop(COLUMNS[1:], strict=False), fields_of(items)]
-    clusters = find_clusters(cluster, _cluster_field(content), tables["consensus"]["item"].to_list(), fields)
+    clusters = find_clusters(
+        cluster, cluster_field_of(content), tables["consensus"]["item"].to_list(), fields
+    )
     return _crowd(
         _Tables(
             str(folder),
             consensus,
             tables["responses"],
             tables["annotators"],
-            *_status(content),
+            *status_of(content),
             clusters,
-            _sampled(content),
+            sampled_items(content),
         ),
         items,
         declaration,
@@ -182,7 +211,10 @@ def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> Sto
 
 
 def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
-    """Return all responses with their use in the column `became`: used, control, or excluded with its annotator."""
+    """Return all responses with their use in the column `became`: used, control, or excluded with its annotator.
+
+    With adaptive overlap, `by_design` marks the answers that were asked for whatever the others answered.
+    """
     out = baseline.annotators.filter("excluded")["annotator"].implode()
     became = (
         pl.when("is_control")
@@ -191,7 +223,11 @@ def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
         .then(pl.lit("excluded_annotator"))
         .otherwise(pl.lit("used"))
     )
-    return baseline.responses.table.with_columns(became.alias("became"))
+    table = baseline.responses.table.with_columns(became.alias("became"))
+    design = baseline.settings.design
+    if design is None:
+        return table
+    return table.with_columns(pl.Series(BY_DESIGN, asked_by_design(baseline.responses, design)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +266,7 @@ def _crowd(
     cluster = tables.clusters.codes(known["item"].to_list()) if tables.clusters else None
     votes = replace(encoding.votes, item=item, items=known.height, cluster=cluster)
     by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
+    design = settings.design
     return StoredBaseline(
         folder,
         _names(known, folder),
@@ -241,12 +278,15 @@ def _crowd(
         tuple(encoding.labels.cast(pl.String)),
         tuple(encoding.annotators.cast(pl.String)),
         None if by_majority else vote_weights(votes, encoding.annotators, tables.annotators, settings),
-        _needed(settings, tables.responses, known["item"]),
+        _needed(settings, tables.responses, known["item"])
+        if design is None or settings.min_votes != "majority"
+        else adaptive_votes_needed(votes, design.overlap),
         settings,
         tables.status,
         tables.reasons,
         tables.clusters,
         tables.sampled,
+        coded[BY_DESIGN].to_numpy() if BY_DESIGN in coded.columns else None,
     )
 
 
@@ -281,25 +321,6 @@ def _names(known: pl.DataFrame, folder: str) -> tuple[str, ...]:
     return names
 
 
-def _summary(folder: Path) -> dict[str, Json]:
-    path = folder / "baseline.json"
-    if not path.is_file():
-        raise InputError("is not a baseline folder: baseline.json is missing", file=folder)
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise InputError("is not the summary of a baseline", file=path)
-    return content
-
-
-def _sampled(content: Mapping[str, Json]) -> tuple[int, int] | None:
-    """Return the number of items of the study and of the dataset from which they were sampled."""
-    population = content.get("population")
-    if not isinstance(population, dict):
-        return None
-    sampled, items = population.get("sampled"), population.get("items")
-    return (sampled, items) if isinstance(sampled, int) and isinstance(items, int) else None
-
-
 def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
     try:
         table = read_parquet(path, own=True)
@@ -310,51 +331,6 @@ def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
             f"has no column {', '.join(missing)}: it may come from another version of Merilo", file=path
         )
     return table
-
-
-def _settings(content: dict[str, Json], folder: Path) -> tuple[Settings, PlainDataset]:
-    """Return the settings of the baseline and its dataset's declaration."""
-    made = content.get("provenance")
-    given = made.get("parameters") if isinstance(made, dict) else None
-    if not isinstance(given, dict):
-        raise InputError(
-            "the settings of the baseline are missing",
-            file=folder / "baseline.json",
-            field="provenance.parameters",
-        )
-    votes, rules = given.get("min_votes"), given.get("normalise")
-    aggregator = next((name for name in get_args(Aggregator) if name == given.get("aggregator")), None)
-    resolve = next((name for name in get_args(Resolve) if name == given.get("resolve")), None)
-    if not (isinstance(votes, int) or votes == "majority") or aggregator is None or resolve is None:
-        raise InputError(
-            "min_votes, aggregator or resolve is missing or invalid",
-            file=folder / "baseline.json",
-            field="provenance.parameters",
-        )
-    declaration = read_declaration_json(content.get("declaration"))
-    if declaration is None:
-        raise InputError(
-            "the dataset's declaration is missing or invalid: the folder may come from another version of Merilo",
-            file=folder / "baseline.json",
-            field="declaration",
-        )
-    names = tuple(str(rule) for rule in rules) if isinstance(rules, list) else ()
-    min_votes: int | Literal["majority"] = votes if isinstance(votes, int) else "majority"
-    made_with = Settings(min_votes=min_votes, aggregator=aggregator, resolve=resolve, normalise=names)
-    return made_with, declaration
-
-
-def _status(content: dict[str, Json]) -> tuple[str, tuple[str, ...]]:
-    """Return the baseline's status and the reasons for it."""
-    reasons = content.get("reasons")
-    return str(content.get("status")), tuple(map(str, reasons)) if isinstance(reasons, list) else ()
-
-
-def _cluster_field(content: dict[str, Json]) -> str | None:
-    """Return the field of the clusters of the baseline's items."""
-    clusters = content.get("clusters")
-    field = clusters.get("field") if isinstance(clusters, dict) else None
-    return field if isinstance(field, str) else None
 
 
 def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:

@@ -262,6 +262,7 @@ class _Maker:
     ) -> None:
         self.scorer, self.sample, self.decided = scorer, sample, decided.consensus
         self.votes = screened.pool.votes
+        self.by_design = screened.pool.counted_by_design
         self.by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
         self.needed = screened.pool.needed(settings.min_votes) if self.by_majority else 0
         names = screened.pool.everyone.annotators
@@ -317,7 +318,9 @@ class _Maker:
             row=row,
             bounds=part.bounds,
         )
-        return DatasetEstimate(crowd, self._single(part, votes, inside, row))
+        inside &= self.by_design
+        votes = self.votes.where(inside)
+        return DatasetEstimate(crowd, self._single(part, votes, inside, self.of_code[votes.item]))
 
     def _single(
         self, part: NamedPart, votes: Votes, inside: NDArray[np.bool_], row: NDArray[np.int64]

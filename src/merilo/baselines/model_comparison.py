@@ -185,11 +185,11 @@ def _comparison(
         raise DataError(f"none of the {len(answered)} items has a consensus", file=crowd.folder)
     everybody, agreed = crowd.on(answered), crowd.on(decided)
     given = [model.answers[name] for name in everybody.names]
-    scores = _Scores.of(everybody, given)
+    scores = _Scores.of(single := everybody.single_answers, given)
     missing: dict[Kind, str] = {}
     matches = [_consensus(agreed, [model.answers[name] for name in agreed.names], seed)]
     if metric in MEANS:
-        matches.append(_single(everybody, scores, seed))
+        matches.append(_single(single, scores, seed))
         committee = _majority(everybody, given, seed)
         if isinstance(committee, Match):
             matches.append(committee)
@@ -197,7 +197,7 @@ def _comparison(
             missing["majority"] = committee
     else:
         missing = dict.fromkeys(("single", "majority"), f"{metric} is not a mean over items")
-    rank, people = _percentile_rank(everybody.votes, scores, min_answers)
+    rank, people = _percentile_rank(single.votes, scores, min_answers)
     return ModelComparison(
         model.model,
         len(decided),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
@@ -72,7 +72,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     pool = baseline.pool
     fits, left_out = _fits(baseline, pool)
     people = people_quality(
-        study.work,
+        replace(study.work, by_design=pool.by_design),
         study.annotators,
         rule=ExclusionRule(settings.min_control_accuracy, settings.min_controls),
         guess=1.0 / len(settings.labels) if settings.labels else None,

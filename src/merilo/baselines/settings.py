@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from merilo.datasets.declaration import METRICS, Dataset, is_metric
 from merilo.errors import UsageError, argument
+from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.people.agreement import Level
 from merilo.people.decision import Aggregator, Resolve
 from merilo.people.duplicates import Repeats
@@ -39,6 +40,8 @@ class Settings:
             that the dataset declares.
         level: the level of measurement of Krippendorff's alpha.
         repeats: what happens to an annotator's second answer to an item.
+        adaptive: the adaptive overlap with which answers were collected, as START:LIMIT[:SHARE[:SEED]]; see
+            `AdaptiveDesign`. `None` for a fixed overlap.
         currency: the currency of rewards, if the export does not state it.
         open_answers: whether answers are free text, if the dataset declares it; `None`: derived from the number of labels
             in the pool.
@@ -60,6 +63,7 @@ class Settings:
     cluster: str | None = None
     level: Level = "nominal"
     repeats: Repeats = "refuse"
+    adaptive: str | None = None
     currency: str | None = None
     open_answers: bool | None = None
 
@@ -68,6 +72,8 @@ class Settings:
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"{argument(name)} takes a share from 0 to 1")
         rules_of(self.normalise)
+        if self.adaptive is not None:
+            AdaptiveDesign.of(self.adaptive)
         if self.min_controls < 1:
             raise UsageError(f"{argument('min_controls')} takes a number of at least 1")
         if self.min_votes != "majority" and self.min_votes < 1:
@@ -76,6 +82,11 @@ class Settings:
             raise UsageError(f"there is no metric '{self.metric}' (choose from: {', '.join(METRICS)})")
         if self.alternatives == "":
             raise UsageError(f"{argument('alternatives')} takes the separator of gold answers, such as ';'")
+
+    @property
+    def design(self) -> AdaptiveDesign | None:
+        """Return the adaptive overlap; `None` for a fixed one."""
+        return None if self.adaptive is None else AdaptiveDesign.of(self.adaptive)
 
     def for_dataset(self, declared: Dataset | None) -> Settings:
         """Return the settings with the dataset's name, its labels and whether its answers are free text."""

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from merilo.baselines.adaptive_warnings import warnings_on_adaptive_overlap
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.decision_rule import decision_rule
@@ -28,6 +29,7 @@ from merilo.metrics.plain_dataset import PlainDataset
 from merilo.people import aggregation, controls, cost, duplicates
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement, measure
+from merilo.people.collection_design import CollectedDesign, collected_design
 from merilo.people.decision import PoolVotes, decide, pool_votes
 from merilo.people.gold import Gold
 from merilo.people.normalisation import Normalisation, normalise, normalise_gold, rules_of
@@ -113,6 +115,7 @@ class Diagnosis:
         cost: money and time.
         overlap_before: mapping from the number of annotators who answered an item to the number of such items.
         overlap: the same for the answers that count.
+        adaptive: how the answers follow the adaptive overlap; `None` with fixed overlap.
     """
 
     status: Literal["accepted", "rejected"]
@@ -123,6 +126,7 @@ class Diagnosis:
     cost: cost.Cost
     overlap_before: dict[int, int]
     overlap: dict[int, int]
+    adaptive: CollectedDesign | None = None
 
 
 def test_items(responses: Responses) -> pl.DataFrame:
@@ -195,7 +199,7 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
     )
     out = annotators.filter("excluded").select(pl.col("annotator").alias("respondent"))
     used = cleaned.tests.join(out, on="respondent", how="anti", maintain_order="left")
-    pool = pool_votes(cleaned.responses, annotators)
+    pool = pool_votes(cleaned.responses, annotators, settings.design)
     return Screened(annotators, used, with_clusters(pool, cleaned.clusters))
 
 
@@ -254,6 +258,7 @@ def diagnose(
 ) -> Diagnosis:
     """Compute the status, warnings, agreement, groups and cost of the baseline."""
     items, pool = cleaned.items, screened.pool
+    adaptive = _adaptive(cleaned, screened, settings)
     reasons = reasons_to_reject(decided.low_agreement, items.height, decided.votes_needed, settings)
     return Diagnosis(
         status="rejected" if reasons else "accepted",
@@ -269,6 +274,7 @@ def diagnose(
             ),
             *warnings_on_exclusion(health),
             *warnings_on_variants(scorer),
+            *(warnings_on_adaptive_overlap(adaptive) if adaptive else ()),
             *(cleaned.clusters.warnings() if cleaned.clusters else ()),
         ),
         agreement=agreement_of(pool, settings),
@@ -286,6 +292,7 @@ def diagnose(
         cost=cost.cost(cleaned.responses, settings.currency),
         overlap_before=_overlap(items, cleaned.tests),
         overlap=_overlap(items, screened.used),
+        adaptive=adaptive,
     )
 
 
@@ -298,7 +305,7 @@ def agreement_of(pool: PoolVotes, settings: Settings, *, intervals: bool = True)
         intervals: whether to compute the coefficients' intervals.
     """
     labels = pool.everyone.labels.cast(pl.String).to_list()
-    votes, values = on_scale(pool.votes, labels, settings.level, settings.labels)
+    votes, values = on_scale(pool.votes_by_design, labels, settings.level, settings.labels)
     return measure(votes, level=settings.level, values=values, intervals=intervals)
 
 
@@ -315,6 +322,13 @@ def without_majority(pool: PoolVotes, settings: Settings, items: int) -> tuple[C
     """
     majority = aggregation.majority(pool.votes, pool.needed(settings.min_votes))
     return majority, items - int((majority.label >= 0).sum())
+
+
+def _adaptive(cleaned: Cleaned, screened: Screened, settings: Settings) -> CollectedDesign | None:
+    if settings.design is None:
+        return None
+    excluded = screened.annotators.filter("excluded")["annotator"].to_list()
+    return collected_design(cleaned.responses, settings.design, excluded)
 
 
 def _ways(cleaned: Cleaned, pool: PoolVotes, consensus: Consensus) -> dict[Resolution, int]:

@@ -16,6 +16,7 @@ from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.procedure_options import (
     GROUPS,
     PROCEDURE,
+    AdaptiveOption,
     AlternativesOption,
     ClusterOption,
     MetricOption,
@@ -96,6 +97,7 @@ def make(
     cluster: ClusterOption = None,
     level: Annotated[Level, typer.Option(help="The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", rich_help_panel=GROUPS)] = "nominal",
     repeats: RepeatsOption = "refuse",
+    adaptive: AdaptiveOption = None,
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
     page: PageOption = None,
@@ -123,7 +125,7 @@ def make(
     declared = dataset(dataset_name) if dataset_name else None
     votes = votes_option(min_votes)
     # Report wrong settings before reading a long file.
-    Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes, max_low_agreement=max_low_agreement, normalise=tuple(normalise or ()))  # fmt: skip
+    Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes, max_low_agreement=max_low_agreement, normalise=tuple(normalise or ()), adaptive=adaptive)  # fmt: skip
     if margin is not None:
         Margin(margin)
     with reading(files) as progress:
@@ -138,7 +140,7 @@ def make(
             common_items=common_items, margin=margin, population=population, strata=fields_of_strata(strata), metric=metric, alternatives=alternatives,
             min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes,
             max_low_agreement=max_low_agreement, aggregator=aggregator, resolve=resolve, anchor_controls=anchor_controls,
-            normalise=normalise or (), by=by or (), cluster=cluster, level=level, repeats=repeats, currency=currency, anonymise=anonymise,
+            normalise=normalise or (), by=by or (), cluster=cluster, level=level, repeats=repeats, adaptive=adaptive, currency=currency, anonymise=anonymise,
         )  # fmt: skip
     # A checked folder may be replaced; without a folder, to_dict compares the models.
     with working("Checking annotators and writing results"):

@@ -60,6 +60,8 @@ class Sharing:
 def sharing(work: Work) -> Sharing:
     """Compare every answer with the other annotators' answers to the same item (controls are left out)."""
     rows = work.rows_of_items()
+    if work.by_design is not None:
+        rows = rows[work.by_design[rows]]
     item, label = work.votes.item[rows].astype(np.int64), work.votes.label[rows].astype(np.int64)
     cell, inverse, count = np.unique(
         item * max(1, work.votes.labels) + label, return_inverse=True, return_counts=True

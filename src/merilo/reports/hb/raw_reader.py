@@ -187,9 +187,11 @@ def _lost_pages(rows: Sequence[Sequence[float | None]] | None) -> pl.DataFrame |
 
 def _settings(found: Mapping[str, Json], dataset: Dataset | None) -> Settings:
     """Check the names and types of the settings, and add those that follow from the dataset."""
+    # Earlier versions had no adaptive overlap.
+    found = {"adaptive": None, **found}
     if set(found) != _SETTINGS:
         raise ValueError(found)
-    return TypeAdapter(Settings).validate_python(dict(found)).for_dataset(dataset)
+    return TypeAdapter(Settings).validate_python(found).for_dataset(dataset)
 
 
 def _provenance(found: Mapping[str, Json] | None) -> Provenance | None:
