@@ -379,7 +379,7 @@ def sync_seconds(folder: Path) -> float:
 
 def run(work: Awaitable[object]) -> object:
     """Run the client on the fastest event loop that is installed."""
-    import uvloop  # noqa: PLC0415 - comes with the site's server
+    import uvloop  # comes with the site's server
 
     async def whole() -> object:
         return await work

@@ -1,56 +1,28 @@
 """The allocation of tasks: nobody gets a task twice, and no task gets more people than it needs, in whatever order things happen."""
 
 import itertools
-import random
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from allocation_study import begin, held
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from sqlalchemy import Connection, Engine, func, insert, select
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlalchemy import Connection, Engine, func, select
 
 from merilo.people.adaptive_overlap import AdaptiveOverlap
-from merilo.site.assignment import RANKS, Allocation, GivenTask, below_threshold, tasks_of_rules
-from merilo.site.database import database_url, open_database, writing
-from merilo.site.schema import ANSWERED, PERSON, RESPONSE, STUDY, TASK
+from merilo.site.assignment import Allocation, GivenTask, below_threshold
+from merilo.site.database import writing
+from merilo.site.schema import ANSWERED, RESPONSE, TASK
 from merilo.site.study_rules import StudyRules
-
-
-def begin(
-    connection: Connection, rules: StudyRules, people: int, turns: list[tuple[int, int]] | None = None
-) -> None:
-    connection.execute(
-        insert(STUDY).values(
-            id=rules.study, key="k", name="s", arm="people", folder=".", content="", created=0
-        )
-    )
-    chance = random.Random(7)
-    total = rules.tests + rules.controls + rules.training
-    ranks = [chance.randrange(RANKS) for _ in range(total)]
-    connection.execute(insert(TASK), tasks_of_rules(rules, ranks, turns or [(0, 0)] * rules.tests))
-    for number in range(1, people + 1):
-        connection.execute(
-            insert(PERSON).values(
-                id=number, study=rules.study, pseudonym=f"p{number}", source="code", external=str(number), stage="working",
-                language="ru", seed=number, created=0,
-            )
-        )  # fmt: skip
-
-
-def held(connection: Connection) -> None:
-    """The invariant of the allocation."""
-    counts = dict(
-        connection.execute(
-            select(RESPONSE.c.task, func.count()).where(RESPONSE.c.counts).group_by(RESPONSE.c.task)
-        ).all()
-    )
-    for task in connection.execute(select(TASK)).all():
-        assert task.open >= 0
-        assert task.open == task.needed - counts.get(task.number, 0), f"task {task.number}"
 
 
 def vote_key(_: int, answer: str) -> str | None:
@@ -79,7 +51,11 @@ def follows_adaptive_overlap(connection: Connection, rules: StudyRules) -> None:
 
 
 class Orders(RuleBasedStateMachine):
-    """People, clocks and authors in any order."""
+    """People, clocks and authors in any order, in one transaction that is undone at the end."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__()
+        self.engine = engine
 
     @initialize(
         overlap=st.integers(1, 3),
@@ -95,7 +71,6 @@ class Orders(RuleBasedStateMachine):
             time_limit=5 if limited else None, lease=10, dialogues=dialogues,
             adaptive=AdaptiveOverlap(2, 4) if adaptive and not dialogues else None, fixed=frozenset({0, 3}), vote_key=vote_key,
         )  # fmt: skip
-        self.engine = open_database(database_url(Path(), "sqlite://"))
         self.connection = self.engine.connect()
         begin(self.connection, self.rules, 5, turns)
         self.now = 1_000_000
@@ -165,13 +140,15 @@ class Orders(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "connection"):
             self.connection.close()
-            self.engine.dispose()
 
 
-TestOrders = Orders.TestCase
-TestOrders.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
+def test_people_clocks_and_authors_in_any_order(engine: Engine) -> None:
+    run_state_machine_as_test(
+        lambda: Orders(engine),
+        settings=settings(
+            max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
 
 
 @contextmanager
@@ -224,9 +201,8 @@ def test_controls_come_once_every_so_many_tasks(engine: Engine) -> None:
     assert {late - early for early, late in itertools.pairwise(places)} == {20}
 
 
-def test_orders_differ_between_people() -> None:
+def test_orders_differ_between_people(engine: Engine) -> None:
     rules = StudyRules(study=1, seed=1, overlap=2, tests=50)
-    engine = open_database(database_url(Path(), "sqlite://"))
     with engine.connect() as connection:
         begin(connection, rules, 2)
         orders = []
@@ -236,17 +212,15 @@ def test_orders_differ_between_people() -> None:
                 order.append(given.task)
                 Allocation(connection, rules, 0).save(person, given.task, "A")
             orders.append(order)
-    engine.dispose()
     assert sorted(orders[0]) == sorted(orders[1]) == list(range(50))
     assert orders[0] != orders[1]
     assert sum(a == b for a, b in zip(*orders, strict=True)) < 10
 
 
-def test_disagreement_asks_more_people_up_to_the_limit() -> None:
+def test_disagreement_asks_more_people_up_to_the_limit(engine: Engine) -> None:
     rules = StudyRules(
         study=1, seed=1, overlap=5, tests=40, adaptive=AdaptiveOverlap(3, 5), fixed=frozenset(range(0, 40, 4))
     )
-    engine = open_database(database_url(Path(), "sqlite://"))
     with engine.connect() as connection:
         begin(connection, rules, 9)
         for person in range(1, 10):
@@ -254,7 +228,6 @@ def test_disagreement_asks_more_people_up_to_the_limit() -> None:
                 agreed = given.task % 2 == 0
                 Allocation(connection, rules, 0).save(person, given.task, "A" if agreed else str(person))
         answers = Counter(connection.scalars(select(RESPONSE.c.task)).all())
-    engine.dispose()
     for task in range(40):
         assert answers[task] == (5 if rules.in_fixed_slice(task) or task % 2 else 3)
 
@@ -270,8 +243,7 @@ def one_item() -> StudyRules:
     return StudyRules(study=1, seed=1, overlap=5, tests=1, adaptive=AdaptiveOverlap(3, 5), vote_key=vote_key)
 
 
-def test_equal_votes_in_other_spellings_and_skips_ask_nobody_else() -> None:
-    engine = open_database(database_url(Path(), "sqlite://"))
+def test_equal_votes_in_other_spellings_and_skips_ask_nobody_else(engine: Engine) -> None:
     with engine.connect() as connection:
         begin(connection, one_item(), 4)
         assert [given_to(connection, one_item(), n, answer) for n, answer in enumerate(["A", "a", "skip", "B"], 1)] == [
@@ -280,8 +252,7 @@ def test_equal_votes_in_other_spellings_and_skips_ask_nobody_else() -> None:
     engine.dispose()
 
 
-def test_the_disagreement_of_a_reinstated_person_asks_more_people() -> None:
-    engine = open_database(database_url(Path(), "sqlite://"))
+def test_the_disagreement_of_a_reinstated_person_asks_more_people(engine: Engine) -> None:
     rules = one_item()
     with engine.connect() as connection:
         begin(connection, rules, 6)

@@ -24,8 +24,8 @@ DATABASE_FILE: Final = "site.db"
 #: Seconds that SQLite waits for another process.
 _PATIENCE: Final = 30
 
-#: The number of the lock that PostgreSQL holds during a migration.
-_MIGRATION_LOCK: Final = 7_203_311
+#: The number of the lock that a transaction that writes holds on PostgreSQL.
+_WRITING_LOCK: Final = 7_203_311
 
 
 def database_url(folder: Path, given: str | None) -> URL:
@@ -108,8 +108,15 @@ def _begin(connection: Connection) -> None:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """Open a transaction that writes; it is on the disk when the block ends."""
+    """Open a transaction that writes; it is on the disk when the block ends.
+
+    One transaction writes at a time, on SQLite by `BEGIN IMMEDIATE`, and on PostgreSQL by a lock that all server processes ask for first.
+    So two server processes cannot give one person two tasks, overlook a place that the other one is about to give back, or wait for
+    each other's rows. Each process has one writer, which puts many requests into one transaction; readers wait for nobody.
+    """
     with engine.connect().execution_options(writing=True) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITING_LOCK})")
         yield connection
 
 
@@ -119,9 +126,6 @@ def _migrate(engine: Engine) -> None:
     from alembic.script import ScriptDirectory  # noqa: PLC0415
 
     with writing(engine) as connection:
-        if connection.dialect.name == "postgresql":
-            # Another server process may start at the same time.
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
         config = _alembic()
         found = MigrationContext.configure(connection).get_current_revision()
         known = {one.revision for one in ScriptDirectory.from_config(config).walk_revisions()}
