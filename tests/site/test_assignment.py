@@ -249,7 +249,6 @@ def test_equal_votes_in_other_spellings_and_skips_ask_nobody_else(engine: Engine
         assert [given_to(connection, one_item(), n, answer) for n, answer in enumerate(["A", "a", "skip", "B"], 1)] == [
             True, True, True, False,
         ]  # fmt: skip
-    engine.dispose()
 
 
 def test_the_disagreement_of_a_reinstated_person_asks_more_people(engine: Engine) -> None:
@@ -263,7 +262,6 @@ def test_the_disagreement_of_a_reinstated_person_asks_more_people(engine: Engine
         assert Allocation(connection, rules, 0).reinstate(1) == (1, 0)
         assert [given_to(connection, rules, person, "A") for person in (4, 5, 6)] == [True, True, False]
         follows_adaptive_overlap(connection, rules)
-    engine.dispose()
 
 
 def test_a_threshold_needs_enough_control_items() -> None:
