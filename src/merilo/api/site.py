@@ -70,6 +70,7 @@ def serve_study(
     from merilo.site.annotation_site import AnnotationSite  # noqa: PLC0415
     from merilo.site.app import make_app  # noqa: PLC0415
     from merilo.site.author_password import ensure_password  # noqa: PLC0415
+    from merilo.site.bounded_http import BoundedHttp  # noqa: PLC0415
     from merilo.site.database import writing  # noqa: PLC0415
     from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
     from merilo.site.study_registration import cookie_key  # noqa: PLC0415
@@ -81,7 +82,7 @@ def serve_study(
         if made is not None:
             password_made(made)
         site = AnnotationSite(engine, studies, clock, key, shown_estimate)
-        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests of strangers are no news
 
         class Server(uvicorn.Server):
             """A server that ends the authors' live figures when it stops: it waits for open answers, and these have no end."""
@@ -90,9 +91,10 @@ def serve_study(
                 site.live.stop()
                 await super().shutdown(sockets)
 
-        server = Server(
-            uvicorn.Config(make_app(site), log_level="warning", access_log=False, timeout_graceful_shutdown=5)
-        )
+        settings = uvicorn.Config(
+            make_app(site), http=BoundedHttp, ws="none", log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=5
+        )  # fmt: skip
+        server = Server(settings)
         shown = f"[{host}]" if ":" in host else host
         started(
             f"http://{shown}:{listener.getsockname()[1]}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from typing import Final
@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_pages import annotator_routes
@@ -22,21 +23,10 @@ from merilo.site.author_people_pages import author_people_routes
 from merilo.site.author_study_pages import author_study_routes
 from merilo.site.author_views import HOME, AuthorViews, SignInNeededError
 from merilo.site.entry_pages import entry_routes, reading_routes
+from merilo.site.security_headers import SECURITY_HEADERS, SecurityHeaders
 from merilo.site.site_requests import RefusedRequestError
+from merilo.site.waiting_bodies import WaitingBodies
 from merilo.site.writer import Writer
-
-#: Only files of the site itself, no inline scripts or styles, no frames.
-POLICY: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; media-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-_HEADERS: Final = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 
 _STATIC: Final = {
     "annotator.css": "text/css; charset=utf-8",
@@ -66,7 +56,7 @@ def make_app(site: AnnotationSite) -> FastAPI:
             site.writer.close()
             site.writer = None
 
-    app = FastAPI(title="Merilo annotation site", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)  # fmt: skip
+    app = FastAPI(title="Merilo annotation site", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)  # fmt: skip
     app.include_router(entry_routes(site))
     app.include_router(reading_routes(site))
     app.include_router(annotator_routes(site))
@@ -88,14 +78,6 @@ def make_app(site: AnnotationSite) -> FastAPI:
         content = (files("merilo.site") / "static" / name).read_bytes()
         return Response(content, media_type=_STATIC[name], headers={"Cache-Control": "public, max-age=300"})
 
-    @app.middleware("http")
-    async def headers(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call(request)
-        for name, value in _HEADERS.items():
-            response.headers.setdefault(name, value)
-        response.headers.setdefault("Cache-Control", "no-store")
-        return response
-
     @app.exception_handler(RefusedRequestError)
     async def refused(request: Request, error: RefusedRequestError) -> Response:
         of_author = request.url.path.startswith(HOME)
@@ -106,12 +88,26 @@ def make_app(site: AnnotationSite) -> FastAPI:
 
     @app.exception_handler(HTTPException)
     async def not_found(request: Request, error: HTTPException) -> Response:
-        return await refused(request, RefusedRequestError(error.status_code, "not_found"))
+        response = await refused(request, RefusedRequestError(error.status_code, "not_found"))
+        response.headers.update(error.headers or {})  # which methods are allowed
+        return response
 
     @app.exception_handler(SignInNeededError)
     async def sign_in_needed(request: Request, _: SignInNeededError) -> Response:
         return await views.ask_to_sign_in(request)
 
+    @app.exception_handler(ClientDisconnect)
+    async def gone(request: Request, error: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # nobody reads it: the browser left while it sent its form
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> Response:
+        response = site.refused(request, RefusedRequestError(500, "failed"))
+        response.headers.update({**SECURITY_HEADERS, "Cache-Control": "no-store"})
+        return response
+
+    app.add_middleware(WaitingBodies)
+    app.add_middleware(SecurityHeaders)
     return app
 
 

@@ -15,7 +15,7 @@ from merilo.site.visitor_cookies import VisitorCookies
 #: The most bytes of a form.
 LARGEST_FORM: Final = 1_000_000
 #: The most bytes that are read of a form that is too large, so that the browser can show the answer to it.
-_LARGEST_READ: Final = 64_000_000
+_LARGEST_READ: Final = 16_000_000
 _MOST_FIELDS: Final = 200
 
 

@@ -1,0 +1,156 @@
+"""HTTP with bounds: how large the head of a request may be, and how long a client may take to send or to read.
+
+uvicorn reads a head of any length and waits for the end of a request as long as the connection is open, so one stranger could fill the memory or all
+connections by sending a byte now and then. A reverse proxy usually has such limits; the site has them too, because it can be used without one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from merilo.site.security_headers import SECURITY_HEADERS
+
+#: The most bytes of a request's line and headers, and the most headers.
+LARGEST_HEAD: Final = 64 * 1024
+MOST_HEADERS: Final = 100
+
+#: The most bytes of a request; forms are limited to less by the pages.
+LARGEST_REQUEST: Final = 17_000_000
+
+#: Seconds for the head of a request, and for a request as a whole: 1 MB at 10 kB/s.
+HEAD_SECONDS: Final = 20.0
+REQUEST_SECONDS: Final = 100.0
+
+#: Seconds that the site waits for a client which does not read what was sent to it.
+READ_SECONDS: Final = 60.0
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """One connection of a client. The limits of time are attributes of the class."""
+
+    head_seconds = HEAD_SECONDS
+    request_seconds = REQUEST_SECONDS
+    read_seconds = READ_SECONDS
+
+    _begun = False  # a request has begun and is not complete
+    _head = True  # its headers are not complete
+    _size = 0
+    _warned = False  # the time for a head is over, the time for the request is not
+    _deadline: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the first request, but not for ever."""
+        super().connection_made(transport)  # type: ignore[arg-type]  # uvicorn names the kind of transport
+        self._deadline = self.loop.call_later(self.head_seconds, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the timers."""
+        self._end_deadline()
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request and check the limits."""
+        self._size += len(data)
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if (self._begun and self._head and self._size > LARGEST_HEAD) or self._size > LARGEST_REQUEST:
+            self._refuse(431 if self._head else 413)
+        elif not self._begun:
+            self._end_deadline()
+            self._size = 0
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.head_seconds, self._too_slow)
+
+    def on_message_begin(self) -> None:
+        """Note that a request begins."""
+        self._begun = self._head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; what follows a body in chunks is dropped."""
+        if self._head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Check the head and begin to answer."""
+        self._head = False
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > LARGEST_HEAD or len(self.headers) > MOST_HEADERS:
+            self._refuse(431)
+            return
+        if not self.transport.is_closing():
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body, unless the request was refused."""
+        if self.cycle is not None and not self.transport.is_closing():
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Note that a request is complete."""
+        self._begun, self._size = False, 0
+        if self.cycle is not None and not self.transport.is_closing():
+            super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request of HTTP."""
+        del msg
+        self._refuse(400)
+
+    def pause_writing(self) -> None:
+        """Wait for a client that does not read, but not for ever."""
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(self.read_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on after the client has read."""
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        super().resume_writing()
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if self.transport.is_closing():
+            return
+        if self._begun and not self._head:
+            more = self.request_seconds - self.head_seconds
+            if more > 0 and not self._warned:
+                self._warned = True
+                self._deadline = self.loop.call_later(more, self._too_slow)
+                return
+        if self._begun:
+            self._refuse(408)
+        else:
+            self.transport.close()
+
+    def _end_deadline(self) -> None:
+        self._warned = False
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _refuse(self, status: int) -> None:
+        """Answer a request that is refused before the application sees its end, and close the connection."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            said = HTTPStatus(status).phrase.encode()
+            headers = {
+                "content-type": "text/plain; charset=utf-8",
+                "content-length": str(len(said)),
+                "connection": "close",
+                "cache-control": "no-store",
+                **SECURITY_HEADERS,
+            }
+            head = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
+            self.transport.write(f"HTTP/1.1 {status} {said.decode()}\r\n{head}\r\n".encode("latin-1") + said)
+        self.transport.close()
