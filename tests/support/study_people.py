@@ -83,7 +83,8 @@ def study_of(
 def bundled_study(folder: Path, name: str = "bps", **more: object) -> StudyFolder:
     """A study of a bundled dataset, whose shots are the control items."""
     splits = examples(dataset(name))
-    return study_of(folder, splits["test"].items, splits["shots"].items, dataset_name=name, **more)  # type: ignore[arg-type]
+    given = {"controls": splits["shots"].items, **more}
+    return study_of(folder, splits["test"].items, dataset_name=name, **given)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
