@@ -64,7 +64,7 @@ def serve_study(
         InputError: the study is not frozen, or the database cannot be opened.
         MissingPartError: the extra `site` is missing.
     """
-    _require_site()
+    require_site()
     import uvicorn  # noqa: PLC0415 - an extra
 
     from merilo.site.annotation_site import AnnotationSite  # noqa: PLC0415
@@ -75,7 +75,7 @@ def serve_study(
     from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
     from merilo.site.study_registration import cookie_key  # noqa: PLC0415
 
-    with _opened(study, database) as (engine, studies), _listening(host, port) as listener:
+    with opened_studies(study, database) as (engine, studies), _listening(host, port) as listener:
         with writing(engine) as connection:
             clock, key = ServerClock(latest_time(connection)), cookie_key(connection)
             made = ensure_password(connection, clock.now())
@@ -117,7 +117,7 @@ def set_site_password(study: Path, password: str, *, database: str | None = None
     Raises:
         UsageError: the password is too short or too long.
     """
-    _require_site()
+    require_site()
     from merilo.site.author_password import set_password  # noqa: PLC0415 - an extra
     from merilo.site.database import database_url, open_database, writing  # noqa: PLC0415
     from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
@@ -153,7 +153,7 @@ def invite_to_site(
     Raises:
         UsageError: the group consists of experts and there are no names, or the plan has no such group.
     """
-    _require_site()
+    require_site()
     from merilo.site.author_actions import invite  # noqa: PLC0415 - an extra
     from merilo.site.database import writing  # noqa: PLC0415
     from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
@@ -161,7 +161,7 @@ def invite_to_site(
     folder = open_study(study)
     wanted = arm or ("experts" if experts and "experts" in folder.plan.arms else None)
     name, _ = arm_of(folder, wanted)
-    with _opened(study, database) as (engine, studies), writing(engine) as connection:
+    with opened_studies(study, database) as (engine, studies), writing(engine) as connection:
         served = next(one for one in studies if one.arm_name == name)
         now = ServerClock(latest_time(connection)).now()
         names: list[str | None] = [*dict.fromkeys(experts)] or [None] * count
@@ -180,11 +180,11 @@ def collect_site(study: Path, *, arm: str | None = None, database: str | None = 
     Raises:
         UsageError: the plan has no such group.
     """
-    _require_site()
+    require_site()
     from merilo.site.answer_export import collect_answers  # noqa: PLC0415 - an extra
 
     name, _ = arm_of(open_study(study), arm)
-    with _opened(study, database) as (engine, studies), engine.connect() as connection:
+    with opened_studies(study, database) as (engine, studies), engine.connect() as connection:
         return collect_answers(connection, next(one for one in studies if one.arm_name == name))
 
 
@@ -201,15 +201,15 @@ def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None
         InputError: there is no such database.
         OutputError: the copy cannot be written.
     """
-    _require_site()
+    require_site()
     from merilo.site.database import back_up, database_url  # noqa: PLC0415 - an extra
 
     back_up(database_url(open_study(study).path, database), out)
 
 
 @contextmanager
-def _opened(study: Path, database: str | None) -> Iterator[tuple[Engine, list[ServedStudy]]]:
-    """The database with all groups of a frozen study registered in it."""
+def opened_studies(study: Path, database: str | None) -> Iterator[tuple[Engine, list[ServedStudy]]]:
+    """Open the database, with all groups of a frozen study registered in it."""
     from merilo.site.database import database_url, open_database, writing  # noqa: PLC0415 - an extra
     from merilo.site.served_study import load_study  # noqa: PLC0415
     from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
@@ -246,7 +246,12 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         listener.close()
 
 
-def _require_site() -> None:
+def require_site() -> None:
+    """Check that the extra `site` is installed.
+
+    Raises:
+        MissingPartError: it is not.
+    """
     try:
         import alembic  # noqa: F401, PLC0415
         import argon2  # noqa: F401, PLC0415

@@ -1,4 +1,4 @@
-"""`merilo study serve | password | invite | collect | backup`: collect answers on Merilo's own site."""
+"""`merilo study serve | password | invite | exclude | reinstate | erase | collect | backup`: collect answers on Merilo's own site."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from merilo.atomic_write import refuse_existing, write_text
+from merilo.bilingual import counted_en
 from merilo.cli.output import emit_json, refuse_json, say
 from merilo.cli.study_answers import ArmOption, StudyArgument
 from merilo.cli.study_options import ForceOption, JsonOption
+from merilo.errors import UsageError
 
 if TYPE_CHECKING:
     from merilo.api.site import ServedArm
@@ -73,6 +75,75 @@ def invite(
         sys.stdout.write(
             f"{name}\t{address.rstrip('/')}{path}\n" if name else f"{address.rstrip('/')}{path}\n"
         )
+    return 0
+
+
+# fmt: off
+PersonArgument: TypeAlias = Annotated[str, typer.Argument(help="The pseudonym, or the platform's id, or the expert's name.")]
+# fmt: on
+
+
+@app.command()
+def exclude(
+    study: StudyArgument,
+    person: PersonArgument,
+    *,
+    reason: Annotated[str, typer.Option(help="Why; it is written into the audit log.")],
+    database: DatabaseOption = None,
+) -> int:
+    """Exclude a person from a study on the site: their answers are not counted, and their items are given to others."""
+    from merilo.api.site_people import exclude_from_site  # noqa: PLC0415 - the help needs no database
+
+    done = exclude_from_site(study, person, reason=reason, database=database)
+    if done.changed:
+        sys.stdout.write(f"excluded; {counted_en(done.places, 'item is', 'items are')} given to others\n")
+    else:
+        sys.stdout.write("nothing changed: the person was excluded before\n")
+    return 0
+
+
+@app.command()
+def reinstate(study: StudyArgument, person: PersonArgument, *, database: DatabaseOption = None) -> int:
+    """Reinstate an excluded person: their answers count again where the items have not been given to others."""
+    from merilo.api.site_people import reinstate_on_site  # noqa: PLC0415 - the help needs no database
+
+    done = reinstate_on_site(study, person, database=database)
+    if done.changed:
+        again = counted_en(done.again, "answer counts", "answers count")
+        sys.stdout.write(
+            f"reinstated; {again} again, {done.over} do not, because the items were given to others\n"
+        )
+    else:
+        sys.stdout.write("nothing changed: the person is not excluded\n")
+    return 0
+
+
+@app.command()
+def erase(
+    study: StudyArgument,
+    person: PersonArgument,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    database: DatabaseOption = None,
+) -> int:
+    """Erase a person from the site: id or name, links, answers, comments. Imported answers and exported tables stay."""
+    from merilo.api.site_people import erase_from_site  # noqa: PLC0415 - the help needs no database
+
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("erasing cannot be undone: confirm it with --yes")
+        typer.confirm(
+            "Erasing cannot be undone. Erase everything that the site knows about this person?", abort=True
+        )
+    done = erase_from_site(study, person, database=database)
+    answers, items = (
+        counted_en(done.answers, "answer", "answers"),
+        counted_en(done.places, "item is", "items are"),
+    )
+    sys.stdout.write(f"erased, with {answers}; {items} given to others\n")
+    say(
+        "answers that were imported into the study before, exported tables and backups still have the person's pseudonym and answers"
+    )
     return 0
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import polars as pl
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from merilo.atomic_write import guarded
 from merilo.site.audit_log import LoggedEvent, events
@@ -126,6 +126,13 @@ def person_details(connection: Connection, study: ServedStudy, pseudonym: str) -
         times[len(times) // 2] if times else None, person.flagged, person.completion,
         remarks, events(connection, study.rules.study, person=person.id),
     )  # fmt: skip
+
+
+def find_people(connection: Connection, study: ServedStudy, given: str) -> list[str]:
+    """Return the pseudonyms of people by a pseudonym, a platform's id or an expert's name."""
+    of_study = and_(PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED)
+    named = or_(PERSON.c.pseudonym == given, and_(PERSON.c.external == given, PERSON.c.source != "link"))
+    return list(connection.scalars(select(PERSON.c.pseudonym).where(of_study, named)))
 
 
 def listed_invitations(
