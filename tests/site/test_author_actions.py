@@ -1,0 +1,377 @@
+"""Pausing, inviting, excluding, reinstating and erasing people, and the audit log of it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, func, select
+
+from merilo.api.site import collect_site
+from merilo.api.site_people import erase_from_site, exclude_from_site, reinstate_on_site
+from merilo.errors import UsageError
+from merilo.items import Item
+from merilo.site.annotator_steps import (
+    Participant,
+    ShownTask,
+    answer_training,
+    consent,
+    is_paused,
+    next_task,
+    next_training,
+    person_of,
+    read_instruction,
+    save_answer,
+)
+from merilo.site.audit_log import events, record, record_failed_sign_in
+from merilo.site.author_actions import (
+    Exclusion,
+    erase,
+    erase_name,
+    exclude,
+    invite,
+    reinstate,
+    revoke,
+    set_paused,
+)
+from merilo.site.author_reads import comments_table, listed_invitations, person_details
+from merilo.site.author_words import AUTHOR_WORDS, event_text
+from merilo.site.database import database_url, drop_remnants, open_database, writing
+from merilo.site.people_access import admit_from_platform, admit_invited
+from merilo.site.schema import EVENT, INVITATION, PERSON, RESPONSE, TASK
+from merilo.site.served_study import ServedStudy, load_study
+from merilo.site.study_registration import register
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+BY = {"now": 9, "actor": "author"}
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    engine = open_database(database_url(Path(), "sqlite://"))
+    with writing(engine) as opened:
+        yield opened
+    engine.dispose()
+
+
+def served(connection: Connection, folder: StudyFolder, arm: str = "people", **rules: object) -> ServedStudy:
+    study = register(connection, load_study(folder, arm), 1)
+    return replace(study, rules=replace(study.rules, **rules))  # type: ignore[arg-type]
+
+
+def come_in(connection: Connection, study: ServedStudy, name: str = "worker-77") -> Participant:
+    admitted = admit_from_platform(connection, study, "platform", name, "ru", now=2)
+    assert admitted is not None
+    person = person_of(connection, study, admitted.person)
+    assert person is not None
+    consent(connection, person)
+    read_instruction(connection, study, person)
+    return again(connection, study, person)
+
+
+def again(connection: Connection, study: ServedStudy, person: Participant) -> Participant:
+    found = person_of(connection, study, person.id)
+    assert found is not None
+    return found
+
+
+def answer(connection: Connection, study: ServedStudy, person: Participant, times: int = 1, text: str = "1", comment: str | None = None) -> list[int]:  # fmt: skip
+    """Answer the next tasks; the numbers of those that belong to the test."""
+    tests = []
+    for at in range(times):
+        shown = next_task(connection, study, person, 10 + at)
+        assert isinstance(shown, ShownTask)
+        known = study.tasks[shown.number].known
+        assert (
+            save_answer(connection, study, person, shown.number, known or text, now=11 + at, comment=comment)
+            == "saved"
+        )
+        person = again(connection, study, person)
+        if shown.number < study.rules.tests:
+            tests.append(shown.number)
+    return tests
+
+
+def name(connection: Connection, person: Participant) -> str:
+    return str(connection.scalar(select(PERSON.c.pseudonym).where(PERSON.c.id == person.id)))
+
+
+def places_fit(connection: Connection, study: ServedStudy) -> bool:
+    """The allocation's invariant: open = needed - responses that count."""
+    counted = (
+        select(func.count())
+        .select_from(RESPONSE)
+        .where(RESPONSE.c.study == TASK.c.study, RESPONSE.c.task == TASK.c.number, RESPONSE.c.counts)
+        .scalar_subquery()
+    )
+    query = select(TASK.c.number).where(
+        TASK.c.study == study.rules.study, TASK.c.open != TASK.c.needed - counted
+    )
+    return not connection.scalars(query).all()
+
+
+def test_an_excluded_person_gets_no_tasks_and_their_items_go_to_others(
+    connection: Connection, frozen: Frozen
+) -> None:
+    study = served(connection, frozen())
+    person = come_in(connection, study)
+    done = answer(connection, study, person, 3)
+    shown = next_task(connection, study, person, 20)
+    assert isinstance(shown, ShownTask)
+    held = len(done) + (shown.number < study.rules.tests)
+    assert exclude(connection, study, name(connection, person), " too\nfast ", **BY) == Exclusion(True, held)
+    assert places_fit(connection, study)
+    assert again(connection, study, person).stage == "excluded"
+    late = save_answer(connection, study, person, shown.number, "1", now=21)
+    assert late == "passed_on", "the open task was taken away"
+    assert exclude(connection, study, name(connection, person), "again", **BY) == Exclusion(False, 0)
+    (logged,) = events(connection, study.rules.study)
+    assert (logged.what, logged.pseudonym, logged.reason) == (
+        "excluded",
+        name(connection, person),
+        "too fast",
+    )
+    assert logged.facts == {"places": held}
+
+
+@pytest.mark.parametrize("reason", ["", " \n", "x" * 1001])
+def test_an_exclusion_needs_a_reason(reason: str, connection: Connection, frozen: Frozen) -> None:
+    study = served(connection, frozen())
+    person = come_in(connection, study)
+    with pytest.raises(UsageError, match="needs a reason"):
+        exclude(connection, study, name(connection, person), reason, **BY)
+    assert again(connection, study, person).stage == "working"
+
+
+def test_a_reinstated_person_counts_where_the_items_are_free_and_goes_on(
+    connection: Connection, frozen: Frozen
+) -> None:
+    study = served(connection, frozen(overlap=1))
+    first, second = come_in(connection, study, "1"), come_in(connection, study, "2")
+    done = answer(connection, study, first, 4)
+    exclude(connection, study, name(connection, first), "test", **BY)
+    taken: set[int] = set()
+    while not taken & set(done):
+        taken |= set(answer(connection, study, second))
+    back = reinstate(connection, study, name(connection, first), **BY)
+    assert back is not None
+    assert (back.again, back.over) == (len(done) - 1, 1)
+    assert places_fit(connection, study)
+    assert answer(connection, study, again(connection, study, first), 2), "they go on"
+    assert reinstate(connection, study, name(connection, first), **BY) == (False, 0, 0)
+    details = person_details(connection, study, name(connection, first))
+    assert details is not None
+    assert details.answers == details.counting + 1
+    assert [one.what for one in details.log] == ["reinstated", "excluded"]
+
+
+def test_a_person_excluded_in_the_training_goes_on_with_the_same_item(
+    connection: Connection, frozen: Frozen
+) -> None:
+    training = [Item(f"t{n}", "{inputs}?", "( )", "1", {"id": f"t{n}"}) for n in range(2)]
+    study = served(connection, frozen(training=training))
+    person = come_in(connection, study)
+    shown = next_training(connection, study, person, 3)
+    assert shown is not None
+    exclude(connection, study, name(connection, person), "test", **BY)
+    reinstate(connection, study, name(connection, person), **BY)
+    person = again(connection, study, person)
+    assert person.stage == "training"
+    assert next_training(connection, study, person, 4) == shown
+    assert answer_training(connection, study, person, shown.number, "1", now=5) == "saved"
+
+
+def test_a_stopped_person_who_was_excluded_is_stopped_again(connection: Connection, frozen: Frozen) -> None:
+    study = served(connection, frozen(), stop_after=1, min_accuracy=1.0, every=2)
+    person = come_in(connection, study)
+    while person.stage == "working":
+        shown = next_task(connection, study, person, 10)
+        assert isinstance(shown, ShownTask)
+        save_answer(connection, study, person, shown.number, "wrong", now=11)
+        person = again(connection, study, person)
+    exclude(connection, study, name(connection, person), "test", **BY)
+    assert reinstate(connection, study, name(connection, person), **BY) == (True, 0, 0)
+    details = person_details(connection, study, name(connection, person))
+    assert details is not None
+    assert (details.stage, details.reason) == ("stopped", "0 of 1 control items right")
+    assert [one.what for one in details.log] == ["reinstated", "excluded", "stopped"]
+    assert details.log[-1].facts == {"right": 0, "controls": 1}
+    assert places_fit(connection, study)
+
+
+def test_a_dialogue_counts_again_only_as_a_whole(connection: Connection, frozen: Frozen) -> None:
+    loaded = load_study(frozen("rutie", overlap=1), "people")
+    assert loaded.rules.dialogues
+    split = (replace(task, dialogue=at // 5 + 1, turn=at % 5 + 1) for at, task in enumerate(loaded.tasks))
+    study = register(connection, replace(loaded, tasks=tuple(split)), 1)
+    first, second = come_in(connection, study, "1"), come_in(connection, study, "2")
+    length = 5
+    answer(connection, study, first, length + 1)
+    exclude(connection, study, name(connection, first), "test", **BY)
+    back = reinstate(connection, study, name(connection, first), **BY)
+    assert back is not None
+    assert back.over == 1, "the begun dialogue does not count"
+    assert back.again == length
+    assert places_fit(connection, study)
+    shown = next_task(connection, study, second, 50)
+    assert isinstance(shown, ShownTask)
+    assert study.tasks[shown.number].turn == 1, "others get whole dialogues"
+
+
+def test_nothing_of_an_erased_person_is_left(frozen: Frozen) -> None:
+    folder = frozen()
+    engine = open_database(database_url(folder.path, "sqlite:///" + str(folder.path / "site.db")))
+    secrets = ("worker-77-secret", "my private remark", "because of Jane", "sure, this answer")
+    with writing(engine) as connection:
+        study = served(connection, folder)
+        person = come_in(connection, study, secrets[0])
+        other = come_in(connection, study, "other")
+        done = answer(connection, study, person, 3, secrets[3], secrets[1])
+        answer(connection, study, other, 3)
+        pseudonym = name(connection, person)
+        connection.execute(
+            PERSON.update().where(PERSON.c.id == person.id).values(completion="CODE77CODE", flagged="fast")
+        )
+        exclude(connection, study, pseudonym, secrets[2], **BY)
+        reinstate(connection, study, pseudonym, **BY)
+    with writing(engine) as connection:
+        erased = erase(connection, study, pseudonym, **BY)
+        assert erased is not None
+        assert erased.places == len(done)
+        assert erase(connection, study, pseudonym, **BY) is None, "a form that is sent twice finds nobody"
+        assert places_fit(connection, study)
+        assert person_of(connection, study, person.id) is None, "a cookie opens nothing"
+        assert come_in(connection, study, "next").id != person.id, "numbers are not given again"
+        assert person_details(connection, study, name(connection, person)) is None
+        details = person_details(connection, study, name(connection, other))
+        assert details is not None
+        assert details.answers > 0, "others keep their answers"
+        logged = [(one.what, one.pseudonym, one.reason) for one in events(connection, study.rules.study)]
+        assert logged == [("erased", None, ""), ("reinstated", None, ""), ("excluded", None, "")]
+    drop_remnants(engine)
+    for file in folder.path.glob("site.db*"):
+        content = file.read_bytes()
+        for secret in (*secrets, pseudonym, "CODE77CODE"):
+            assert secret.encode() not in content, f"{secret} in {file.name}"
+    engine.dispose()
+
+
+def test_erasing_an_expert_removes_the_name_from_invitations_and_the_log(
+    connection: Connection, frozen: Frozen
+) -> None:
+    study = served(connection, frozen(experts=True), "experts")
+    invite(connection, study, ["Anna Secret", "Boris"], **BY)
+    ((_, code),) = invite(connection, study, ["Anna Secret"], **BY)
+    admitted = admit_invited(connection, {study.rules.study: study}, code, "ru", 3)
+    assert admitted is not None
+    newer = invite(connection, study, ["Anna Secret"], **BY)
+    assert newer[0][1] != code
+    erase(connection, study, str(connection.scalar(select(PERSON.c.pseudonym))), **BY)
+    everything = [connection.execute(select(table)).all() for table in (PERSON, INVITATION, EVENT, RESPONSE)]
+    assert "Anna Secret" not in str(everything)
+    assert "Boris" in str(everything)
+    assert admit_invited(connection, {study.rules.study: study}, code, "ru", 4) is None
+    assert admit_invited(connection, {study.rules.study: study}, newer[0][1], "ru", 4) is None
+    waiting = [one.hash for one in listed_invitations(connection, study, 1)[0]]
+    assert erase_name(connection, study, waiting[0], **BY)
+    assert not erase_name(connection, study, waiting[0], **BY)
+    everything = [connection.execute(select(table)).all() for table in (PERSON, INVITATION, EVENT)]
+    assert "Boris" not in str(everything)
+
+
+def test_a_revoked_link_opens_nothing_and_repeating_changes_nothing(
+    connection: Connection, frozen: Frozen
+) -> None:
+    study = served(connection, frozen())
+    ((_, code),) = invite(connection, study, [None], **BY, codes=["AAAAA-22222"])
+    assert invite(connection, study, [None], **BY, codes=["AAAAA-22222"]) == [("", code)]
+    (listed,), pages = listed_invitations(connection, study, 1)
+    assert pages == 1
+    assert revoke(connection, study, listed.hash, **BY)
+    assert not revoke(connection, study, listed.hash, **BY)
+    assert admit_invited(connection, {study.rules.study: study}, code, "ru", 3) is None
+    assert [one.what for one in events(connection, study.rules.study)] == ["revoked", "links_made"]
+
+
+def test_a_pause_is_recorded_once(connection: Connection, frozen: Frozen) -> None:
+    study = served(connection, frozen())
+    person = come_in(connection, study)
+    assert set_paused(connection, study, **BY, paused=True)
+    assert not set_paused(connection, study, **BY, paused=True), "the second of two authors changes nothing"
+    assert is_paused(connection, study)
+    assert next_task(connection, study, person, 20) == "paused"
+    assert set_paused(connection, study, **BY, paused=False)
+    assert isinstance(next_task(connection, study, person, 20), ShownTask)
+    assert [one.what for one in events(connection, study.rules.study)] == ["resumed", "paused"]
+
+
+def test_the_log_is_read_page_by_page_and_counts_wrong_passwords_of_an_hour(
+    connection: Connection, frozen: Frozen
+) -> None:
+    study = served(connection, frozen())
+    for at in (0, 1, 2, 4_000_000):
+        record_failed_sign_in(connection, at)
+    record(connection, study.rules.study, 5_000_000, "author", "paused")
+    record(connection, study.rules.study + 1, 5_000_000, "author", "paused")
+    newest = events(connection, study.rules.study, most=2)
+    assert [one.what for one in newest] == ["paused", "sign_in_failed"]
+    older = events(connection, study.rules.study, before=newest[-1].id)
+    assert [one.facts for one in (newest[1], *older)] == [{"times": 1}, {"times": 3}]
+
+
+def test_comments_are_a_table_that_runs_no_formula(connection: Connection, frozen: Frozen) -> None:
+    study = served(connection, frozen())
+    assert len(comments_table(connection, study).splitlines()) == 1
+    person = come_in(connection, study)
+    answer(connection, study, person, 1, "1", '=HYPERLINK("http://evil.example")')
+    row = comments_table(connection, study).splitlines()[1]
+    assert row.endswith('"\'=HYPERLINK(""http://evil.example"")"')
+    assert name(connection, person) in row
+    assert "worker-77" not in row
+
+
+def test_every_event_has_a_sentence_in_both_languages(connection: Connection, frozen: Frozen) -> None:
+    from typing import get_args
+
+    from merilo.site.audit_log import Actor, Deed, LoggedEvent
+
+    assert AUTHOR_WORDS["ru"].keys() == AUTHOR_WORDS["en"].keys()
+    for said in AUTHOR_WORDS.values():
+        for deed in get_args(Deed):
+            event = LoggedEvent(1, 1, "author", deed, None, "", {})
+            assert event_text(said, event)[0] == said[f"log_{deed}"]
+        assert all(f"actor_{actor}" in said for actor in get_args(Actor))
+    import string
+
+    def fields(text: str) -> list[str | None]:
+        return sorted(field for _, field, _, _ in string.Formatter().parse(text) if field is not None)
+
+    unlike = [key for key in AUTHOR_WORDS["ru"] if fields(AUTHOR_WORDS["ru"][key]) != fields(AUTHOR_WORDS["en"][key])]  # fmt: skip
+    assert unlike == []
+
+
+def test_people_are_named_on_the_command_line_by_pseudonym_or_id(frozen: Frozen) -> None:
+    folder = frozen(experts=True)
+    engine = open_database(database_url(folder.path, None))
+    with writing(engine) as connection:
+        study, experts = served(connection, folder), served(connection, folder, "experts")
+        person = come_in(connection, study, "twice")
+        answer(connection, study, person, 2)
+        pseudonym = name(connection, person)
+        ((_, code),) = invite(connection, experts, ["twice"], **BY)
+        admit_invited(connection, {experts.rules.study: experts}, code, "ru", 3)
+    with pytest.raises(UsageError, match=f"of 2 people: give one of the pseudonyms .*{pseudonym}"):
+        exclude_from_site(folder.path, "twice", reason="x")
+    with pytest.raises(UsageError, match="there is no 'nobody'"):
+        erase_from_site(folder.path, "nobody")
+    assert exclude_from_site(folder.path, pseudonym, reason="x").changed
+    assert collect_site(folder.path).excluded == 2
+    assert reinstate_on_site(folder.path, pseudonym).changed
+    assert erase_from_site(folder.path, pseudonym).answers == 2
+    with engine.connect() as connection:
+        logged = events(connection, study.rules.study)
+    engine.dispose()
+    assert [(one.what, one.actor) for one in logged] == [
+        ("erased", "command line"), ("reinstated", "command line"), ("excluded", "command line"),
+    ]  # fmt: skip
