@@ -21,6 +21,11 @@ Frozen = Callable[..., StudyFolder]
     [
         ("set", "Текст\n1) да\n2) нет", ItemField("choices", ("1", "2"))),
         ("matching", "в порядке букв А, Б, В.", ItemField("letters", ("А", "Б", "В"), r"\s*\d{1,3}\s*")),
+        (
+            "matching",
+            "обозначены буквами (А, Б). Ответ для А, Б и В",
+            ItemField("letters", ("А", "Б", "В"), r"\s*\d{1,3}\s*"),
+        ),
         ("program", "def f():", ItemField("program")),
         ("text", "Кто?", ItemField("text")),
     ],

@@ -186,7 +186,7 @@ class AnnotationSite:
             heading = error.word if error.word in {"not_saved", "not_found"} else "error"
             response = self.page(
                 request, "notice.html.j2", status=error.status, heading=said[heading], texts=[] if heading == "not_found" else [sentence],
-                button="", to="", post=False, code_form=False, completion=None,
+                button="", to="", post=False, code_form=False, completion=None, error="",
             )  # fmt: skip
         if error.seconds is not None:
             response.headers["Retry-After"] = str(error.seconds)

@@ -27,8 +27,8 @@ _OPTION: Final = re.compile(r"^\s*(\d{1,2})\)", re.MULTILINE)
 #: A line of a table or of aligned columns.
 _COLUMNS: Final = re.compile(r"^.*(?:\t|\S {3,}\S|\|.*\|).*$", re.MULTILINE)
 
-#: The order of letters that a question of the exam names: "в порядке букв А, Б, В, Г".
-_LETTERS: Final = re.compile(r"букв\w*\s+((?:[А-Я]\s*,\s*)+[А-Я])\b")
+#: The order of letters that a question of the exam names: "в порядке букв А, Б, В, Г", "для А, Б, В и Г".
+_LETTERS: Final = re.compile(r"(?:букв\w*|для)\s+\(?((?:[А-Я]\s*,\s*)+[А-Я](?:\s+и\s+[А-Я])?)\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,9 +63,10 @@
       response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" }, credentials: "same-origin" });
       told = await response.json();
     } catch { /* no connection, or an answer of a proxy */ }
-    if (response === null || response.status >= 500) {
-      say(told.error ? `${told.error}. ${status.dataset.kept}` : status.dataset.offline);
-      const timer = setTimeout(() => send(then, attempt + 1), Math.min(30000, 1000 * 2 ** attempt));
+    if (response === null || response.status >= 500 || response.status === 429) {
+      say(response?.status === 429 ? told.error ?? status.dataset.offline : told.error ? status.dataset.unsaved : status.dataset.offline);
+      const asked = 1000 * Number(response?.headers.get("Retry-After") ?? 0);
+      const timer = setTimeout(() => send(then, attempt + 1), Math.max(asked, Math.min(30000, 1000 * 2 ** attempt)));
       again = () => { clearTimeout(timer); send(then, attempt + 1); };
       return;
     }

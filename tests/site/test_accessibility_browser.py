@@ -1,0 +1,161 @@
+"""axe-core finds nothing on any page of the annotator's side, in any state, in both languages, light and dark, on a phone and a desktop."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from accessibility import AccessibilityCheck
+from browser import opened_browser
+from site_process import running_site
+from site_visitor import Visitor, in_two_languages, refrozen
+from sqlalchemy import update
+from study_people import study_of
+
+from merilo.api.site import invite_to_site
+from merilo.datasets import dataset
+from merilo.datasets.bundled import examples
+from merilo.items import Item
+from merilo.site.database import database_url, open_database, writing
+from merilo.site.schema import PERSON, STUDY, TASK
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+QUESTION = "Сбалансирована ли последовательность скобок: {inputs}? Ответ: 1 или 0."
+TRAINING = [
+    Item("t1", QUESTION, "( )", "1", {"id": "t1", "hint": "Каждая скобка закрыта."}),
+    Item("t2", QUESTION, "( ) ( )", "1", {"id": "t2"}),
+]
+INSTRUCTION = "# Скобки\n\nОтветьте.\n\n| пример | ответ |\n| --- | --- |\n| `( )` | 1 |\n\n- раз\n- два\n"
+ALL = ("phone light", "phone dark", "desktop light", "desktop dark")
+
+
+def change(folder: StudyFolder, table: object, **values: object) -> None:
+    engine = open_database(database_url(folder.path, None))
+    with writing(engine) as connection:
+        connection.execute(update(table).values(**values))
+    engine.dispose()
+
+
+def test_the_way_from_the_code_to_the_thanks(frozen: Frozen) -> None:
+    check = AccessibilityCheck()
+    folder = in_two_languages(frozen(training=TRAINING, instruction=INSTRUCTION, overlap=1))
+    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+        for locale in ("ru-RU", "en-US"):
+            looks = ALL if locale == "ru-RU" else ("phone light",)
+            person = Visitor(browser.new_context(locale=locale).new_page(), address)
+            page = person.page
+            person.come("/")
+            check(page, f"entry {locale}", looks=looks)
+            page.fill("#code", "ABC")
+            page.click("button.main")
+            page.wait_for_selector(".error")
+            check(page, f"wrong code {locale}", looks=looks)
+            person.come("/nothing")
+            check(page, f"not found {locale}")
+            person.come(paths["people"])
+            check(page, f"no invitation {locale}")
+            person.come(paths["people"] + f"?worker_id={locale}")
+            for state in ("consent", "instruction"):
+                check(page, f"{state} {locale}", looks=looks)
+                page.click("main button.main")
+                page.wait_for_selector(".instruction" if state == "consent" else "form#item")
+            check(page, f"training {locale}", looks=looks)
+            for label in "01":
+                person.choose(label)
+                person.send()
+                check(page, f"feedback to {label} {locale}", looks=looks)
+                page.click("a.main")
+                page.wait_for_selector("h1:not(.verdict)")
+            check(page, f"training not passed {locale}")
+        change(folder, PERSON, stage="working")
+        person.come(paths["people"] + "task")
+        check(page, "labels", looks=ALL)
+        person.choose("1")
+        page.click("summary")
+        check(page, "labels chosen, comment open", looks=ALL)
+        page.evaluate("document.querySelectorAll('input[name=answer]').forEach(one => one.remove())")
+        page.click("button.main")
+        page.wait_for_selector("#status:not(:empty)")
+        check(page, "an answer that the server refused")
+        page.goto(address + paths["people"] + "instruction")
+        check(page, "instruction again")
+        for note in ("", "start", "late", "passed_on", "answered_before"):
+            person.come(f"{paths['people']}pause?note={note}")
+            check(page, f"break {note}")
+        change(folder, STUDY, paused=True)
+        person.come(paths["people"] + "task")
+        check(page, "study paused")
+        change(folder, STUDY, paused=False)
+        change(folder, TASK, open=0)
+        other = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
+        other.come(paths["people"] + "?worker_id=other")
+        change(folder, PERSON, stage="working")
+        other.come(paths["people"] + "task")
+        assert other.heading == "Пока свободных заданий нет"
+        check(other.page, "nothing to do until others answer")
+        for stage in ("stopped", "excluded", "refused"):
+            change(folder, PERSON, stage=stage)
+            person.come(paths["people"])
+            assert page.locator(".code").count() == 1
+            check(page, f"{stage} with the completion code", looks=ALL)
+    check.passed(30)
+
+
+def test_pages_without_javascript(frozen: Frozen) -> None:
+    check = AccessibilityCheck()
+    folder = frozen("simplear", experts=True)
+    ((_, link),) = invite_to_site(folder.path, experts=("Анна",))
+    with running_site(folder.path) as (address, _, _), opened_browser() as browser:
+        script_free = browser.new_context(locale="ru-RU")
+        script_free.route("**/annotator.js", lambda route: route.abort())
+        person = Visitor(script_free.new_page(), address)
+        page = person.page
+        person.begin(link)
+        page.click("a.main")
+        page.fill("#answer", "двенадцать")
+        page.evaluate("document.querySelector('#item').noValidate = true")
+        page.click("button.main")
+        page.wait_for_selector(".error")
+        assert page.input_value("#answer") == "двенадцать", "what was typed is still there"
+        check(page, "an answer that is refused", looks=ALL)
+    check.passed(1)
+
+
+def test_every_kind_of_answer(tmp_path: Path, frozen: Frozen) -> None:
+    check = AccessibilityCheck()
+    splits = examples(dataset("use"))
+    kinds = ("multiple_choice_independent", "multiple_choice_options_within", "matching", "text")
+    items = [
+        next(one for one in splits["test"].items if str(one.meta["type"]).startswith(kind)) for kind in kinds
+    ]
+    exam = refrozen(study_of(tmp_path / "exam", items, splits["shots"].items[:1], dataset_name="use"))
+    with opened_browser() as browser:
+        with running_site(exam.path) as (address, paths, _):
+            person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
+            person.begin(paths["people"] + "?worker_id=1")
+            answers = {".letters": "1", "input[pattern]": "1", "#answer": "слово"}
+            while person.page.locator("form#item").count():
+                shown = next((one for one in answers if person.page.locator(one).count()), "ticks")
+                check(person.page, shown, looks=ALL)
+                if shown == "ticks":
+                    person.choose("2")
+                for one in person.page.locator("input[type=text][name=answer]").all():
+                    one.fill(answers[shown])
+                person.send()
+            check(person.page, "thanks with the completion code", looks=ALL)
+        dialogue = frozen("rutie", folder="dialogue")
+        with running_site(dialogue.path) as (address, paths, _):
+            person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
+            person.begin(paths["people"] + "?worker_id=1")
+            for _ in range(4):
+                person.choose("1")
+                person.send()
+            check(person.page, "dialogue", looks=ALL)
+        clock = frozen("ruhumaneval", folder="clock", experts=True)
+        ((_, link),) = invite_to_site(clock.path, experts=("Анна",))
+        with running_site(clock.path) as (address, _, _):
+            person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
+            person.begin(link)
+            check(person.page, "before the clock starts")
+            person.page.click("a.main")
+            check(person.page, "program, clock and skip", looks=ALL)
+    check.passed(8)
