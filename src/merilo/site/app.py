@@ -22,6 +22,7 @@ from merilo.site.author_overview import author_overview_routes
 from merilo.site.author_people_pages import author_people_routes
 from merilo.site.author_study_pages import author_study_routes
 from merilo.site.author_views import HOME, AuthorViews, SignInNeededError
+from merilo.site.described_requests import describe
 from merilo.site.entry_pages import entry_routes, reading_routes
 from merilo.site.security_headers import SECURITY_HEADERS, SecurityHeaders
 from merilo.site.site_requests import RefusedRequestError
@@ -78,6 +79,16 @@ def make_app(site: AnnotationSite) -> FastAPI:
         content = (files("merilo.site") / "static" / name).read_bytes()
         return Response(content, media_type=_STATIC[name], headers={"Cache-Control": "public, max-age=300"})
 
+    _answer_errors(app, site, views)
+    describe(app)
+    app.add_middleware(WaitingBodies)
+    app.add_middleware(SecurityHeaders)
+    return app
+
+
+def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> None:
+    """Answer requests that are refused, and requests that fail, with pages."""
+
     @app.exception_handler(RefusedRequestError)
     async def refused(request: Request, error: RefusedRequestError) -> Response:
         of_author = request.url.path.startswith(HOME)
@@ -105,10 +116,6 @@ def make_app(site: AnnotationSite) -> FastAPI:
         response = site.refused(request, RefusedRequestError(500, "failed"))
         response.headers.update({**SECURITY_HEADERS, "Cache-Control": "no-store"})
         return response
-
-    app.add_middleware(WaitingBodies)
-    app.add_middleware(SecurityHeaders)
-    return app
 
 
 async def _return_overdue(site: AnnotationSite) -> None:

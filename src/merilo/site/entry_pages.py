@@ -49,11 +49,6 @@ def entry_routes(site: AnnotationSite) -> APIRouter:
     async def link(request: Request, code: str) -> Response:
         return await _by_code(site, request, code)
 
-    @router.get("/s/{key}")
-    async def without_slash(request: Request, key: str) -> Response:
-        # Starlette's own redirect would repeat the host that the request names, which may be anybody's.
-        return RedirectResponse(f"/s/{site.study(key).key}/?{request.url.query}".rstrip("?"), 303)
-
     @router.get("/s/{key}/")
     async def home(request: Request, key: str) -> Response:
         study = site.study(key)

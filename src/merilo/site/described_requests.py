@@ -1,0 +1,81 @@
+"""The site's OpenAPI description: its routes with their forms and parameters. It is not served; tests attack the site by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from merilo.site.item_form import LONGEST_ANSWER, LONGEST_COMMENT
+from merilo.site.people_access import LONGEST_ID, PLATFORM_IDS, PREVIEW
+from merilo.studies.outgoing import ANSWER
+
+_TEXT: Final = {"type": "string"}
+_LANGUAGE: Final = {"type": "string", "enum": ["ru", "en"]}
+_ANSWER: Final[Mapping[str, object]] = {
+    "task": {"type": "string", "pattern": "^[0-9a-f]{12}$"},
+    ANSWER: {"type": "array", "items": {"type": "string", "maxLength": LONGEST_ANSWER}},
+    "then": {"type": "string", "enum": ["next", "pause", "mine"]},
+    "comment": {"type": "string", "maxLength": LONGEST_COMMENT},
+}
+_NAMES: Final = {"names": _TEXT, "count": {"type": "string", "pattern": "^[0-9]{1,4}$"}, "once": _TEXT}
+
+#: Path of a form -> its fields; every form also has `token`.
+FORMS: Final[Mapping[str, Mapping[str, object]]] = {
+    "/enter": {"code": {"type": "string", "maxLength": 60}},
+    "/s/{key}/language": {"language": _LANGUAGE, "page": _TEXT},
+    "/s/{key}/consent": {},
+    "/s/{key}/instruction": {},
+    "/s/{key}/training": _ANSWER,
+    "/s/{key}/task": _ANSWER,
+    "/author/sign-in": {"password": {"type": "string", "maxLength": 1000}, "next": _TEXT},
+    "/author/sign-out": {},
+    "/author/language": {"language": _LANGUAGE, "next": _TEXT},
+    "/author/{key}/pause": {"next": _TEXT},
+    "/author/{key}/resume": {"next": _TEXT},
+    "/author/{key}/estimate": {},
+    "/author/{key}/invitations": _NAMES,
+    "/author/{key}/invitations/revoke": {"invitation": _TEXT},
+    "/author/{key}/invitations/erase": {"invitation": _TEXT},
+    "/author/{key}/people/{pseudonym}/exclude": {"reason": _TEXT},
+    "/author/{key}/people/{pseudonym}/reinstate": {},
+    "/author/{key}/people/{pseudonym}/erase": {},
+}
+
+#: Path of a page -> the parameters of its address.
+PARAMETERS: Final[Mapping[str, Mapping[str, object]]] = {
+    "/s/{key}/": {
+        **{name: {"type": "string", "maxLength": LONGEST_ID} for name in PLATFORM_IDS},
+        "assignmentId": {"type": "string", "examples": [PREVIEW]},
+    },
+    "/author/": {"next": _TEXT},
+    "/author/{key}/people": {"sort": _TEXT, "order": {"type": "string", "enum": ["asc", "desc"]}, "page": _TEXT},
+    "/author/{key}/invitations": {"page": _TEXT},
+    "/author/{key}/log": {"before": _TEXT},
+}  # fmt: skip
+
+
+def describe(app: FastAPI) -> None:
+    """Let `app.openapi()` return the description of all routes with their forms and parameters."""
+
+    def openapi() -> dict[str, Any]:
+        described = get_openapi(title=app.title, version="1", routes=app.routes)
+        for path, operations in described["paths"].items():
+            if "post" in operations and path in FORMS:
+                operations["post"]["requestBody"] = _form(FORMS[path])
+            if "get" in operations:
+                given = operations["get"].setdefault("parameters", [])
+                given += [
+                    {"name": name, "in": "query", "required": False, "schema": schema}
+                    for name, schema in PARAMETERS.get(path, {}).items()
+                ]
+        return described
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to extend the description
+
+
+def _form(fields: Mapping[str, object]) -> dict[str, object]:
+    schema = {"type": "object", "properties": {"token": _TEXT, **fields}, "required": ["token"]}
+    return {"required": True, "content": {"application/x-www-form-urlencoded": {"schema": schema}}}

@@ -1,0 +1,50 @@
+"""The site's OpenAPI description names every route and form; it is not served."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from site_in_process import opened_site
+
+import merilo.site
+from merilo.site.app import make_app
+from merilo.site.described_requests import FORMS, PARAMETERS
+from merilo.studies.study_folder import StudyFolder
+
+SOURCES = sorted(Path(merilo.site.__file__).parent.glob("*.py"))
+
+
+@pytest.fixture
+def app(frozen: Callable[..., StudyFolder]) -> FastAPI:
+    with opened_site(frozen()) as site:
+        return make_app(site)
+
+
+def test_every_form_and_parameter_of_the_description_has_a_route_and_every_form_is_described(
+    app: FastAPI,
+) -> None:
+    paths = app.openapi()["paths"]
+    posted = {path for path, operations in paths.items() if "post" in operations}
+    assert posted == set(FORMS)
+    assert set(PARAMETERS) <= {path for path, operations in paths.items() if "get" in operations}
+    assert paths["/s/{key}/task"]["post"]["requestBody"]["content"].keys() == {
+        "application/x-www-form-urlencoded"
+    }
+
+
+def test_every_field_that_the_site_reads_is_described() -> None:
+    source = "".join(path.read_text("utf-8") for path in SOURCES)
+    fields = set(re.findall(r'field\((?:form|kept), "(\w+)"\)', source))
+    assert len(fields) > 8
+    assert fields <= {name for fields in FORMS.values() for name in fields} | {"token"}
+    parameters = set(re.findall(r'(?:query_params|asked|parameters)\.get\("(\w+)"', source))
+    assert len(parameters) > 5
+    assert parameters <= {name for names in PARAMETERS.values() for name in names}
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/redoc"])
+def test_the_description_is_not_served(app: FastAPI, path: str) -> None:
+    assert TestClient(app).get(path).status_code == 404

@@ -1,0 +1,207 @@
+"""The HTTP interface under schemathesis, by the site's own OpenAPI description, against a real server process."""
+
+import re
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import httpx
+import pytest
+from attacked_site import AttackedSite, attacked_site
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from schemathesis import Case, openapi
+from site_in_process import hidden, opened_site, to_first_task
+from sqlalchemy import text
+from study_people import bundled_study
+
+from merilo.api.site import set_site_password
+from merilo.site.app import make_app
+from merilo.site.database import database_url, open_database
+from merilo.site.described_requests import FORMS
+from merilo.studies.freezing import freeze_plan
+from merilo.studies.study_folder import StudyFolder
+
+PASSWORD = "a long password"
+
+#: Requests of one operation in one role, and steps of the random walk.
+EXAMPLES = 12
+STEPS = 250
+
+#: The stream of events has no end; `test_the_stream_of_events...` asks for it.
+ENDLESS = "/author/{key}/live"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    study = bundled_study(tmp_path_factory.mktemp("fuzz") / "study", experts=True)
+    weights = "".join(f"{one.item.id},all,1\n" for one in study.items())
+    (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
+    freeze_plan(study, day="2026-01-12", force=True)
+    set_site_password(study.path, PASSWORD)
+    return study
+
+
+@pytest.fixture(scope="module")
+def description(folder: StudyFolder) -> dict[str, Any]:
+    with opened_site(folder) as site:
+        return make_app(site).openapi()
+
+
+@pytest.fixture(scope="module")
+def site(folder: StudyFolder) -> Iterator[AttackedSite]:
+    with attacked_site(folder.path, folder.path.parent / "log.txt") as running:
+        yield running
+        assert running.process.poll() is None, "the server is still running"
+        assert not running.complaints()
+    engine = open_database(database_url(folder.path, None))
+    with engine.connect() as connection:
+        broken = connection.scalar(
+            text("SELECT count(*) FROM task WHERE kind = 0 AND open <> needed - (SELECT count(*) FROM response "
+                 "WHERE response.study = task.study AND response.task = task.number AND response.counts)")
+        )  # fmt: skip
+        assert connection.scalar(text("SELECT count(*) FROM response WHERE state = 'answered'"))
+    engine.dispose()
+    assert broken == 0, "the allocation holds after everything"
+
+
+def known_values(site: AttackedSite, form: dict[str, str], person: str) -> dict[str, list[str]]:
+    """Values that lead past the first check of a request."""
+    keys = [path.strip("/").split("/")[1] for path in site.paths.values()]
+    return {"key": keys, "token": [form["token"]], "task": [form["task"]], "pseudonym": [person], "answer": ["0", "1"]}  # fmt: skip
+
+
+def with_known(description: dict[str, Any], known: dict[str, list[str]]) -> dict[str, Any]:
+    """The description where half of the drawn tokens, keys and tasks are real ones."""
+
+    def real(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+        if name not in known:
+            return schema
+        if schema.get("type") == "array":
+            return {"type": "array", "items": {"anyOf": [{"enum": known[name]}, {"type": "string"}]}}
+        return {"anyOf": [{"enum": known[name]}, {"enum": known[name]}, {"type": "string"}]}
+
+    paths: dict[str, Any] = {}
+    for path, operations in description["paths"].items():
+        if path == ENDLESS:
+            continue
+        paths[path] = {}
+        for method, operation in operations.items():
+            one = {**operation, "parameters": []}
+            for given_one in operation.get("parameters", []):
+                schema = real(given_one["name"], given_one["schema"])
+                one["parameters"].append({**given_one, "schema": schema})
+            if path in FORMS and method == "post":
+                fields = {"token": {"type": "string"}, **FORMS[path]}
+                schema = {"type": "object", "properties": {name: real(name, s) for name, s in fields.items()}, "required": ["token"]}  # type: ignore[arg-type]  # fmt: skip
+                one["requestBody"] = {
+                    "required": True,
+                    "content": {"application/x-www-form-urlencoded": {"schema": schema}},
+                }
+            paths[path][method] = one
+    return {**description, "paths": paths}
+
+
+def check(site: AttackedSite, case: Case, cookies: str) -> None:
+    """One request: an answer below 500 within the time, without a trace of the program."""
+    headers = {"Cookie": cookies} if cookies else {}
+    answer = case.call(base_url=site.address, headers=headers, timeout=20, allow_redirects=False)
+    assert answer.status_code < 500, (answer.status_code, case.as_curl_command())
+    assert "content-security-policy" in {name.lower() for name in answer.headers}
+    body = answer.content.decode("utf-8", "replace")
+    assert "Traceback" not in body
+    assert 'File "/' not in body
+
+
+@pytest.fixture(scope="module")
+def roles(site: AttackedSite) -> dict[str, tuple[str, dict[str, str]]]:
+    """Role -> the cookies of its browser and the fields of its form."""
+    found = {"stranger": ("", {"token": "x", "task": "x"})}
+    with httpx.Client(base_url=site.address, follow_redirects=True, timeout=30) as client:
+        page = to_first_task(client, site.paths["people"], "fuzzed")
+        found["person"] = written(client), {"token": hidden(page, "token"), "task": hidden(page, "task")}
+    with httpx.Client(base_url=site.address, follow_redirects=True, timeout=30) as client:
+        token = hidden(client.get("/author/").text, "token")
+        entered = client.post("/author/sign-in", data={"token": token, "password": PASSWORD})
+        assert entered.status_code == 200
+        assert "merilo_author" in written(client)
+        found["author"] = written(client), {"token": token, "task": "x"}
+    return found
+
+
+def written(client: httpx.Client) -> str:
+    return "; ".join(f"{one.name}={one.value}" for one in client.cookies.jar)
+
+
+def pseudonyms(folder: StudyFolder) -> list[str]:
+    engine = open_database(database_url(folder.path, None))
+    with engine.connect() as connection:
+        found = list(connection.scalars(text("SELECT pseudonym FROM person ORDER BY id")))
+    engine.dispose()
+    return found
+
+
+@pytest.mark.parametrize("role", ["stranger", "person", "author"])
+def test_no_request_by_the_description_fails_the_server(
+    site: AttackedSite,
+    description: dict[str, Any],
+    folder: StudyFolder,
+    roles: dict[str, tuple[str, dict[str, str]]],
+    role: str,
+) -> None:
+    cookies, form = roles[role]
+    schema = openapi.from_dict(with_known(description, known_values(site, form, pseudonyms(folder)[0])))
+    operations = [found.ok() for found in schema.get_all_operations()]
+    assert len(operations) > 30
+    for operation in operations:
+        if role == "person" and operation.path.startswith("/author"):
+            continue
+
+        @seed(15)
+        @settings(max_examples=EXAMPLES, deadline=None, database=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))  # fmt: skip
+        @given(case=operation.as_strategy())
+        def run(case: Case) -> None:
+            check(site, case, cookies)
+
+        run()
+    assert not site.complaints()
+
+
+def test_no_order_of_a_persons_steps_fails_the_server(site: AttackedSite) -> None:
+    """A random walk of two people who press everything, in any order, with old and new forms."""
+    chance = Random(15)
+    path = site.paths["people"]
+    seen = {"token": ["x", ""], "task": ["0" * 12, "x", ""]}
+    with (
+        httpx.Client(base_url=site.address, follow_redirects=True, timeout=20) as one,
+        httpx.Client(base_url=site.address, follow_redirects=True, timeout=20) as other,
+    ):
+        for _ in range(STEPS):
+            client = chance.choice([one, one, other])
+            place = chance.choice(["", "?worker_id=a", "?worker_id=b", "instruction", "training", "task", "task", "task", "pause", "pause?note=late", "language", "consent"])  # fmt: skip
+            if place in {"consent", "instruction", "language", "training", "task"} and chance.random() < 0.7:
+                fields = {
+                    "token": chance.choice(seen["token"][-3:]), "task": chance.choice(seen["task"][-4:]), "answer": chance.choice(["0", "1", "", "\ud7ff"]),
+                    "then": chance.choice(["next", "pause", "mine", ""]), "language": chance.choice(["ru", "en", "fr"]), "comment": chance.choice(["", "x" * 2001]),
+                }  # fmt: skip
+                answer = client.post(path + place, data=fields)
+            else:
+                answer = client.get(path + place)
+            assert answer.status_code < 500, (place, answer.text[:300])
+            for name in seen:
+                seen[name] += re.findall(rf'name="{name}" value="([^"]+)"', answer.text)
+    assert not site.complaints()
+
+
+def test_the_stream_of_events_begins_and_is_left_by_its_reader(
+    site: AttackedSite, roles: dict[str, tuple[str, dict[str, str]]]
+) -> None:
+    key = site.paths["people"].strip("/").split("/")[1]
+    with httpx.Client(base_url=site.address, timeout=20) as client:
+        for cookies in ("", roles["person"][0]):
+            assert client.get(f"/author/{key}/live", headers={"Cookie": cookies}).status_code == 401
+        assert client.get("/author/nothing/live", headers={"Cookie": roles["author"][0]}).status_code == 404
+        with client.stream("GET", f"/author/{key}/live", headers={"Cookie": roles["author"][0]}) as stream:
+            assert stream.status_code == 200
+            assert "content-security-policy" in stream.headers
+            assert next(stream.iter_raw())
+    assert not site.complaints()
