@@ -31,7 +31,7 @@ from merilo.site.collected_responses import (
     responses_of,
     skipped_texts,
 )
-from merilo.site.schema import OPEN, PERSON, RESPONSE
+from merilo.site.schema import ERASED, OPEN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 from merilo.site.speed_flags import SpeedFlag, speed_flags
 from merilo.statistics.intervals import wilson
@@ -132,12 +132,13 @@ class CollectedFigures:
 
 
 def people_of(connection: Connection, study: ServedStudy) -> dict[int, SitePerson]:
-    """Read the people of a study by their numbers."""
+    """Read the people of a study by their numbers, without erased ones."""
     columns = (
         PERSON.c.id, PERSON.c.pseudonym, PERSON.c.source, PERSON.c.stage, PERSON.c.reason, PERSON.c.controls,
         PERSON.c.controls_right, PERSON.c.flagged, PERSON.c.created,
     )  # fmt: skip
-    rows = connection.execute(select(*columns).where(PERSON.c.study == study.rules.study)).all()
+    here = and_(PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED)
+    rows = connection.execute(select(*columns).where(here)).all()
     return {row.id: SitePerson(*row) for row in rows}
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, and_, case, distinct, func, select
 
 from merilo.site.answer_rate import AnswerRate, answer_rate, progress_points
 from merilo.site.collected_figures import CollectedFigures, open_responses
-from merilo.site.schema import PERSON, RESPONSE, STUDY, TASK, TEST
+from merilo.site.schema import ERASED, PERSON, RESPONSE, STUDY, TASK, TEST
 from merilo.site.served_study import ServedStudy
 from merilo.strict_json import Json
 from merilo.studies.plan_figures import paid_work
@@ -189,7 +189,7 @@ def read_counts(connection: Connection, study: ServedStudy) -> SiteCounts:
         select(
             PERSON.c.stage, func.count().label("people"), func.sum(PERSON.c.controls).label("controls"),
             func.sum(PERSON.c.controls_right).label("right"),
-        ).where(PERSON.c.study == number).group_by(PERSON.c.stage).order_by(PERSON.c.stage)
+        ).where(PERSON.c.study == number, PERSON.c.stage != ERASED).group_by(PERSON.c.stage).order_by(PERSON.c.stage)
     ).all()  # fmt: skip
     paused = connection.scalar(select(STUDY.c.paused).where(STUDY.c.id == number))
     return SiteCounts(
