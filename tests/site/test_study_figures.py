@@ -117,18 +117,25 @@ SHAPES = [
     ("use", "people", {"a": 0.8, "b": 0.8, "c": 0.8}, 0.0, {}),
     ("rutie", "people", {"a": 0.9, "b": 0.9, "c": 0.9}, 0.0, {}),
     ("bps", "experts", {"a": 0.9, "b": 0.8, "c": 0.9}, 0.2, {}),
+    ("bps", "people", {"a": 0.9, "b": 0.6, "c": 0.9, "d": 0.6, "e": 0.9}, 0.0, {}),
 ]
 
 
 @every(
     "name, arm, people, skips, rules",
     SHAPES,
-    ids=["labels", "a guesser", "one person", "open", "numbers", "exam", "dialogue", "experts"],
+    ids=["labels", "a guesser", "one person", "open", "numbers", "exam", "dialogue", "experts", "adaptive"],
 )
 def test_the_figures_equal_those_of_study_status_after_an_import(
     name: str, arm: str, people: dict[str, float], skips: float, rules: dict, frozen: Frozen, tmp_path: Path
 ) -> None:
-    folder = frozen(name, f"{name}-{arm}-{len(people)}-{len(rules)}", experts=arm == "experts", overlap=2)
+    folder = frozen(
+        name,
+        f"{name}-{arm}-{len(people)}-{len(rules)}",
+        experts=arm == "experts",
+        overlap=2,
+        adaptive=(2, 4, 0.4) if "e" in people else None,
+    )
     engine = open_database(database_url(folder.path, None))
     with writing(engine) as connection:
         study = register(connection, load_study(folder, arm), 1)

@@ -34,7 +34,7 @@ class AdaptiveOverlap:
         fixed_share: the share of items, drawn at random, that `limit` people answer in any case.
     """
 
-    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "strict": True}
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     start: int = 3
     limit: int = 5

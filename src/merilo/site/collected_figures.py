@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, literal_column, se
 
 from merilo.baselines.steps import agreement_of, without_majority
 from merilo.errors import DataError, UsageError
+from merilo.people.collection_design import asked_by_design
 from merilo.people.controls import annotators
 from merilo.people.cost import Cost, cost
 from merilo.people.decision import pool_votes
@@ -225,7 +226,7 @@ def _agreement(study: ServedStudy, kept: _Read | None, collected: pl.DataFrame) 
         )
     except DataError:
         return replace(empty, why="all_below")
-    pool = pool_votes(same, judged)
+    pool = pool_votes(same, judged, settings.design)
     alpha = agreement_of(pool, settings, intervals=False).krippendorff_alpha
     items = same.table.filter(~pl.col("is_control"))["item"].n_unique()
     _, undecided = without_majority(pool, settings, items)
@@ -255,7 +256,7 @@ def _people(
         .agg((test & ~skipped).sum().alias("answers"), skipped.sum().alias("skipped"), pl.len(), pl.col("answered").max())
         .iter_rows()
     }  # fmt: skip
-    seconds, shares, flags = _compared(read, tasks)
+    seconds, shares, flags = _compared(study, read, tasks)
     reward = answer_reward(study)
     found = []
     for number, one in answers.people.items():
@@ -276,7 +277,7 @@ def _people(
 _Compared: TypeAlias = tuple[dict[str, float | None], dict[str, tuple[float, int]], dict[str, SpeedFlag]]
 
 
-def _compared(read: _Read | None, tasks: TaskColumns) -> _Compared:
+def _compared(study: ServedStudy, read: _Read | None, tasks: TaskColumns) -> _Compared:
     """Median seconds, agreement with the others and its items, and suspicious speed, each by pseudonym."""
     if read is None:
         return {}, {}, {}
@@ -284,8 +285,9 @@ def _compared(read: _Read | None, tasks: TaskColumns) -> _Compared:
     seconds = dict(judged.select("annotator", "median_seconds").iter_rows())
     if read.same is None:  # programs are not compared with each other
         return seconds, {}, _flags(study_work(read.responses), read.responses, tasks)
-    work = study_work(read.same)
-    beside = sharing(work.work)
+    work, design = study_work(read.same), planned_settings(study).design
+    asked = None if design is None else asked_by_design(read.same, design)
+    beside = sharing(replace(work.work, by_design=asked))
     person = work.work.votes.annotator[beside.row]
     items = np.bincount(person, minlength=len(work.annotators))
     sums = np.bincount(person, beside.share, len(work.annotators))
@@ -298,7 +300,7 @@ def _compared(read: _Read | None, tasks: TaskColumns) -> _Compared:
 
 
 def _flags(work: StudyWork, responses: Responses, tasks: TaskColumns) -> dict[str, SpeedFlag]:
-    lengths = responses.items.join(tasks.table, on="id", how="left", maintain_order="left")
+    lengths = responses.items.join(tasks.table.drop("id"), on="code", how="left", maintain_order="left")
     length = (
         responses.table.select("item")
         .join(lengths.select("item", "length"), on="item", how="left", maintain_order="left")["length"]

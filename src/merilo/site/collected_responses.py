@@ -14,6 +14,7 @@ from merilo.baselines.settings import Settings
 from merilo.baselines.steps import comparable
 from merilo.files import Table
 from merilo.people import platforms
+from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.people.experts.marks import may_be_mine
 from merilo.people.platforms import Columns
 from merilo.people.platforms.export import json_text
@@ -125,7 +126,8 @@ class TaskColumns:
     """What the baseline reads of every task.
 
     Attributes:
-        table: `task` (its number), `id`, `control` (the known answer of a control item) and `length` (of the item's input texts).
+        table: `task` (its number), `code` (its id), `id` (of the item in the dataset), `control` (the known answer of a control item) and
+            `length` (of the item's input texts).
         types: id of a task -> the type of the question in an exam.
     """
 
@@ -151,7 +153,8 @@ def task_columns(study: ServedStudy) -> TaskColumns:
     table = pl.DataFrame(
         {
             "task": pl.Series(range(len(asked)), dtype=pl.Int32),
-            "id": [task.id for task in asked],
+            "code": [task.id for task in asked],
+            "id": [json_text(task.item) or "" for task in asked],
             "control": pl.Series([task.known for task in asked], dtype=pl.String),
             "length": pl.Series(lengths, dtype=pl.Float64),
         }
@@ -161,7 +164,7 @@ def task_columns(study: ServedStudy) -> TaskColumns:
 
 def planned_settings(study: ServedStudy) -> Settings:
     """Return the settings of the baseline in the frozen plan."""
-    plan = study.folder.plan.baseline
+    plan, adaptive = study.folder.plan.baseline, study.arm.adaptive
     return Settings(
         metric=plan.metric,
         min_control_accuracy=plan.min_control_accuracy,
@@ -175,6 +178,7 @@ def planned_settings(study: ServedStudy) -> Settings:
         by=plan.by,
         cluster=plan.cluster,
         level=plan.level,
+        adaptive=None if adaptive is None else str(AdaptiveDesign(adaptive, study.folder.plan.seed)),
         repeats=plan.repeats,
         currency=study.arm.pay.currency,
     ).for_dataset(study.declared)
@@ -199,6 +203,7 @@ def responses_of(study: ServedStudy, answers: pl.DataFrame, tasks: TaskColumns) 
         answers.join(tasks.table, on="task", how="inner")
         .sort("task", "answered", "pseudonym")
         .select(
+            "code",
             "id",
             pl.col("pseudonym").alias("respondent"),
             pl.col("answer").replace(changed) if changed else pl.col("answer"),
@@ -211,7 +216,7 @@ def responses_of(study: ServedStudy, answers: pl.DataFrame, tasks: TaskColumns) 
         )
     )  # fmt: skip
     columns = Columns(
-        answer="answer", item=("id",), annotator="respondent", control="control", page="page", started="started",
+        answer="answer", item=("code", "id"), annotator="respondent", control="control", page="page", started="started",
         submitted="submitted", seconds="seconds", reward="reward",
     )  # fmt: skip
     form = study.declared
@@ -233,7 +238,7 @@ def comparable_responses(study: ServedStudy, responses: Responses, tasks: TaskCo
     settings = planned_settings(study)
     types = {
         number: tasks.types[task]
-        for number, task in responses.items.select("item", "id").iter_rows()
+        for number, task in responses.items.select("item", "code").iter_rows()
         if task in tasks.types
     }
     return comparable(responses, declared(study.declared, settings), settings, types)[0]

@@ -1,7 +1,8 @@
 """Suspicious speed: people who answer much faster than the others, or faster than anyone can read. For the author alone.
 
-The rule is that of the annotators' table of a baseline (`people.quality.response_time`), applied to people with enough answers. A flag has
-no consequence: it tells the author whose answers to look at.
+The pace is that of the annotators' table of a baseline (`people.quality.response_time`), of people with enough answers. That rule compares
+with the spread between people, so it misses guessers if there are many of them: a second rule has a fixed bound. A flag has no
+consequence: it tells the author whose answers to look at.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ ENOUGH_ANSWERS: Final = 10
 
 #: People with enough answers, without whom nobody is compared with the others: the spread of fewer people is not known.
 ENOUGH_PEOPLE: Final = 5
+
+#: A median time below so many seconds, and so many times below that of a typical person, is suspicious whatever the spread.
+HASTY_SECONDS: Final = 2.0
+HASTY_FACTOR: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +68,22 @@ def speed_flags(work: Work) -> dict[int, SpeedFlag]:
     """Find people whose speed is suspicious.
 
     The logarithm of the seconds is regressed on the logarithm of the text's length; a person's pace is the median of their residuals.
-    A person with at least `ENOUGH_ANSWERS` answers is flagged if they are at least twice as fast as the median person and at least 3
-    robust standard deviations (from the median absolute deviation, and the error of the person's own median) below it, where at least
-    `ENOUGH_PEOPLE` people can be compared; or if they read more than `READING_LIMIT` characters a second.
+    A person with at least `ENOUGH_ANSWERS` answers is flagged for any of these:
+
+    * where at least `ENOUGH_PEOPLE` people can be compared: at least twice as fast as the median person, and at least 3 robust standard
+      deviations below it (from the median absolute deviation of the people, and the error of the person's own median);
+    * where they can be compared: a median time below 2 seconds, and at least 3 times as fast as the median person;
+    * more than `READING_LIMIT` characters a second.
 
     Args:
         work: the answers with their seconds and, if known, the length of the texts; each answer is a page of its own.
 
     Returns:
         Code of a person -> flag.
+
+    References:
+        J. Huang, P. Curran, J. Keeney, E. Poposki, R. DeShon (2012), Detecting and deterring insufficient effort responding to surveys.
+        Journal of Business and Psychology 27, 99-114: 2 seconds for an item.
     """
     if work.seconds is None:
         return {}
@@ -85,7 +97,8 @@ def speed_flags(work: Work) -> dict[int, SpeedFlag]:
     for code, found in enumerate(pace(_of_people(work, enough))):
         reads = found.characters_per_second
         impossible = found.pages > 0 and reads > READING_LIMIT
-        if impossible or (compared and found.too_fast):
+        hasty = found.seconds < HASTY_SECONDS and found.times_faster >= HASTY_FACTOR
+        if impossible or (compared and (found.too_fast or hasty)):
             flags[code] = SpeedFlag(found.times_faster, reads if impossible else None, found.pages)
     return flags
 
