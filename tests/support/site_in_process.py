@@ -18,9 +18,11 @@ from merilo.studies.study_folder import StudyFolder
 
 
 @contextmanager
-def opened_site(folder: StudyFolder, clock: ServerClock | None = None) -> Iterator[AnnotationSite]:
-    """All groups of annotators of a frozen study on one site; it does not wait for the disk."""
-    engine = open_database(database_url(Path(folder.path), None))
+def opened_site(
+    folder: StudyFolder, clock: ServerClock | None = None, database: str | None = None
+) -> Iterator[AnnotationSite]:
+    """All groups of annotators of a frozen study on one site; SQLite does not wait for the disk."""
+    engine = open_database(database_url(Path(folder.path), database))
     if engine.dialect.name == "sqlite":
         engine.dispose()
         event.listen(engine, "connect", lambda opened, _: opened.execute("PRAGMA synchronous=OFF"))

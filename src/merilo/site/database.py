@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -17,12 +17,31 @@ from merilo.errors import DataError, InputError, MissingPartError, OutputError, 
 
 if TYPE_CHECKING:
     from alembic.config import Config
+    from sqlalchemy.engine.interfaces import DBAPIConnection
 
 #: The database's file in a study's folder.
 DATABASE_FILE: Final = "site.db"
 
 #: Seconds that SQLite waits for another process.
 _PATIENCE: Final = 30
+
+#: Seconds that PostgreSQL may take to accept a connection.
+_CONNECTING: Final = 5
+
+#: A computer that has gone away without a word is noticed within half a minute.
+_ALIVE: Final = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+
+#: What a connection asks of PostgreSQL: a commit is on the disk before it returns, also where the server's default is otherwise, and a server
+#: process that hangs within a transaction does not stop the others for longer than half a minute.
+_DEMANDS: Final = """
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
+       set_config('idle_in_transaction_session_timeout', '30s', false)
+"""
 
 #: The number of the lock that a transaction that writes holds on PostgreSQL.
 _WRITING_LOCK: Final = 7_203_311
@@ -80,11 +99,19 @@ def _engine(url: URL) -> Engine:
             event.listen(engine, "connect", _durable)
             event.listen(engine, "begin", _begin)
             return engine
-        return create_engine(url, pool_pre_ping=True, pool_size=8)
+        engine = create_engine(
+            url,
+            pool_pre_ping=True,  # connections that a restart of PostgreSQL has cut are replaced before use
+            pool_size=8,
+            isolation_level="READ COMMITTED",  # a statement after the lock of `writing` sees what the last writer has written
+            connect_args={"connect_timeout": _CONNECTING, **_ALIVE},
+        )
     except ModuleNotFoundError:
         raise MissingPartError(
             "PostgreSQL needs the extra 'postgres': pip install 'merilo[postgres]'"
         ) from None
+    event.listen(engine, "connect", _acknowledged)
+    return engine
 
 
 def _durable(connection: sqlite3.Connection, _record: object) -> None:
@@ -98,6 +125,12 @@ def _durable(connection: sqlite3.Connection, _record: object) -> None:
         "cache_size=-65536",
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _acknowledged(connection: DBAPIConnection, _record: object) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(_DEMANDS)
+    connection.commit()
 
 
 def _begin(connection: Connection) -> None:

@@ -2,7 +2,7 @@
 
 A sync to the disk costs more than everything else in saving an answer, so the writer takes all operations that wait, runs them in one transaction and
 acknowledges them after the commit. An operation that fails takes nobody with it: the group is undone and its operations are run again one by
-one.
+one. If the connection to PostgreSQL is lost, the group is run once again as a whole; without a database, all of it fails.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ ATTEMPTS: Final = 8
 
 #: SQLSTATEs of PostgreSQL for transactions that another one undid: serialization failure and deadlock.
 _RETRIED: Final = frozenset({"40001", "40P01"})
+
+#: Beginnings of PostgreSQL's SQLSTATEs for a lost connection, a server that stops or starts, and a connection that hung.
+_LOST: Final = ("08", "57P", "25P03")
 
 
 class Writer:
@@ -100,30 +103,29 @@ _Outcome = tuple[asyncio.Future[Any], Any, BaseException | None]
 
 
 def _run_group(engine: Engine, group: list[_Operation]) -> list[_Outcome]:
-    if len(group) > 1:
-        try:
-            with writing(engine) as connection:
-                results = [one.call(connection) for one in group]
-        except Exception:
-            return [_run_one(engine, one) for one in group]
-        return [(one.future, result, None) for one, result in zip(group, results, strict=True)]
-    return [_run_one(engine, group[0])]
-
-
-def _run_one(engine: Engine, operation: _Operation) -> _Outcome:
+    """Run operations in one transaction; if one of them fails, each in a transaction of its own."""
     for attempt in range(ATTEMPTS):
         try:
             with writing(engine) as connection:
-                result = operation.call(connection)
+                results = [one.call(connection) for one in group]
         except Exception as error:
-            if (
-                attempt + 1 < ATTEMPTS
-                and getattr(getattr(error, "orig", error), "sqlstate", None) in _RETRIED
-            ):
+            lost = _is_lost(error)
+            undone = getattr(getattr(error, "orig", error), "sqlstate", None) in _RETRIED
+            if (undone and attempt + 1 < ATTEMPTS) or (lost and attempt == 0):
                 continue
-            return operation.future, None, error
-        return operation.future, result, None
+            if lost or len(group) == 1:  # without a database, each operation alone would fail too
+                return [(one.future, None, error) for one in group]
+            return [outcome for one in group for outcome in _run_group(engine, [one])]
+        return [(one.future, result, None) for one, result in zip(group, results, strict=True)]
     raise AssertionError  # every attempt returns or continues
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether PostgreSQL cannot be reached, or has cut the connection."""
+    original = getattr(error, "orig", error)
+    if type(original).__name__ in {"OperationalError", "InterfaceError"} and hasattr(original, "sqlstate"):
+        return original.sqlstate is None or original.sqlstate.startswith(_LOST)
+    return bool(str(getattr(original, "sqlstate", None) or "").startswith(_LOST))
 
 
 def _tell(outcomes: list[_Outcome]) -> None:
