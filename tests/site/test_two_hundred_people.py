@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from http_people import Browser, HttpPerson
 from postgres_server import PostgresServer
 from site_process import running_site

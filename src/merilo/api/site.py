@@ -72,12 +72,12 @@ def serve_study(
     from merilo.site.author_password import ensure_password  # noqa: PLC0415
     from merilo.site.bounded_http import BoundedHttp  # noqa: PLC0415
     from merilo.site.database import writing  # noqa: PLC0415
-    from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
+    from merilo.site.server_clock import site_clock  # noqa: PLC0415
     from merilo.site.study_registration import cookie_key  # noqa: PLC0415
 
     with opened_studies(study, database) as (engine, studies), _listening(host, port) as listener:
         with writing(engine) as connection:
-            clock, key = ServerClock(latest_time(connection)), cookie_key(connection)
+            clock, key = site_clock(connection), cookie_key(connection)
             made = ensure_password(connection, clock.now())
         if made is not None:
             password_made(made)
@@ -120,12 +120,12 @@ def set_site_password(study: Path, password: str, *, database: str | None = None
     require_site()
     from merilo.site.author_password import set_password  # noqa: PLC0415 - an extra
     from merilo.site.database import database_url, open_database, writing  # noqa: PLC0415
-    from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
+    from merilo.site.server_clock import site_clock  # noqa: PLC0415
 
     engine = open_database(database_url(open_study(study).path, database))
     try:
         with writing(engine) as connection:
-            set_password(connection, password, ServerClock(latest_time(connection)).now())
+            set_password(connection, password, site_clock(connection).now())
     finally:
         engine.dispose()
 
@@ -156,14 +156,14 @@ def invite_to_site(
     require_site()
     from merilo.site.author_actions import invite  # noqa: PLC0415 - an extra
     from merilo.site.database import writing  # noqa: PLC0415
-    from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
+    from merilo.site.server_clock import site_clock  # noqa: PLC0415
 
     folder = open_study(study)
     wanted = arm or ("experts" if experts and "experts" in folder.plan.arms else None)
     name, _ = arm_of(folder, wanted)
     with opened_studies(study, database) as (engine, studies), writing(engine) as connection:
         served = next(one for one in studies if one.arm_name == name)
-        now = ServerClock(latest_time(connection)).now()
+        now = site_clock(connection).now()
         names: list[str | None] = [*dict.fromkeys(experts)] or [None] * count
         made = invite(connection, served, names, now=now, actor="command line")
         return [(one, f"/i/{code}") for one, code in made]
@@ -212,7 +212,7 @@ def opened_studies(study: Path, database: str | None) -> Iterator[tuple[Engine, 
     """Open the database, with all groups of a frozen study registered in it."""
     from merilo.site.database import database_url, open_database, writing  # noqa: PLC0415 - an extra
     from merilo.site.served_study import load_study  # noqa: PLC0415
-    from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
+    from merilo.site.server_clock import site_clock  # noqa: PLC0415
     from merilo.site.study_registration import register  # noqa: PLC0415
 
     folder = open_study(study)
@@ -220,7 +220,7 @@ def opened_studies(study: Path, database: str | None) -> Iterator[tuple[Engine, 
     engine = open_database(database_url(folder.path, database))
     try:
         with writing(engine) as connection:
-            now = ServerClock(latest_time(connection)).now()
+            now = site_clock(connection).now()
             studies = [register(connection, one, now) for one in loaded]
         yield engine, studies
     finally:

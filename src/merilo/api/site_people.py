@@ -92,7 +92,7 @@ def _with_person(
     require_site()
     from merilo.site.author_reads import find_people  # noqa: PLC0415 - an extra
     from merilo.site.database import drop_remnants, writing  # noqa: PLC0415
-    from merilo.site.server_clock import ServerClock, latest_time  # noqa: PLC0415
+    from merilo.site.server_clock import site_clock  # noqa: PLC0415
 
     with opened_studies(study, database) as (engine, studies):
         with writing(engine) as connection:
@@ -104,7 +104,7 @@ def _with_person(
                     f"is the id of {len(found)} people: give one of the pseudonyms {listed([name for _, name in found])}",
                     field=argument("person"),
                 )
-            now = ServerClock(latest_time(connection)).now()
+            now = site_clock(connection).now()
             done = act(connection, *found[0], now) if found else None
             if done is None:
                 raise UsageError(f"there is no '{shortened(person)}' in this study", field=argument("person"))

@@ -25,6 +25,7 @@ from merilo.site.author_views import HOME, AuthorViews, SignInNeededError
 from merilo.site.described_requests import describe
 from merilo.site.entry_pages import entry_routes, reading_routes
 from merilo.site.security_headers import SECURITY_HEADERS, SecurityHeaders
+from merilo.site.server_clock import follow_database
 from merilo.site.site_requests import RefusedRequestError
 from merilo.site.waiting_bodies import WaitingBodies
 from merilo.site.writer import Writer
@@ -122,6 +123,7 @@ async def _return_overdue(site: AnnotationSite) -> None:
     """Give tasks that were not answered in time back to others, as long as the server runs."""
 
     def look(connection: Connection) -> None:
+        follow_database(site.clock, connection)
         for study in site.by_number.values():
             Allocation(connection, study.rules, site.clock.now()).return_overdue()
 
