@@ -22,8 +22,8 @@ be at most a tenth of the studies.
 
 The tables of other files come after it: `mixed_crowds.py` (agreement, and the rank of a model among people), `audit_calibration.py`
 (probabilities of wrong golds), `difference_coverage.py` (the difference between people and a model, and verdicts of equivalence),
-`post_stratified_coverage.py` (a sample's estimate for the whole dataset), `cluster_coverage.py` (items that share a text) and
-`part_coverage.py` (experts, groups, sensitivity rows, Dawid-Skene, and a few people who answer everything). `make bench` does not run
+`post_stratified_coverage.py` (a sample's estimate for the whole dataset), `cluster_coverage.py` (items that share a text),
+`adaptive_overlap.py` (more answers where people disagree) and `part_coverage.py` (experts, groups, sensitivity rows, Dawid-Skene, and a few people who answer everything). `make bench` does not run
 these files again.
 """
 
@@ -35,6 +35,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from adaptive_overlap import table as adaptive
 from audit_calibration import calibration_table
 from cluster_coverage import table as clusters
 from difference_coverage import table as differences
@@ -491,6 +492,7 @@ def main() -> int:
     held = differences(arguments.studies, arguments.seed) and held
     held = whole_dataset(arguments.studies, arguments.seed) and held
     held = clusters(arguments.studies, arguments.seed) and held
+    held = adaptive(arguments.studies, arguments.seed) and held
     return 0 if parts(arguments.studies, arguments.seed) and held else 1
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Strict
 
 from merilo.errors import UsageError, argument
 
@@ -36,9 +37,9 @@ class AdaptiveOverlap:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    start: int = 3
-    limit: int = 5
-    fixed_share: float = 0.1
+    start: Annotated[int, Strict()] = 3
+    limit: Annotated[int, Strict()] = 5
+    fixed_share: Annotated[float, Strict()] = 0.1
 
     def __post_init__(self) -> None:
         if not 2 <= self.start < self.limit:

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import is_metric
+from merilo.reports.adaptive_prose import AdaptiveFacts, adaptive_facts
 from merilo.reports.json_record import (
     count_at,
     counts_at,
@@ -148,6 +149,7 @@ class BaselineFacts:
         answers: answers that count.
         overlap: answers an item -> items, after exclusion.
         overlap_before: the same before exclusion.
+        adaptive: the adaptive overlap; `None` with fixed overlap.
         ways: how many items each step decided.
         unresolved: items without a consensus.
         votes_needed: equal votes that make a majority -> items.
@@ -180,6 +182,7 @@ class BaselineFacts:
     answers: int | None
     overlap: Mapping[int, int]
     overlap_before: Mapping[int, int]
+    adaptive: AdaptiveFacts | None
     ways: Mapping[str, int]
     unresolved: int
     votes_needed: Mapping[int, int]
@@ -239,6 +242,7 @@ def baseline_facts(
         answers=count_at(content, "responses", "used"),
         overlap=counts_at(content, "items", "overlap"),
         overlap_before=counts_at(content, "items", "overlap_before_exclusion"),
+        adaptive=adaptive_facts(content),
         ways=_ways(content),
         unresolved=count_at(content, "resolved_by", "unresolved") or 0,
         votes_needed=counts_at(content, "agreement", "votes_needed"),

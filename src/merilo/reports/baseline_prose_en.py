@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from merilo.reports.adaptive_prose import adaptive_sentences
 from merilo.reports.baseline_facts import MOST_GROUPS, BaselineFacts, CostFacts, MetricFacts, Span
 from merilo.reports.estimates import counted
 from merilo.reports.metric_names import metric_title
@@ -97,6 +98,8 @@ def _asked(facts: BaselineFacts) -> list[str]:
         return []
     total = counted(sum(size * n for size, n in overlap.items()), "answer")
     least, most = min(overlap), max(overlap)
+    if facts.adaptive:
+        return [*adaptive_sentences(facts.adaptive, "en"), f"There are {total} in all."]
     if least == most:
         return [f"Each item received {counted(most, 'answer')}, {total} in all."]
     planned = facts.conditions.overlap

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from merilo.baselines.warnings import counted, form
+from merilo.reports.adaptive_prose import adaptive_sentences
 from merilo.reports.baseline_facts import MOST_GROUPS, BaselineFacts, CostFacts, MetricFacts, Span
 from merilo.reports.metric_names import metric_title
 
@@ -117,6 +118,8 @@ def _asked(facts: BaselineFacts) -> list[str]:
         return []
     total = counted(sum(size * n for size, n in overlap.items()), "ответ", "ответа", "ответов")
     least, most = min(overlap), max(overlap)
+    if facts.adaptive:
+        return [*adaptive_sentences(facts.adaptive, "ru"), f"Всего получено {total}."]
     if least == most:
         return [f"Перекрытие — {counted(most, 'ответ', 'ответа', 'ответов')} на вопрос, всего {total}."]
     planned = facts.conditions.overlap

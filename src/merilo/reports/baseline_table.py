@@ -14,6 +14,7 @@ from merilo.baselines.warnings import majority_rule
 from merilo.errors import argument
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
+from merilo.people.collection_design import CollectedDesign
 from merilo.reports.controls import suspects_line
 from merilo.reports.estimates import counted, interval_text, lines
 from merilo.reports.unresolved import unresolved
@@ -138,6 +139,7 @@ def _items(baseline: Baseline) -> list[tuple[str, str]]:
             "overlap",
             f"{_overlap(baseline.diagnosis.overlap_before)}; after exclusion {_overlap(baseline.diagnosis.overlap)}",
         ),
+        *_adaptive(baseline.diagnosis.adaptive),
         (
             "without majority",
             f"{baseline.low_agreement} of {baseline.items} ({baseline.low_agreement_share:.1%}); a majority is "
@@ -145,6 +147,19 @@ def _items(baseline: Baseline) -> list[tuple[str, str]]:
         ),
         *_agreement(baseline.agreement),
         *_groups(baseline),
+    ]
+
+
+def _adaptive(found: CollectedDesign | None) -> list[tuple[str, str]]:
+    if found is None:
+        return []
+    overlap = found.design.overlap
+    return [
+        (
+            "adaptive overlap",
+            f"{overlap.start} to {overlap.limit}, fixed for {found.fixed} random items; the first people agreed on {found.agreed} others; "
+            f"{found.answers_per_item:.2f} answers per item",
+        )
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
 from merilo.reports import baseline_prose_en as en
+from merilo.reports.adaptive_prose import adaptive_design
 from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
 from merilo.reports.estimates import counted
 from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
@@ -128,11 +129,12 @@ class StudyAnswers:
         elif sample:
             self._add("1.2.1", "sample", weighted)
         overlap = facts.overlap_before or facts.overlap
+        design = adaptive_design(facts.adaptive).en if facts.adaptive else ""
         if overlap:
             self._add(
                 "1.3",
                 ", ".join(f"{size} on {counted(n, 'item')}" for size, n in overlap.items()),
-                "before exclusion" if facts.overlap_before else "",
+                "; ".join(filter(None, [design, "before exclusion" if facts.overlap_before else ""])),
             )
         self._per_person()
         self._add_planned(

@@ -10,10 +10,11 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.warnings import counted
-from merilo.bilingual import Language
+from merilo.bilingual import BilingualText, Language
 from merilo.people.cost import cost
 from merilo.reports import baseline_prose_en as en
 from merilo.reports import baseline_prose_ru as ru
+from merilo.reports.adaptive_prose import adaptive_design, adaptive_facts
 from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.estimates import counted as counted_en
 from merilo.reports.json_record import count_at, counts_at, number_at, text_at
@@ -43,6 +44,7 @@ class CostLine:
         hours: the measured time on the pages.
         hourly: the pay for an hour of measured time.
         published: the total and the hourly pay as published tables compute them.
+        design: the adaptive overlap and the mean number of answers; `None` with fixed overlap.
     """
 
     name: str
@@ -53,6 +55,7 @@ class CostLine:
     hours: float | None
     hourly: float | None
     published: tuple[float, float | None] | None = None
+    design: BilingualText | None = None
 
     @property
     def per_answer(self) -> float | None:
@@ -96,6 +99,7 @@ def arm_cost(name: str, content: Mapping[str, Json]) -> CostLine:
         number_at(content, "cost", "hours"),
         number_at(content, "cost", "hourly"),
         None if published is None else (published, number_at(content, "cost", "published_way", "hourly")),
+        adaptive_design(adaptive) if (adaptive := adaptive_facts(content)) else None,
     )
 
 
@@ -267,12 +271,14 @@ def _arm(line: CostLine, language: Language) -> str:
             each = ru.money(line.per_answer, line.currency, _small(line.per_answer))
             answers = counted(line.answers, "ответ", "ответа", "ответов")
             told += f"; получено {answers} на вопросы теста, в среднем {each} за ответ"
+        told += f" ({line.design.ru})" if line.design else ""
         return f"{told}. {_hourly_ru(line)}{_published_ru(line)}"
     told = f"{name}: {_money_en(line.total, line.currency)} was paid"
     told += f" for {counted_en(line.pages, 'page')} of tasks" if line.pages else ""
     if line.per_answer is not None and line.answers:
         each = en.money(line.per_answer, line.currency, _small(line.per_answer))
         told += f"; with {counted_en(line.answers, 'answer')} to test items, an answer cost {each} on average"
+        told += f" ({line.design.en})" if line.design else ""
     return f"{told}. {_hourly_en(line)}{_published_en(line)}"
 
 

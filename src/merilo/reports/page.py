@@ -25,6 +25,7 @@ from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
+from merilo.reports.adaptive_prose import adaptive_facts, adaptive_sentences
 from merilo.reports.asked import asked
 from merilo.reports.audit import doubtful_golds
 from merilo.reports.baseline_facts import baseline_facts
@@ -133,6 +134,9 @@ def page(
         doubtful=_doubtful(baseline),
         fields=shown_fields(baseline.consensus),
         rows=_rows(content),
+        adaptive={language: adaptive_sentences(adaptive, language) for language in LANGUAGES}
+        if (adaptive := adaptive_facts(content))
+        else None,
         alpha_defined=not isnan(baseline.alpha),
         alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
         coefficients=_coefficients(baseline),

@@ -12,6 +12,7 @@ from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.cost import Cost
 from merilo.people.gold import Gold
+from merilo.reports.adaptive_prose import adaptive_json
 from merilo.reports.audit import audit_in_short
 from merilo.reports.controls import control_health_summary
 from merilo.reports.estimates import metrics_json, single_person_json
@@ -52,6 +53,7 @@ def summary(
         "annotators": _annotators(baseline),
         "control_health": control_health_summary(baseline),
         "items": _items(baseline),
+        "adaptive": adaptive_json(baseline.diagnosis.adaptive),
         "clusters": clusters_json(baseline.clusters),
         "resolved_by": resolved_by(baseline.resolved_by),
         "unresolved": {one.code: one.items for one in unresolved(baseline)},
@@ -67,7 +69,7 @@ def summary(
             "max_low_agreement": baseline.settings.max_low_agreement,
             "min_votes": baseline.settings.min_votes,
             "votes_needed": {str(votes): n for votes, n in baseline.decided.votes_needed.items()},
-            "n": baseline.used.height,
+            "n": baseline.agreement.answers,
         },
         "by": {
             field: {value: _group(group) for value, group in groups.items()}
