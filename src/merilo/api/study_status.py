@@ -6,6 +6,7 @@ The estimate is left out unless it is asked for: whoever sees it may stop the st
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -16,6 +17,8 @@ from merilo.api.reading import StudyResponses
 from merilo.api.result import BaselineResult
 from merilo.api.study_baseline import study_baseline, study_responses
 from merilo.errors import DataError, UsageError, for_library
+from merilo.people.adaptive_overlap import AdaptiveDesign
+from merilo.people.collection_design import ID
 from merilo.people.cost import Cost, cost
 from merilo.people.experts.marks import may_be_mine
 from merilo.responses import Responses, page_of
@@ -79,10 +82,11 @@ class StudyStatus:
         frozen: whether the plan was frozen.
         files: the number of imported files.
         items: items of the test.
-        overlap: how many annotators must answer an item.
+        overlap: how many annotators must answer an item; at most so many with adaptive overlap.
         answers: answers to items of the test; without skipped items.
         counted: those of annotators who are not excluded.
-        planned: `items` times `overlap`.
+        adaptive: the adaptive overlap as START:LIMIT:SHARE:SEED; `None` with fixed overlap.
+        planned: the answers that the overlap asks for: `items` times `overlap`; with adaptive overlap, as far as the answers so far tell.
         missing: counted answers that are missing for the overlap, all items together.
         missing_by: missing answers of an item -> items.
         surplus: items with more counted answers than the overlap.
@@ -104,6 +108,7 @@ class StudyStatus:
     files: int
     items: int
     overlap: int
+    adaptive: str | None = None
     answers: int = 0
     counted: int = 0
     planned: int
@@ -162,10 +167,14 @@ def study_status(
     imports = read_imports(folder)
     items = len(folder.items())
     begun = name in imports.tables
+    design = AdaptiveDesign(group.adaptive, folder.plan.seed) if group.adaptive else None
+    adaptive = None if design is None else str(design)
     if not begun:
+        due = Counter(_due(folder, group.overlap, design, {}).values())
+        planned = sum(each * number for each, number in due.items())
         return StudyStatus(
-            study=folder.plan.study, arm=name, frozen=folder.frozen, files=0, items=items, overlap=group.overlap,
-            planned=items * group.overlap, missing=items * group.overlap, missing_by={group.overlap: items},
+            study=folder.plan.study, arm=name, frozen=folder.frozen, files=0, items=items, overlap=group.overlap, adaptive=adaptive,
+            planned=planned, missing=planned, missing_by=dict(sorted(due.items())),
         )  # fmt: skip
     return status_of(
         folder,
@@ -203,8 +212,15 @@ def status_of(
     counted = tests.filter(~pl.col("respondent").is_in(list(excluded)) & ~pl.col("skipped")).unique(
         ["item", "respondent"]
     )
-    people = counted.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))["people"].to_list()
-    left = Counter(max(0, group.overlap - answered) for answered in [*people, *([0] * (items - len(people)))])
+    people = dict(counted.group_by("item").agg(pl.col("respondent").n_unique()).iter_rows())
+    labels = _labels(responses if made is None else made.details.responses, excluded)
+    ids = responses.items.filter(pl.col("item").is_in(list(people)))
+    found = {
+        str(one): (people[item], labels.get(item, 0)) for item, one in ids.select("item", ID).iter_rows()
+    }
+    due_of = _due(folder, group.overlap, design, {one: count for one, (_, count) in found.items()})
+    given = {one: found.get(one, (0, 0))[0] for one in due_of}
+    left = Counter(max(0, due - given[one]) for one, due in due_of.items())
     paid = cost(responses, group.pay.currency)
     seconds = paid.median_seconds
     missing = sum(lacking * number for lacking, number in left.items())
@@ -215,12 +231,13 @@ def status_of(
         files=files,
         items=items,
         overlap=group.overlap,
+        adaptive=adaptive,
         answers=tests.filter(~pl.col("skipped")).height,
         counted=counted.height,
-        planned=items * group.overlap,
+        planned=sum(due_of.values()),
         missing=missing,
         missing_by=dict(sorted(left.items())),
-        surplus=sum(answered > group.overlap for answered in people),
+        surplus=sum(given[one] > due for one, due in due_of.items()),
         annotators=_annotators(responses, tests, made),
         repeated=tests.height - tests.select("item", "respondent").unique().height,
         alpha=_finite(made.agreement.krippendorff_alpha) if made else None,
@@ -232,6 +249,28 @@ def status_of(
         problem=problem,
         estimate=_estimate(made) if estimate and made else None,
     )
+
+
+def _due(
+    folder: StudyFolder, overlap: int, design: AdaptiveDesign | None, labels: Mapping[str, int]
+) -> dict[str, int]:
+    """How many answers each item needs, by its id, given how many different answers it has."""
+    ids = [str(one.item.id) for one in folder.items()]
+    if design is None:
+        return dict.fromkeys(ids, overlap)
+    adaptive = design.overlap
+    return {
+        one: adaptive.limit
+        if adaptive.in_fixed_slice(design.seed, one) or labels.get(one, 0) > 1
+        else adaptive.start
+        for one in ids
+    }
+
+
+def _labels(responses: Responses, excluded: set[str]) -> dict[int, int]:
+    """The number of different answers to each item of the test by annotators who are not excluded."""
+    tests = responses.table.filter(~pl.col("is_control"), ~pl.col("respondent").is_in(list(excluded)))
+    return dict(tests.group_by("item").agg(pl.col("answer").drop_nulls().n_unique()).iter_rows())
 
 
 def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[BaselineResult | None, str]:

@@ -81,6 +81,7 @@ def _lines(found: StudyStatus) -> list[tuple[str, str]]:
     share = found.counted / found.planned if found.planned else 0.0
     lines = [
         ("plan", "frozen" if found.frozen else "not frozen"),
+        *([("adaptive overlap", _adaptive(found.adaptive))] if found.adaptive else []),
         ("answers that count", f"{found.counted:,} of {found.planned:,} ({share:.0%})"),
         ("items with full overlap", f"{found.missing_by.get(0, 0):,} of {found.items:,}"),
         ("answers missing", f"{found.missing:,}{_missing(found)}"),
@@ -107,6 +108,11 @@ def _lines(found: StudyStatus) -> list[tuple[str, str]]:
         sure = "" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]"
         lines.append((f"{one.metric} so far", f"{one.value:.3f}{sure} on {_count(one.n, 'item')}"))
     return lines
+
+
+def _adaptive(design: str) -> str:
+    start, limit, share, _ = design.split(":")
+    return f"{start} to {limit}, fixed for {float(share):.0%} of the items; more answers are missing if people disagree"
 
 
 def _missing(found: StudyStatus) -> str:

@@ -1,0 +1,67 @@
+"""The site and the baseline agree on which answers are equal votes."""
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from merilo.api.reading import read_responses
+from merilo.baselines.declared import declared
+from merilo.baselines.settings import Settings
+from merilo.baselines.steps import clean
+from merilo.datasets import dataset
+from merilo.items import Item
+from merilo.site.equal_votes import EqualVotes
+from merilo.studies.instruction_text import SKIP_OWN
+
+NUMBERS = ["7", "007", "7.0", " 7", "+7", "8", "1 000", "1000", "-7", "1,5", "1.5"]
+TEXTS = ["House", "the house", "house.", "House  ", "home", "a home", "Дом", "дом", "дом!", "ёж", "еж"]
+
+
+def equal_in_a_baseline(name: str, answers: list[str], rules: tuple[str, ...]) -> list[tuple[int, int]]:
+    """The pairs of answers that one spelling stands for after the baseline's cleaning."""
+    declaration = dataset(name)
+    frame = pl.DataFrame(
+        {"task": ["1"] * len(answers), "worker": [f"w{n}" for n in range(len(answers))], "label": answers}
+    )
+    responses = read_responses(frame, dataset=declaration)
+    chosen = Settings(normalise=rules).for_dataset(declaration)
+    table = clean(responses, None, declared(declaration, chosen), chosen).responses.table
+    kept = dict(table.select("respondent", "answer").iter_rows())
+    return [(a, b) for a in range(len(answers)) for b in range(a) if kept[f"w{a}"] == kept[f"w{b}"]]
+
+
+def equal_on_the_site(name: str, answers: list[str], rules: tuple[str, ...]) -> list[tuple[int, int]]:
+    votes = EqualVotes.of(dataset(name), rules, [])
+    keys = [votes.key(0, answer) for answer in answers]
+    return [(a, b) for a in range(len(answers)) for b in range(a) if keys[a] == keys[b]]
+
+
+@given(st.lists(st.sampled_from(NUMBERS), min_size=2, max_size=8))
+@settings(max_examples=60, deadline=None)
+def test_numbers_are_compared_by_value(answers: list[str]) -> None:
+    assert equal_on_the_site("rumodar", answers, ()) == equal_in_a_baseline("rumodar", answers, ())
+
+
+@given(st.lists(st.sampled_from(TEXTS), min_size=2, max_size=8), st.sampled_from([(), ("words",), ("yo",)]))
+@settings(max_examples=60, deadline=None)
+def test_texts_are_compared_as_the_metric_and_the_plan_s_rules_do(
+    answers: list[str], rules: tuple[str, ...]
+) -> None:
+    assert equal_on_the_site("multiq", answers, rules) == equal_in_a_baseline("multiq", answers, rules)
+
+
+@given(st.lists(st.sampled_from(["0", "1"]), min_size=2, max_size=5))
+@settings(max_examples=20, deadline=None)
+def test_labels_are_compared_as_they_are(answers: list[str]) -> None:
+    assert equal_on_the_site("bps", answers, ()) == equal_in_a_baseline("bps", answers, ())
+
+
+def test_sets_of_an_exam_are_equal_in_any_order() -> None:
+    item = Item(1, "", "", "1,3", {"type": "multiple_choice_options_within_text"})
+    votes = EqualVotes.of(dataset("use"), (), [item])
+    assert votes.key(0, "3,1") == votes.key(0, " 1, 3 ") != votes.key(0, "1,2")
+
+
+def test_a_skip_is_no_vote() -> None:
+    votes = EqualVotes.of(dataset("bps"), (), [])
+    assert [votes.key(0, text) for text in SKIP_OWN.values()] == [None] * len(SKIP_OWN)
