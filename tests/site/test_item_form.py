@@ -101,3 +101,8 @@ def test_media_come_only_from_samples_and_text_stays_text(frozen: Frozen) -> Non
     assert html.startswith("&lt;b&gt;Look&lt;/b&gt;: <img src=")
     assert "cat" not in html
     assert html.endswith("or <strong>[The task&#39;s file was not found]</strong>?")
+
+
+def test_every_kind_of_line_end_in_an_answer_becomes_one() -> None:
+    program = ItemField("program")
+    assert answer_in(program, {"answer": ["a\r\nb\rc\nd"]}) == ("a\nb\nc\nd", "")

@@ -74,7 +74,8 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
         .order_by(RESPONSE.c.answered, PERSON.c.pseudonym, RESPONSE.c.place)
     )  # fmt: skip
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    # Lines end by CR LF, so that an answer with either of them is put in quotation marks.
+    writer = csv.writer(text)
     writer.writerow(COLLECTED_FIELDS)
     counts = {"": 0, "excluded": 0, "stopped": 0, "surplus": 0}
     people = set()

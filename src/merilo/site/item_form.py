@@ -136,7 +136,9 @@ def answer_in(field: ItemField, form: Mapping[str, Sequence[str]]) -> tuple[str,
     Returns:
         The answer, and what is wrong with it: the name of a text in `site_words`, or an empty text.
     """
-    values = [value.replace("\r\n", "\n").replace("\0", "") for value in form.get(ANSWER, ())]
+    values = [
+        value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "") for value in form.get(ANSWER, ())
+    ]
     if sum(map(len, values)) > LONGEST_ANSWER:
         return "", "answer_too_long"
     if field.kind == "choices":

@@ -1,0 +1,348 @@
+"""The same answers of the same people give the same baseline to the byte, collected on the site or imported from Toloka.
+
+The answers are given on the site. They are then written as Toloka would export them: from the site's database and the files of
+`merilo study export`, not from the table that the site collects.
+"""
+
+import csv
+import io
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import chdir
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import cycle
+from pathlib import Path
+from random import Random
+
+import pytest
+from command import merilo
+from sqlalchemy import select, update
+from study_people import study_of
+
+from merilo.datasets import dataset
+from merilo.datasets.bundled import examples
+from merilo.items import Item
+from merilo.site.annotator_steps import (
+    ShownTask,
+    answer_training,
+    next_task,
+    next_training,
+    person_of,
+    save_answer,
+)
+from merilo.site.database import database_url, open_database, writing
+from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation
+from merilo.site.schema import ANSWERED, PERSON, RESPONSE
+from merilo.site.served_study import ServedStudy, load_study
+from merilo.site.study_registration import register
+from merilo.studies.freezing import freeze_plan
+from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_tasks import study_tasks
+
+START = 1_790_000_000_123
+
+#: Texts that tables, spreadsheets and readers of numbers like to change.
+AWKWARD = (
+    "NA", "null", "None", "007", "1e5", "=1+1", "-", '"', 'a "b" c', "a\tb", "a;b", "a,b", "true", "nan", "'x", "ё", "\u00a0", "1,3",
+    "first\nsecond", "a\rb", "#N/A", "\\n", "\ufeffx", "\u2028",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A study and how people answer it.
+
+    Attributes:
+        name: the dataset.
+        wrong: answers of people who do not know, used in turn.
+        knows: the share of answers that are right.
+        people: how many come from a platform.
+        overlap: how many people answer an item.
+        guessing: how many of them never know, and are stopped.
+        excluded: how many of the others the author excludes in the end.
+        arm: the group of annotators.
+        training: whether there is a training.
+        page: the tasks of a page, by which the pay is divided.
+        authors: whether the items name experts as their authors.
+    """
+
+    name: str
+    wrong: Sequence[str] = AWKWARD
+    knows: float = 0.8
+    people: int = 5
+    overlap: int = 3
+    guessing: int = 0
+    excluded: int = 0
+    arm: str = "people"
+    training: bool = False
+    page: int = 1
+    authors: bool = False
+
+
+SHAPES = {
+    "labels": Shape("bps", ("0", "1"), page=4),
+    "numbers": Shape("simplear", ("0", "12", "-7", "3.5", "+4", "007")),
+    "sets": Shape("use", ("1", "1,3", "3,1", "1, 3", "2,4,5")),
+    "open text": Shape("chegeka", page=3, knows=0.2, people=9, overlap=9),
+    "programs": Shape("ruhumaneval", ("def f():\n    return 1", "  return 'a\tb'\n    # \"q\"", "pass")),
+    "experts": Shape("bps", ("0", "1"), arm="experts", authors=True, page=3),
+    "experts, open text": Shape("chegeka", knows=0.4, arm="experts", authors=True),
+    "stopped and excluded": Shape("bps", ("0", "1"), people=8, guessing=2, excluded=1),
+    "training": Shape("lcs", ("0", "1", "2"), training=True, people=6, guessing=1),
+}
+
+#: Texts of a published folder that say on which platform people answered, and the hashes of these files.
+NAMING_THE_PLATFORM = {
+    "manifest.json", "checklist/checklist.md", "checklist/checklist.tex", "checklist/checklist.json", "paper/markdown/methods.md",
+    "paper/latex/methods.tex", "paper/csv/methods.txt", "cards/human_baseline_ru.md", "cards/human_baseline_en.md",
+    "cost/message_en.txt", "cost/message_ru.txt",
+}  # fmt: skip
+
+EXPERTS = ("Anna", "Boris", "Vera", "Gleb")
+
+
+def frozen_study(folder: Path, shape: Shape) -> StudyFolder:
+    """A frozen study of bundled items, each of them with an author if the shape says so."""
+    splits = examples(dataset(shape.name))
+    tests, known = list(splits["test"].items), list(splits["shots"].items)
+    if shape.authors:
+        tests = [with_author(item, EXPERTS[at % len(EXPERTS)]) for at, item in enumerate(tests)]
+    training, controls = (known[:2], known[2:]) if shape.training else ([], known)
+    made = study_of(
+        folder, tests, controls, dataset_name=shape.name, training=training, page=shape.page,
+        overlap=shape.overlap, experts=shape.arm == "experts",
+    )  # fmt: skip
+    weights = "".join(f"{one.item.id},all,1\n" for one in made.items())
+    (folder / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
+    freeze_plan(made, day="2026-01-12", force=True)
+    return open_study(folder)
+
+
+def with_author(item: Item, author: str) -> Item:
+    return Item(item.id, item.instruction, item.inputs, item.outputs, {**item.meta, "author": author})
+
+
+def answer_on_the_site(folder: StudyFolder, shape: Shape) -> None:
+    """Let everybody answer in turn, and some break off: times, orders and repetitions are as on the site."""
+    random, now, wrong = Random(shape.name), START, cycle(shape.wrong)
+    gold = {
+        task.id: str(one.item.outputs)
+        for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
+    }
+    engine = open_database(database_url(folder.path, None))
+    with writing(engine) as connection:
+        study = register(connection, load_study(folder, shape.arm), 1)
+        for number in range(len(EXPERTS) if shape.arm == "experts" else shape.people):
+            if shape.arm == "experts":
+                code = new_invitation(connection, study, EXPERTS[number], now)
+                admitted = admit_invited(connection, {study.rules.study: study}, code, "ru", now)
+                assert admitted is not None
+            else:
+                admitted = admit_from_platform(connection, study, "platform", f"w{number}", "ru", now=now)
+            connection.execute(
+                update(PERSON)
+                .where(PERSON.c.id == admitted.person)
+                .values(stage="training" if shape.training else "working")
+            )
+            while True:
+                person = person_of(connection, study, admitted.person)
+                assert person is not None
+                if person.stage == "training":
+                    shown = next_training(connection, study, person, now)
+                    assert shown is not None
+                    now += random.randrange(900, 9000)
+                    answer_training(
+                        connection, study, person, shown.number, str(study.tasks[shown.number].known), now=now
+                    )
+                    continue
+                if person.stage != "working":
+                    break
+                given = next_task(connection, study, person, now)
+                if not isinstance(given, ShownTask):
+                    break
+                task = study.tasks[given.number]
+                late = study.arm.time_limit is not None and random.random() < 0.05
+                now += 64_000 if late else random.randrange(900, 40_000)
+                knows = number >= shape.guessing and random.random() < shape.knows
+                answer = (task.known or gold[task.id]) if knows else next(wrong)
+                if shape.guessing and not knows and task.known:
+                    answer = next(text for text in shape.wrong if text != task.known)
+                mine = study.arm.skip_own and random.random() < 0.15
+                taken = save_answer(
+                    connection,
+                    study,
+                    person,
+                    given.number,
+                    SKIP_OWN["ru"] if mine else answer,
+                    now=now,
+                    skipped=mine,
+                )
+                assert taken == ("late" if late else "saved")
+                if random.random() < 0.1:
+                    save_answer(connection, study, person, given.number, "repeated", now=now + 1)
+        working = (
+            select(PERSON.c.id).where(PERSON.c.stage == "working").order_by(PERSON.c.id).limit(shape.excluded)
+        )
+        connection.execute(update(PERSON).where(PERSON.c.id.in_(working)).values(stage="excluded"))
+    engine.dispose()
+
+
+def tolokas_export(folder: StudyFolder, shape: Shape, exported: Path) -> str:
+    """The answers in the site's database as Toloka exports them; answers of excluded people are rejected there."""
+    tasks = {row["INPUT:task"]: row for path in sorted(exported.rglob("t*.tsv")) for row in table(path)}
+    engine = open_database(database_url(folder.path, None))
+    with writing(engine) as connection:
+        study = register(connection, load_study(folder, shape.arm), 1)
+        rows = connection.execute(
+            select(RESPONSE, PERSON.c.pseudonym, PERSON.c.stage)
+            .join(PERSON, PERSON.c.id == RESPONSE.c.person)
+            .where(RESPONSE.c.study == study.rules.study, RESPONSE.c.state == ANSWERED)
+            .order_by(PERSON.c.pseudonym, RESPONSE.c.answered.desc())
+        ).all()
+    engine.dispose()
+    beside = shape.arm == "experts" and study.tasks[0].form != "labels"
+    lines = [toloka_row(study, row._mapping, tasks, beside) for row in rows]
+    text = io.StringIO()
+    names = [name for name in dict.fromkeys(name for line in lines for name in line) if name]
+    writer = csv.DictWriter(
+        text, names, delimiter="\t", lineterminator="\n", restval="", quoting=csv.QUOTE_ALL
+    )
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()
+
+
+def toloka_row(
+    study: ServedStudy, row: Mapping, tasks: Mapping[str, Mapping[str, str]], beside: bool
+) -> dict[str, str]:
+    task = tasks[study.tasks[row["task"]].id]
+    mine = row["answer"] == SKIP_OWN["ru"]
+    output = {"OUTPUT:answer": "" if beside and mine else row["answer"]}
+    if beside:
+        output["OUTPUT:mine"] = "true" if mine else ""
+    return {
+        **{name: text for name, text in task.items() if name.startswith("INPUT:")},
+        **output,
+        **{name: text for name, text in task.items() if not name.startswith("INPUT:")},
+        "ASSIGNMENT:assignment_id": f"{row['pseudonym']}-{row['place']}",
+        "ASSIGNMENT:worker_id": row["pseudonym"],
+        "ASSIGNMENT:status": "REJECTED" if row["stage"] == "excluded" else "APPROVED",
+        "ASSIGNMENT:started": moment(row["given"]),
+        "ASSIGNMENT:submitted": moment(row["answered"]),
+        "ASSIGNMENT:reward": f"{(study.arm.pay.per_page or 0) / study.arm.items_per_page:.10f}",
+    }
+
+
+def moment(milliseconds: int) -> str:
+    """A time as Toloka writes it: in UTC, without saying so."""
+    return (
+        datetime.fromtimestamp(milliseconds / 1000, UTC)
+        .replace(tzinfo=None)
+        .isoformat(timespec="milliseconds")
+    )
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""), delimiter="\t"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def figures(text: bytes) -> list[bytes]:
+    return re.findall(rb"\d[\d.,]*", text)
+
+
+def done(*words: object) -> None:
+    outcome = merilo(*words)
+    assert outcome.status in {0, 1}, outcome.err
+    assert outcome.status == 0 or words[1] == "baseline", outcome.err
+
+
+def both_ways(root: Path, shape: Shape) -> tuple[Path, Path]:
+    """The study with the answers from the site, and its copy with the same answers from Toloka; both have baselines."""
+    folder = frozen_study(root / "site" / "study", shape)
+    (root / "toloka").mkdir()
+    shutil.copytree(folder.path, root / "toloka" / "study")
+    answer_on_the_site(folder, shape)
+    for place in ("site", "toloka"):
+        with chdir(root / place):
+            if place == "site":
+                done("study", "collect", "study", "--arm", shape.arm, "--out", "answers.csv")
+            else:
+                done("study", "export", "study", "--platform", "toloka", "--arm", shape.arm, "--out", "out")
+                Path("answers.tsv").write_text(
+                    tolokas_export(folder, shape, Path("out")), encoding="utf-8", newline=""
+                )
+            done("study", "import", "study", "answers.csv" if place == "site" else "answers.tsv")
+            if shape.name != "ruhumaneval":  # programs are scored by running them
+                done("study", "baseline", "study", "--arm", shape.arm, "--out", "study/baseline")
+    return root / "site" / "study", root / "toloka" / "study"
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=list(SHAPES))
+def test_answers_of_the_site_and_of_toloka_give_the_same_baseline_to_the_byte(
+    shape: Shape, tmp_path: Path
+) -> None:
+    site, toloka = both_ways(tmp_path, shape)
+    answers = Path("answers") / f"{shape.arm}.jsonl"
+    ours, theirs = ((one / answers).read_text(encoding="utf-8").splitlines() for one in (site, toloka))
+    assert ours == theirs
+    assert len(ours) > 10
+    given = {json.loads(line)["answer"] for line in ours}
+    if shape == SHAPES["open text"]:
+        assert given >= {text for text in AWKWARD if text.strip()}
+    assert (SKIP_OWN["ru"] in given) == (shape.arm == "experts")
+    if shape.name != "ruhumaneval":
+        assert contents(site / "baseline") == contents(toloka / "baseline")
+
+
+def test_folders_to_publish_differ_only_where_they_name_the_platform(tmp_path: Path) -> None:
+    site, toloka = both_ways(tmp_path, SHAPES["labels"])
+    for one in (site, toloka):
+        with chdir(one.parent):
+            done("report", "study", "--out", "hb")
+    ours, theirs = contents(site.parent / "hb"), contents(toloka.parent / "hb")
+    assert ours.keys() == theirs.keys()
+    differing = {name for name in ours if ours[name] != theirs[name]}
+    assert differing <= NAMING_THE_PLATFORM
+    for name in differing - {"manifest.json"}:  # it has their hashes
+        assert b"Toloka" in theirs[name], name
+        assert b"Toloka" not in ours[name], name
+    for name in differing - {"manifest.json"} - {name for name in differing if name.startswith("checklist/")}:
+        assert figures(ours[name]) == figures(theirs[name]), name
+
+
+def test_answers_that_are_collected_twice_count_once(tmp_path: Path) -> None:
+    site, toloka = both_ways(tmp_path, SHAPES["labels"])
+    table_ = (site.parent / "answers.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    shutil.rmtree(site / "imports")
+    (site / "imports.json").unlink()
+    with chdir(site.parent):
+        Path("early.csv").write_text("".join(table_[: len(table_) // 2]), encoding="utf-8")
+        done("study", "import", "study", "early.csv")
+        done("study", "import", "study", "answers.csv")
+        done("study", "baseline", "study", "--out", "study/baseline", "--force")
+    assert contents(site / "baseline") == contents(toloka / "baseline")
+
+
+def test_one_other_answer_gives_another_baseline(tmp_path: Path) -> None:
+    """So the comparison of the other tests can fail."""
+    site, toloka = both_ways(tmp_path, SHAPES["labels"])
+    path = site.parent / "answers.csv"
+    first, row, *rest = path.read_text(encoding="utf-8").splitlines()
+    study, task, answer, *more = row.split(",")
+    path.write_text(
+        "\n".join([first, ",".join([study, task, "10"[int(answer)], *more]), *rest, ""]), encoding="utf-8"
+    )
+    shutil.rmtree(site / "imports")
+    (site / "imports.json").unlink()
+    with chdir(site.parent):
+        done("study", "import", "study", "answers.csv")
+        done("study", "baseline", "study", "--out", "study/baseline", "--force")
+    assert contents(site / "baseline") != contents(toloka / "baseline")
