@@ -19,13 +19,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 from merilo.datasets.generators import generate
-from merilo.people.simulation import CAREFUL, GUESSING, HASTY, Panel, SimulatedItem, toloka_export
+from merilo.people.simulation import (
+    CAREFUL,
+    GUESSING,
+    HASTY,
+    SimulatedItem,
+    simulated_answer,
+    simulated_seconds,
+)
 
 HEADER = (
     "INPUT:question\tINPUT:option_a\tINPUT:option_b\tOUTPUT:answer\tGOLDEN:answer\tASSIGNMENT:assignment_id\t"
@@ -38,19 +46,27 @@ PAGE = 20
 
 
 def ordinary_pool(path: Path) -> None:
-    made = generate("bps", 555, seed=1)
-    questions = [SimulatedItem((str(item.inputs),), str(item.outputs), 0.1) for item in made]
-    panel = Panel(people=((CAREFUL, 120), (HASTY, 50), (GUESSING, 20)))
-    text = toloka_export(
-        questions[30:],
-        questions[:30],
-        columns=("parentheses",),
-        answer="correct",
-        labels=("0", "1"),
-        panel=panel,
-        seed=1,
-    )
-    path.write_text(text, encoding="utf-8")
+    """Write a pool like the published ones: 525 items and 30 control items, pages of two items and a control item, 190 annotators."""
+    made, random = generate("bps", 555, seed=1), Random(1)
+    controls, items = made[:30], made[30:]
+    people = [(kind, n) for kind, many in ((CAREFUL, 120), (HASTY, 50), (GUESSING, 20)) for n in range(many)]
+    page = 0
+    with path.open("w", encoding="utf-8") as stream:
+        stream.write(
+            HEADER.replace("question", "parentheses").replace("INPUT:option_a\tINPUT:option_b\t", "")
+        )
+        for first in range(0, len(items), 2):
+            for kind, number in random.sample(people, 5):
+                page += 1
+                started = datetime(2026, 1, 12) + timedelta(minutes=page)
+                submitted = started + timedelta(seconds=round(3 * simulated_seconds(kind, random), 3))
+                for item in (random.choice(controls), *items[first : first + 2]):
+                    gold = str(item.outputs)
+                    answer = simulated_answer(SimulatedItem(gold, ("0", "1"), 0.1), kind, random)
+                    stream.write(
+                        f"{item.inputs}\t{answer}\t{gold if item in controls else ''}\tpage-{page}\tsimulated-{kind.name}-{number}\t"
+                        f"APPROVED\t{started.isoformat()}\t{submitted.isoformat()}\t0.0300000000\n"
+                    )
 
 
 def large_pool(path: Path, rows: int) -> None:

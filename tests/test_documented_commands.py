@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from simulated_pool import simulated_pool
 from tests.support.command import merilo, printed
 from tests.support.documented import ANYTHING, Block, blocks, commands, is_part, pages, shows, stories, tidy
 
@@ -208,12 +209,11 @@ def test_the_page_on_uncertainty_states_the_estimates_of_the_published_pools(
 
 @pytest.fixture
 def baseline_json(folder: Path) -> Callable[..., dict]:
-    assert merilo("demo", "--items", "20", "--no-open").status == 0
+    pool = simulated_pool(folder, "bps", 20)
 
     def make(*options: str) -> dict:
-        demo = Path("merilo-demo") / "bps"
         return merilo(
-            *("baseline", demo / "export.tsv", "--dataset", "bps", "--gold", demo / "test.json"),
+            *("baseline", pool / "export.tsv", "--dataset", "bps", "--gold", pool / "test.json"),
             *(*options, "--json", "-"),
         ).json
 
@@ -223,7 +223,7 @@ def baseline_json(folder: Path) -> Callable[..., dict]:
 def test_every_key_of_the_baseline_json_is_explained(baseline_json: Callable[..., dict]) -> None:
     page = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"`([\w.]+)`", page))
-    model = Path("merilo-demo/bps/rule-brackets-in-equal-number.jsonl")
+    model = Path("bps/rule-brackets-in-equal-number.jsonl")
     for options in ((), ("--resolve", "none"), ("--model", str(model))):
         found = baseline_json(*options)
         keys = {*found, *(key for metric in found["metrics"].values() for key in keys_of(metric))}
@@ -235,7 +235,7 @@ def test_every_key_of_the_baseline_json_is_explained(baseline_json: Callable[...
 
 def test_every_file_of_a_baseline_folder_is_explained(demo: Path) -> None:
     page = (ROOT / "docs" / "baseline.md").read_text(encoding="utf-8")
-    for path in (demo / "bps" / "baseline").iterdir():
+    for path in (demo / "bps" / "study" / "baseline").iterdir():
         named = f"`{path.name}/`" if path.is_dir() else f"`{path.stem}."
         assert named in page, f"docs/baseline.md does not name {path.name}"
 

@@ -9,17 +9,15 @@ import pandas as pd
 import polars as pl
 import pytest
 from command import merilo as run
+from simulated_pool import simulated_pool
 
 import merilo
 from merilo.baselines.settings import Settings
-from merilo.cli.demo import demonstrate
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("demo") / "demo"
-    demonstrate(folder, items=40, open_report=False)
-    return folder / "lcs"
+    return simulated_pool(tmp_path_factory.mktemp("pool"), "lcs", 40)
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ from command import merilo
 from harness_files import items_of as items_of_harness
 from harness_files import lm_eval_choice, written
 from made_once import made_once
+from simulated_pool import simulated_pool
 from study_people import NAMES, answered, bundled_study, visits
 
 from merilo.datasets import dataset, names
@@ -20,19 +21,18 @@ RUN = ("run", "--shots", "0")
 
 
 @made_once
-def demo(folder: Path) -> Path:
+def pools(folder: Path) -> Path:
     """Baselines of BPS and LCS with 40 items each, and their items in one folder."""
-    done = merilo("demo", "--no-open", "--items", 40, "--out", folder / "demo")
-    assert done.status == 0, done.err
     (folder / "data").mkdir()
     for name in ("bps", "lcs"):
-        shutil.copy(folder / "demo" / name / "test.json", folder / "data" / f"{name}.json")
-    return folder / "demo"
+        simulated_pool(folder / "pools", name, 40)
+        shutil.copy(folder / "pools" / name / "test.json", folder / "data" / f"{name}.json")
+    return folder / "pools"
 
 
 @pytest.fixture
 def people(tmp_path: Path) -> tuple[Path, Path]:
-    found = demo(tmp_path)
+    found = pools(tmp_path)
     return found / "bps" / "baseline", found / "lcs" / "baseline"
 
 

@@ -36,13 +36,3 @@ def test_every_command_is_there_and_explains_itself(name: str) -> None:
     outcome = merilo(name, "--help")
     assert outcome.status == 0
     assert "Usage" in outcome.out
-
-
-def test_the_demo_runs_on_a_fresh_folder(tmp_path: object) -> None:
-    outcome = merilo("demo", "--out", f"{tmp_path}/demo", "--items", "40", "--no-open")
-    assert outcome.status == 0
-    assert "simulated" in outcome.out
-    assert outcome.out.rstrip().endswith("report.html")
-    again = merilo("demo", "--out", f"{tmp_path}/demo", "--items", "40", "--no-open")
-    assert again.status == 2
-    assert "--force" in again.complaint

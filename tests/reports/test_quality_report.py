@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from simulated_pool import simulated_pool
 
 from merilo.cli import main
 from merilo.people.audit.findings import FEWEST_EXPECTED, VERDICTS
@@ -114,18 +115,13 @@ def test_a_verdict_has_a_sentence_in_both_languages() -> None:
     assert VERDICTS.keys() == VERDICTS_RU.keys()
 
 
-def test_the_demos_guessers_are_flagged_where_the_published_rule_keeps_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["demo", "--out", str(tmp_path / "demo"), "--no-open"]) == 0
-    capsys.readouterr()
-    content = json.loads(
-        (tmp_path / "demo" / "bps" / "baseline" / "baseline.json").read_text(encoding="utf-8")
-    )
+def test_guessers_are_flagged_where_the_published_rule_keeps_them(tmp_path: Path) -> None:
+    pool = simulated_pool(tmp_path, "bps", 200)
+    content = json.loads((pool / "baseline" / "baseline.json").read_text(encoding="utf-8"))
     people = {one["annotator"]: one for one in content["quality"]["annotators"]}
     guessing = [one for name, one in people.items() if "guessing" in name]
-    # With two labels, guessing is correct half of the time, so the threshold of 0.5 excludes only one of the three.
-    assert [one["excluded_by"] is not None for one in guessing] == [True, False, False]
+    # With two labels, guessing is correct half of the time, so the threshold of 0.5 does not exclude all of the three.
+    assert 0 < sum(one["excluded_by"] is not None for one in guessing) < len(guessing) == 3
     assert all({"disagrees", "too_fast"} <= set(one["flags"]) for one in guessing)
     assert all("too_fast" in one["flags"] for name, one in people.items() if "hasty" in name)
     assert not any(one["flags"] for name, one in people.items() if "careful" in name)

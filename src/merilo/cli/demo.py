@@ -1,107 +1,218 @@
-"""`merilo demo`: run the whole procedure on generated items and simulated annotators, without a network."""
+"""`merilo demo`: run the whole procedure on generated items and simulated people, without another computer."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
+import shutil
 import sys
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from merilo import cli
+from merilo.api.simulated_study import SimulatedCollection, collect_from_simulated_people
+from merilo.api.site import require_site
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli.output import say
-from merilo.datasets import dataset
-from merilo.datasets.generators import generate
 from merilo.datasets.rules import RULES
 from merilo.errors import DataError
-from merilo.items import Item, Split, write_splits
-from merilo.people.simulation import SimulatedItem, toloka_export
+from merilo.items import Item, read_split
 
 app = typer.Typer(add_completion=False)
 
-#: dataset -> (input columns, answer column, how hard an item is for people)
+#: dataset -> (input columns and answer column of the export, how hard an item is for people)
 _DEMONSTRATED: Final = {
     "bps": (("parentheses",), "correct", 0.04),
-    "lcs": (("string1", "string2"), "length", 0.19),
+    "lcs": (("string1", "string2"), "length", 0.1),
 }
 
-CONTROL_SHARE: Final = 0.15
+#: Built-in respondents that are compared with people.
+_RESPONDENTS: Final = ("random", "most-frequent")
+
+#: One task in five is a control item, so that people who guess are found out within their 50 items.
+_CONTROL_SHARE: Final = 0.2
+
+#: Items of the training, and shots that the instruction shows as examples.
+_TRAINING: Final = 5
+_EXAMPLES: Final = 24
+
+#: How a visit ended -> what is printed about it.
+_ENDS: Final = {
+    "done": "worked to the end",
+    "stopped": "stopped after control items",
+    "refused": "failed the training",
+    "left": "left half-way",
+}
+
+#: The day of the freeze, before the simulated people come.
+_FROZEN: Final = "2026-01-09"
 
 
 @app.command()
 def demonstrate(
-    out: Annotated[Path, typer.Option(help="The folder for exports and reports.")] = Path("merilo-demo"),
+    out: Annotated[Path, typer.Option(help="The folder of everything that is made.")] = Path("merilo-demo"),
     *,
-    items: Annotated[int, typer.Option(min=10, max=5000, help="How many items each dataset gets.")] = 200,
-    seed: Annotated[int, typer.Option(help="The random seed. The same seed gives the same files.")] = 1,
+    items: Annotated[int, typer.Option(min=10, max=5000, help="How many items each dataset gets.")] = 100,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The random seed. The same seed gives the same files.")
+    ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier demo.")] = False,
     open_report: Annotated[
         bool | None,
         typer.Option("--open/--no-open", help="Open the report in a browser. Default: only on a desktop."),
     ] = None,
 ) -> int:
-    """Run the whole procedure: generate items, simulate annotators' answers, and make a baseline with merilo baseline."""
+    """Run the whole procedure: two frozen studies, simulated people who answer on the annotation site, baselines, comparison.
+
+    Needs the extra 'site'. The server listens on 127.0.0.1 only, and stops at the end.
+    """
+    require_site()
     refuse_existing(out, force=force)
-    reports = []
+    _remove_earlier(out)
+    demo = _Demo(out, items, seed)
     for name in _DEMONSTRATED:
-        folder = out / name
-        controls = max(4, round(items * CONTROL_SHARE))
-        made = generate(name, items + controls, seed)
-        _write(name, folder, made[controls:], made[:controls], seed)
-        words = [
-            *("baseline", str(folder / "export.tsv"), "--dataset", name, "--gold", str(folder / "test.json")),
-            *("--model", str(folder / f"{_rule(name)}.jsonl"), "--out", str(folder / "baseline")),
-        ]
-        print(f"\n$ merilo {' '.join(words)}", flush=True)  # noqa: T201 - the demo shows what it runs
-        status = cli.main([*words, "--force"] if force else words)
-        if status not in {0, DataError.exit_status}:
-            return status
-        if status:
-            say(f"the baseline of {name} is rejected: people disagree on too many items, as the report shows")
-        reports.append(folder / "baseline" / "report.html")
-    listed = "\n".join(f"  {report}" for report in reports)
-    print(f"\nThe annotators were simulated. Open the reports:\n{listed}")  # noqa: T201
+        demo.study(name)
+    demo.comparison()
+    _print("\nAll annotators of this demo are simulated. Open in a browser:")
+    for name in _DEMONSTRATED:
+        _print(f"  {out / name / 'hb' / 'report.html'}  the report of {name}")
+        _print(f"  {out / name / 'hb' / 'items.html'}  its items with all answers")
+    _print(f"  {out / 'comparison.html'}  people and two built-in respondents")
+    _print(
+        f"To publish a baseline is to publish its folder, such as {out / 'lcs' / 'hb'}; its notebook hb.ipynb computes the figures again."
+    )
     if open_report if open_report is not None else _on_a_desktop():
-        webbrowser.open(reports[-1].resolve().as_uri())
+        webbrowser.open((out / "lcs" / "hb" / "report.html").resolve().as_uri())
     return 0
 
 
-def _write(name: str, folder: Path, tests: list[Item], control_items: list[Item], seed: int) -> None:
-    """Write an export in the platform's format, the items with gold, and the answers of a simple rule in place of a model."""
+class _Demo:
+    """A demonstration that is under way; it prints each command before it runs it.
+
+    Args:
+        out: the folder of everything that is made.
+        items: how many items each dataset gets.
+        seed: the random seed.
+    """
+
+    def __init__(self, out: Path, items: int, seed: int) -> None:
+        self.out = out
+        self.items = items
+        self.seed = seed
+
+    def study(self, name: str) -> None:
+        """Make a study, let simulated people answer it, and make its baseline and the folder to publish."""
+        folder, study = self.out / name, self.out / name / "study"
+        controls = max(12, round(self.items * _CONTROL_SHARE / (1 - _CONTROL_SHARE)))
+        _run(
+            *("datasets", "generate", name, "--seed", self.seed, "--size", self.items),
+            *("--shots", controls + _EXAMPLES, "--out", folder / "test.json"),
+        )
+        _run(
+            *("datasets", "generate", name, "--seed", self.seed + 1, "--size", _TRAINING),
+            *("--out", folder / "training.json"),
+        )
+        _run(
+            *("study", "create", folder / "test.json", "--dataset", name, "--name", f"{name}-simulated"),
+            *("--seed", self.seed, "--control-share", _CONTROL_SHARE, "--training", folder / "training.json"),
+            *("--items-per-page", 10, "--pay-per-page", 0.5, "--out", study),
+        )
+        _run("study", "freeze", study, "--date", _FROZEN)
+        _print(
+            f"\nSimulated people answer {name}-simulated on the annotation site, as after 'merilo study serve {study}' ..."
+        )
+        _tell(collect_from_simulated_people(study, seed=self.seed, difficulty=difficulty(name, folder)))
+        _run("study", "collect", study, "--out", folder / "answers.csv")
+        _run("study", "import", study, folder / "answers.csv")
+        if _run("study", "baseline", study, "--out", study / "baseline", may_be_rejected=True):
+            say(f"the baseline of {name} is rejected: people disagree on too many items, as the report shows")
+        _run("report", study, "--out", folder / "hb")
+        _write_export(name, study, folder / "export.tsv")
+        _write_rule(name, folder)
+
+    def comparison(self) -> None:
+        """Compare people with built-in respondents."""
+        baselines = [self.out / name / "study" / "baseline" for name in _DEMONSTRATED]
+        runs = [self.out / "runs" / respondent for respondent in _RESPONDENTS]
+        for respondent, run in zip(_RESPONDENTS, runs, strict=True):
+            _run(
+                *("run", "--model", respondent, "--shots", 0, "--datasets", ",".join(_DEMONSTRATED)),
+                *("--data", self.out, "--out", run),
+            )
+        _run("compare", *baselines, *runs, "--format", "html", "--out", self.out / "comparison.html")
+
+
+def _run(*words: object, may_be_rejected: bool = False) -> int:
+    """Print a command, run it, and return its exit status.
+
+    Raises:
+        typer.Exit: the command failed.
+    """
+    texts = [str(word) for word in words]
+    _print(f"\n$ merilo {' '.join(texts)}")
+    status = cli.main(texts)
+    if status and not (may_be_rejected and status == DataError.exit_status):
+        raise typer.Exit(status)
+    return status
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - the demo shows what it runs
+
+
+def _tell(collected: SimulatedCollection) -> None:
+    ends = collected.people
+    told = [f"{ends[end]} {what}" for end, what in _ENDS.items() if ends.get(end)]
+    _print(f"{collected.answers} answers of simulated people at {collected.address}: {', '.join(told)}")
+
+
+def _remove_earlier(out: Path) -> None:
+    """Remove what an earlier demo made, and nothing else in the folder."""
+    for name in (*_DEMONSTRATED, "runs"):
+        shutil.rmtree(out / name, ignore_errors=True)
+    (out / "comparison.html").unlink(missing_ok=True)
+
+
+def difficulty(name: str, folder: Path) -> Callable[[Item], float]:
+    """Return how difficult an item is for people: the longer, the harder."""
+    hardest = _DEMONSTRATED[name][2]
+    longest = max(len(str(item.inputs)) for item in read_split(folder / "test.json").items)
+    return lambda item: min(hardest * 4 * len(str(item.inputs)) / longest, 1.0)
+
+
+def _write_export(name: str, study: Path, path: Path) -> None:
+    """Write the collected answers as a crowd platform exports them, for the tutorials about exports."""
     columns, answer, _ = _DEMONSTRATED[name]
-    longest = max(len(str(item.inputs)) for item in [*tests, *control_items])
-    export = toloka_export(
-        [_question(name, item, longest) for item in tests],
-        [_question(name, item, longest) for item in control_items],
-        columns=columns,
-        answer=answer,
-        labels=dataset(name).answer.labels,
-        seed=seed,
-    )
-    write_text(folder / "export.tsv", export)
-    write_splits(folder / "test.json", [Split("test", tuple(tests))])
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerow([
+        *(f"INPUT:{column}" for column in columns), f"OUTPUT:{answer}", f"GOLDEN:{answer}", "HINT:text",
+        "ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status", "ASSIGNMENT:started",
+        "ASSIGNMENT:submitted", "ASSIGNMENT:reward",
+    ])  # fmt: skip
+    for line in (study / "answers" / "people.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        writer.writerow([
+            *(row["inputs"].split() if len(columns) > 1 else [row["inputs"]]), row["answer"], row["control"] or "", "",
+            row["page"], row["respondent"], "APPROVED", row["started"], row["submitted"], f"{row['reward']:.10f}",
+        ])  # fmt: skip
+    write_text(path, text.getvalue())
+
+
+def _write_rule(name: str, folder: Path) -> None:
+    """Write the answers of a simple rule, as an example of a model's answers."""
     rule = RULES[name]
-    answers = [json.dumps({"id": item.id, "answer": rule(str(item.inputs))}) for item in tests]
-    write_text(folder / f"{_rule(name)}.jsonl", "\n".join(answers) + "\n")
-
-
-def _rule(name: str) -> str:
-    """Return the name of the rule that stands in for a model."""
-    return f"rule-{RULES[name].__name__.replace('_', '-')}"
-
-
-def _question(name: str, item: Item, longest: int) -> SimulatedItem:
-    columns, _, hardest = _DEMONSTRATED[name]
-    text = str(item.inputs)
-    return SimulatedItem(
-        inputs=tuple(text.split()) if len(columns) > 1 else (text,),
-        gold=str(item.outputs),
-        difficulty=min(hardest * 4 * len(text) / longest, 1.0),
-    )
+    answers = [
+        json.dumps({"id": item.id, "answer": rule(str(item.inputs))})
+        for item in read_split(folder / "test.json").items
+    ]
+    write_text(folder / f"rule-{rule.__name__.replace('_', '-')}.jsonl", "\n".join(answers) + "\n")
 
 
 def _on_a_desktop() -> bool:

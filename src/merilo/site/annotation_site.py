@@ -14,6 +14,7 @@ from merilo.bilingual import Language
 from merilo.site.annotator_steps import Participant, person_of
 from merilo.site.hidden_estimate import Estimator, no_estimate
 from merilo.site.live_events import LiveFigures
+from merilo.site.new_people import NewPeople
 from merilo.site.served_study import ServedStudy
 from merilo.site.server_clock import ServerClock
 from merilo.site.site_requests import RefusedRequestError, browser_language, wants_json
@@ -42,6 +43,7 @@ class AnnotationSite:
         clock: the server's time.
         cookie_key: the key of the cookies.
         estimator: computes the estimate of a study when its author asks for it.
+        newcomers: draws the pseudonyms and seeds of new people.
     """
 
     def __init__(
@@ -51,9 +53,12 @@ class AnnotationSite:
         clock: ServerClock,
         cookie_key: str,
         estimator: Estimator | None = None,
+        *,
+        newcomers: NewPeople | None = None,
     ) -> None:
         self.engine = engine
         self.clock = clock
+        self.newcomers = newcomers or NewPeople()
         self.cookies = VisitorCookies(cookie_key)
         self.limits = VisitorLimits()
         self.by_key: Mapping[str, ServedStudy] = {study.key: study for study in studies}

@@ -41,13 +41,18 @@ _STATIC: Final = {
 _OVERDUE_EVERY: Final = 5.0
 
 
-def make_app(site: AnnotationSite) -> FastAPI:
-    """Return the application of a site."""
+def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> FastAPI:
+    """Return the application of a site.
+
+    Args:
+        site: the site.
+        overdue_every: seconds between two searches for tasks that were not answered in time.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         site.writer = Writer(site.engine, asyncio.get_running_loop())
-        overdue = asyncio.create_task(_return_overdue(site))
+        overdue = asyncio.create_task(_look_for_overdue(site, overdue_every))
         try:
             yield
         finally:
@@ -119,15 +124,20 @@ def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> No
         return response
 
 
-async def _return_overdue(site: AnnotationSite) -> None:
-    """Give tasks that were not answered in time back to others, as long as the server runs."""
+async def return_overdue(site: AnnotationSite) -> None:
+    """Give tasks that were not answered in time back to others."""
 
     def look(connection: Connection) -> None:
         follow_database(site.clock, connection)
         for study in site.by_number.values():
             Allocation(connection, study.rules, site.clock.now()).return_overdue()
 
+    await site.write(look)
+
+
+async def _look_for_overdue(site: AnnotationSite, seconds: float) -> None:
+    """Search for overdue tasks as long as the server runs."""
     while True:
         with suppress(RefusedRequestError):  # a full disk: the next search finds the same tasks
-            await site.write(look)
-        await asyncio.sleep(_OVERDUE_EVERY)
+            await return_overdue(site)
+        await asyncio.sleep(seconds)

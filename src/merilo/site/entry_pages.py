@@ -58,7 +58,7 @@ def entry_routes(site: AnnotationSite) -> APIRouter:
             now, wait = site.clock.now(), site.limits.seconds_to_new_person(request)
             admitted = await site.write(
                 lambda connection: admit_from_platform(
-                    connection, study, *handed, language, now=now, new=not wait
+                    connection, study, *handed, language, now=now, new=not wait, newcomers=site.newcomers
                 )
             )
             if admitted is None:
@@ -163,7 +163,9 @@ async def _by_code(site: AnnotationSite, request: Request, code: str) -> Respons
     site.limits.before_code(request)
     language, now = browser_language(request), site.clock.now()
     admitted = await site.write(
-        lambda connection: admit_invited(connection, site.by_number, code, language, now)
+        lambda connection: admit_invited(
+            connection, site.by_number, code, language, now, newcomers=site.newcomers
+        )
     )
     if admitted is None:
         site.limits.wrong_code(request)

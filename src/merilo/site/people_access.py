@@ -12,6 +12,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from merilo.bilingual import Language
 from merilo.errors import UsageError, argument
+from merilo.site.new_people import NewPeople
 from merilo.site.schema import INVITATION, OWN, PERSON, RESPONSE, STUDY
 from merilo.site.served_study import ServedStudy
 
@@ -27,6 +28,9 @@ LONGEST_ID: Final = 200
 
 #: Mechanical Turk's assignment while somebody only looks at the task.
 PREVIEW: Final = "ASSIGNMENT_ID_NOT_AVAILABLE"
+
+#: Real people get random pseudonyms and seeds.
+_DRAWN: Final = NewPeople()
 
 #: Letters of codes that people type: none that look alike.
 LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -105,7 +109,13 @@ def new_code(choose: Callable[[str], str]) -> str:
 
 
 def admit_invited(
-    connection: Connection, studies: Mapping[int, ServedStudy], code: str, language: Language, now: int
+    connection: Connection,
+    studies: Mapping[int, ServedStudy],
+    code: str,
+    language: Language,
+    now: int,
+    *,
+    newcomers: NewPeople = _DRAWN,
 ) -> Admission | None:
     """Let somebody in who has a link or a code. The same link always leads to the same person, however often it is opened.
 
@@ -115,6 +125,7 @@ def admit_invited(
         code: the code, as it was typed.
         language: the language of the browser.
         now: the time, in milliseconds since 1970.
+        newcomers: draws the pseudonym and the seed of a new person.
 
     Returns:
         The person; `None` if there is no such invitation or it was revoked.
@@ -128,7 +139,9 @@ def admit_invited(
         return Admission(found.study, found.person)
     study = studies[found.study]
     source = "expert" if found.name is not None else "link"
-    person = _new_person(connection, study, source, found.name or hashed[:24], language, now=now)
+    person = _new_person(
+        connection, study, source, found.name or hashed[:24], language, newcomers=newcomers, now=now
+    )
     connection.execute(update(INVITATION).where(INVITATION.c.hash == hashed).values(person=person))
     if found.name is not None:
         _hold_own(connection, study, person, found.name)
@@ -144,6 +157,7 @@ def admit_from_platform(
     *,
     now: int,
     new: bool = True,
+    newcomers: NewPeople = _DRAWN,
 ) -> Admission | None:
     """Let somebody in whose id a platform handed over; the same id is the same person.
 
@@ -155,6 +169,7 @@ def admit_from_platform(
         language: the language of the browser.
         now: the time, in milliseconds since 1970.
         new: whether somebody may come in for the first time.
+        newcomers: draws the pseudonym and the seed of a new person.
 
     Returns:
         The person; `None` if they are new and may not come in.
@@ -170,7 +185,7 @@ def admit_from_platform(
         return Admission(study.rules.study, found)
     if not new:
         return None
-    person = _new_person(connection, study, source, external, language, now=now)
+    person = _new_person(connection, study, source, external, language, newcomers=newcomers, now=now)
     return Admission(study.rules.study, person, new=True)
 
 
@@ -214,12 +229,19 @@ def _person_named(connection: Connection, study: ServedStudy, name: str) -> int 
 
 
 def _new_person(
-    connection: Connection, study: ServedStudy, source: str, external: str, language: Language, *, now: int
+    connection: Connection,
+    study: ServedStudy,
+    source: str,
+    external: str,
+    language: Language,
+    *,
+    newcomers: NewPeople,
+    now: int,
 ) -> int:
     key = connection.execute(
         insert(PERSON).values(
-            study=study.rules.study, pseudonym=f"p{secrets.token_hex(5)}", source=source, external=external, stage="consent",
-            language=language if language in study.languages else study.languages[0], seed=secrets.randbits(62), created=now,
+            study=study.rules.study, pseudonym=newcomers.pseudonym(external), source=source, external=external, stage="consent",
+            language=language if language in study.languages else study.languages[0], seed=newcomers.seed(), created=now,
         )
     ).inserted_primary_key  # fmt: skip
     assert key is not None  # noqa: S101 - SQLAlchemy's type allows it for statements with several rows

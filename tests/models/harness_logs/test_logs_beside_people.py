@@ -8,22 +8,18 @@ from command import merilo
 from compared_study import LABELS, guesses, study
 from compared_study import model as answers_file
 from harness_files import items_of, lm_eval_choice, lm_eval_text, openai_batch, written
+from simulated_pool import simulated_pool
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import contextlib
-
-    folder = tmp_path_factory.mktemp("demo")
-    with contextlib.chdir(folder):
-        assert merilo("demo", "--items", "20", "--no-open").status == 0
-    return folder / "merilo-demo" / "bps"
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return simulated_pool(tmp_path_factory.mktemp("pool"), "bps", 20)
 
 
-def bps_log(demo: Path, path: Path) -> Path:
+def bps_log(pool: Path, path: Path) -> Path:
     from merilo.items import read_split
 
-    items = list(read_split(demo / "test.json"))
+    items = list(read_split(pool / "test.json"))
     return written(path, [lm_eval_choice(at, "bps", item, "1") for at, item in enumerate(items)])
 
 
@@ -84,10 +80,10 @@ def test_rows_of_items_outside_the_baseline_are_left_out(tmp_path: Path) -> None
     assert "20 rows belong to no item and are left out" in done.err
 
 
-def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(demo: Path, tmp_path: Path) -> None:
+def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(pool: Path, tmp_path: Path) -> None:
     out = tmp_path / "out" / "org__m"
     out.mkdir(parents=True)
-    bps_log(demo, out / "samples_bps_2026-01-02T10-20-30.1.jsonl")
+    bps_log(pool, out / "samples_bps_2026-01-02T10-20-30.1.jsonl")
     written(
         out / "samples_parus_2026-01-02T10-20-30.1.jsonl",
         [lm_eval_text(0, "parus", items_of("parus")[0], "1")],
@@ -98,11 +94,11 @@ def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(demo: Path, t
     done = merilo(
         *(
             "baseline",
-            demo / "export.tsv",
+            pool / "export.tsv",
             "--dataset",
             "bps",
             "--gold",
-            demo / "test.json",
+            pool / "test.json",
             "--model",
             tmp_path / "out",
         ),
@@ -116,14 +112,14 @@ def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(demo: Path, t
     assert verified.status == 0, verified.out + verified.err
 
 
-def test_a_log_of_another_dataset_is_refused(demo: Path, tmp_path: Path) -> None:
+def test_a_log_of_another_dataset_is_refused(pool: Path, tmp_path: Path) -> None:
     assert merilo(
         "baseline",
-        demo / "export.tsv",
+        pool / "export.tsv",
         "--dataset",
         "bps",
         "--gold",
-        demo / "test.json",
+        pool / "test.json",
         "--out",
         tmp_path / "b",
     ).status in {0, 1}

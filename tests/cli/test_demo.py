@@ -1,0 +1,91 @@
+"""`merilo demo`: two studies on the annotation site, from the items to the comparison, the same with the same seed."""
+
+import contextlib
+import csv
+import json
+import shutil
+import sqlite3
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from command import Outcome, merilo
+
+from merilo.api.simulated_study import collect_from_simulated_people
+from merilo.cli.demo import difficulty
+from merilo.people.simulation import SIMULATED_PREFIX
+
+ITEMS = 24
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+    """A demo's folder and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    with contextlib.chdir(folder):
+        done = merilo("demo", "--items", ITEMS, "--seed", 3, "--no-open")
+    assert done.status == 0, done.err
+    return folder / "merilo-demo", done
+
+
+def test_the_same_seed_gives_the_same_answers_at_the_same_times(
+    demo: tuple[Path, Outcome], tmp_path: Path
+) -> None:
+    study = tmp_path / "study"
+    shutil.copytree(demo[0] / "bps" / "study", study)
+    for path in study.glob("site.db*"):
+        path.unlink()
+    collect_from_simulated_people(study, seed=3, difficulty=difficulty("bps", demo[0] / "bps"))
+    assert merilo("study", "collect", study, "--out", tmp_path / "answers.csv").status == 0
+    assert (tmp_path / "answers.csv").read_bytes() == (demo[0] / "bps" / "answers.csv").read_bytes()
+
+
+def test_every_item_has_exactly_its_overlap_and_everybody_is_simulated(demo: tuple[Path, Outcome]) -> None:
+    for name in ("bps", "lcs"):
+        folder = demo[0] / name
+        baseline = json.loads((folder / "study" / "baseline" / "baseline.json").read_text(encoding="utf-8"))
+        assert baseline["simulated"] is True
+        with (folder / "answers.csv").open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        assert all(row["respondent"].startswith(SIMULATED_PREFIX) for row in rows)
+        assert max(Counter((row["respondent"], row["task"]) for row in rows).values()) == 1
+        with contextlib.closing(sqlite3.connect(folder / "study" / "site.db")) as database:
+            counted = database.execute(
+                "SELECT count(*) FROM response WHERE counts AND state = 'answered' GROUP BY task"
+            ).fetchall()
+        assert counted == [(5,)] * ITEMS
+
+
+def test_the_demo_ends_by_naming_pages_that_exist_and_say_that_people_are_simulated(
+    demo: tuple[Path, Outcome],
+) -> None:
+    named = [line.split()[0] for line in demo[1].out.splitlines() if line.startswith("  merilo-demo/")]
+    assert [Path(name).name for name in named] == ["report.html", "items.html"] * 2 + ["comparison.html"]
+    for name in named:
+        assert "simulated annotators" in (demo[0].parent / name).read_text(encoding="utf-8")
+
+
+def test_every_command_is_printed_before_it_is_run(demo: tuple[Path, Outcome]) -> None:
+    ran = [tuple(line.split()[2:4]) for line in demo[1].out.splitlines() if line.startswith("$ merilo ")]
+    assert ran[2:4] == [("study", "create"), ("study", "freeze")]
+    assert Counter(words[0] for words in ran) == Counter(datasets=4, study=10, report=2, run=2, compare=1)
+
+
+def test_an_earlier_demo_is_replaced_only_by_force_and_other_files_stay(tmp_path: Path) -> None:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "notes.txt").write_text("mine", encoding="utf-8")
+    refused = merilo("demo", "--out", tmp_path / "demo", "--no-open")
+    assert refused.status == 2
+    assert "--force" in refused.complaint
+    assert [path.name for path in (tmp_path / "demo").iterdir()] == ["notes.txt"]
+
+
+def test_without_the_extra_the_demo_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    refused = merilo("demo", "--out", tmp_path / "demo", "--no-open")
+    assert refused.status == 2
+    assert "pip install 'merilo[site]'" in refused.complaint
+    assert not (tmp_path / "demo").exists()
