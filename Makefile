@@ -22,7 +22,7 @@ WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.p
 help:           ## list all targets
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
 
-demo: $(VENV)/core  ## install Merilo, make two baselines of simulated annotators, print the paths of the reports
+demo: $(VENV)/site  ## install Merilo, let simulated people answer two studies on the annotation site, print the paths of the reports
 	$(BIN)/merilo demo --out $(DEMO) --force
 
 test: $(VENV)/test  ## install what the tests need and run them all; NO_SYSTEM=1: no Debian packages; DOCKER=1: a Docker engine too
@@ -65,6 +65,10 @@ $(BIN)/python:
 $(VENV)/core: $(BIN)/python pyproject.toml $(LOCK)
 	$(PIP) install --constraint $(LOCK) --editable .
 	$(BIN)/python -m compileall -q src
+	@touch $@
+
+$(VENV)/site: $(VENV)/core pyproject.toml $(LOCK)
+	$(PIP) install --constraint $(LOCK) --editable '.[site]'
 	@touch $@
 
 $(VENV)/test: $(VENV)/core pyproject.toml $(LOCK)

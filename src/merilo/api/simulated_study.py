@@ -58,10 +58,12 @@ def collect_from_simulated_people(
         InputError: the study is not frozen, or the server does not start.
     """
     require_site()
-    from merilo.site.simulated_people import SimulatedCrowd  # noqa: PLC0415 - an extra
+    from merilo.site.served_study import load_study  # noqa: PLC0415 - an extra
+    from merilo.site.simulated_people import SimulatedCrowd  # noqa: PLC0415
 
     folder = open_study(study)
     name, _ = arm_of(folder, None)
+    load_study(folder, name)  # refuses a study that is not frozen
     tasks = study_tasks(folder)
     both = (
         *zip(tasks.tests, folder.items(), strict=True),
