@@ -154,8 +154,8 @@ class Annotator:
         reply = await self.client.post_form(f"{self.path}task", form, "application/json")
         assert reply.status == 200, reply.text
         told = json.loads(reply.body)
-        if "main" in told:
-            self.page = told["main"]
+        if "page" in told:
+            self.page = told["page"]
         else:
             self.page = (await self.client.get(told["next"])).text
         assert 'name="task"' in self.page, self.page

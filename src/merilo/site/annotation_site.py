@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import OK
 from typing import Any, Final, TypeVar
 
 from fastapi import Request
@@ -31,7 +35,11 @@ _PAGES: Final = Environment(
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
+    auto_reload=False,
 )
+
+#: Threads that read from the database.
+_READERS: Final = 4
 
 
 class AnnotationSite:
@@ -66,6 +74,25 @@ class AnnotationSite:
         self.writer: Writer | None = None
         self.live = LiveFigures(self)
         self.estimator = estimator or no_estimate
+        self._readers = ThreadPoolExecutor(_READERS, "site reader")
+
+    def close(self) -> None:
+        """End the threads that read."""
+        self._readers.shutdown()
+
+    async def read(self, operation: Callable[[Connection], Result]) -> Result:
+        """Run an operation that changes nothing; it does not wait for the writer.
+
+        Raises:
+            RefusedRequestError: the database cannot be read.
+        """
+
+        def run() -> Result:
+            with self.engine.connect() as connection:
+                return operation(connection)
+
+        with self._refusing():
+            return await asyncio.get_running_loop().run_in_executor(self._readers, run)
 
     async def write(self, operation: Callable[[Connection], Result]) -> Result:
         """Run an operation in a transaction; it is on the disk when this returns.
@@ -75,8 +102,14 @@ class AnnotationSite:
         """
         if self.writer is None:
             raise RefusedRequestError(503, "not_saved")
-        try:
+        with self._refusing():
             return await self.writer.run(operation)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Refuse the request if the database fails."""
+        try:
+            yield
         except Exception as error:
             original = getattr(error, "orig", error)
             if isinstance(original, self.engine.dialect.loaded_dbapi.Error):
@@ -105,6 +138,23 @@ class AnnotationSite:
         Returns:
             The result of the step; `None` if the request comes from nobody in this study.
         """
+        run = self._step(request, study, step)
+        return None if run is None else await self.write(run)
+
+    async def look_as_person(
+        self, request: Request, study: ServedStudy, look: Callable[[Connection, Participant], Result]
+    ) -> Result | None:
+        """Read something for the person who sends the request; the function changes nothing.
+
+        Returns:
+            The result of the function; `None` if the request comes from nobody in this study.
+        """
+        run = self._step(request, study, look)
+        return None if run is None else await self.read(run)
+
+    def _step(
+        self, request: Request, study: ServedStudy, step: Callable[[Connection, Participant], Result]
+    ) -> Callable[[Connection], Result | None] | None:
         number = self.number_of(request)
         if number is None:
             return None
@@ -113,7 +163,7 @@ class AnnotationSite:
             person = person_of(connection, study, number)
             return None if person is None else step(connection, person)
 
-        return await self.write(run)
+        return run
 
     def page(
         self,
@@ -125,7 +175,10 @@ class AnnotationSite:
         status: int = 200,
         **content: Any,  # noqa: ANN401 - whatever the template shows
     ) -> Response:
-        """Return a page made of a template, in the person's or the browser's language."""
+        """Return a page made of a template, in the person's or the browser's language.
+
+        The site's script gets the page and its address as JSON and puts the page in the place of the one that it shows.
+        """
         language = self.language(request, study, person)
         visit = request.cookies.get(VisitorCookies.VISIT, "")
         fresh = not self.cookies.is_visit(visit)
@@ -134,7 +187,9 @@ class AnnotationSite:
         text = _PAGES.get_template(template).render(
             study=study, person=person, language=language, said=words(language), token=self.cookies.form_token(visit), **content
         )  # fmt: skip
-        response = HTMLResponse(text, status_code=status)
+        response: Response = HTMLResponse(text, status_code=status)
+        if status == OK and wants_json(request):
+            response = JSONResponse({"next": request.scope["path"], "page": text})
         if fresh:
             self.set_cookie(request, response, VisitorCookies.VISIT, visit, "/")
         return response

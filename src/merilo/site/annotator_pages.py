@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from fastapi import APIRouter, Request
@@ -13,6 +14,7 @@ from merilo.site import annotator_steps as steps
 from merilo.site.annotation_site import AnnotationSite, go_to
 from merilo.site.annotator_steps import Participant, ShownTask
 from merilo.site.assignment import Taken
+from merilo.site.direct_routes import StudyPage
 from merilo.site.item_form import (
     LONGEST_ANSWER,
     LONGEST_COMMENT,
@@ -62,18 +64,13 @@ def annotator_routes(site: AnnotationSite) -> APIRouter:
     async def feedback(request: Request, key: str, task: str) -> Response:
         return await _feedback(site, request, site.study(key), task)
 
-    @router.get("/task")
-    async def item(request: Request, key: str) -> Response:
-        return await _show(site, request, site.study(key), "task")
-
-    @router.post("/task")
-    async def answered(request: Request, key: str) -> Response:
-        return await _take(site, request, site.study(key), "task")
+    for (method, page), answer in item_pages(site).items():
+        router.add_api_route(f"/{page}", answer, methods=[method])
 
     @router.get("/pause")
     async def pause(request: Request, key: str, note: str = "") -> Response:
         study = site.study(key)
-        person = await site.as_person(request, study, lambda _, person: person)
+        person = await site.look_as_person(request, study, lambda _, person: person)
         if person is None:
             return go_to(request, f"/s/{key}/")
         heading, text, button = _NOTES.get(note, _NOTES[""])
@@ -90,10 +87,67 @@ def annotator_routes(site: AnnotationSite) -> APIRouter:
     return router
 
 
+def item_pages(site: AnnotationSite) -> Mapping[tuple[str, str], StudyPage]:
+    """Return what answers the requests for items, by method and page."""
+
+    async def item(request: Request, key: str) -> Response:
+        return await _show(site, request, site.study(key), "task")
+
+    async def answered(request: Request, key: str) -> Response:
+        return await _take(site, request, site.study(key), "task")
+
+    return {("GET", "task"): item, ("POST", "task"): answered}
+
+
 def _said(
     site: AnnotationSite, request: Request, study: ServedStudy, person: Participant
 ) -> Mapping[str, str]:
     return words(site.language(request, study, person))
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What a person has before them.
+
+    Attributes:
+        person: the person.
+        shown: the task, or why there is none; `None` if the person is at another stage.
+        completion: the code for the platform, at the end.
+    """
+
+    person: Participant
+    shown: ShownTask | str | None
+    completion: str | None = None
+
+
+async def _look(site: AnnotationSite, request: Request, study: ServedStudy, page: Page) -> _Before | None:
+    """Find what a person has before them; the writer is asked only if a task has to be given."""
+    now = site.clock.now()
+
+    def held(connection: Connection, person: Participant) -> _Before:
+        working = person.stage == "working"
+        return _Before(person, steps.task_before(connection, study, person, now) if working else None)
+
+    def given(connection: Connection, person: Participant) -> _Before:
+        if page == "task":
+            return _next(connection, study, person, now)
+        training = person.stage == "training"
+        return _Before(person, steps.next_training(connection, study, person, now) if training else None)
+
+    if page == "task":
+        found = await site.look_as_person(request, study, held)
+        if found is None or found.shown is not None or found.person.stage != "working":
+            return found
+    return await site.as_person(request, study, given)
+
+
+def _next(connection: Connection, study: ServedStudy, person: Participant, now: int) -> _Before:
+    """Give a person their next item, or the code for the platform at the end."""
+    if person.stage != "working":
+        return _Before(person, None)
+    found = steps.next_task(connection, study, person, now)
+    ended = found in {"done", "most"} and person.source not in {"link", "expert"}
+    return _Before(person, found, steps.hand_out_completion(connection, person) if ended else None)
 
 
 async def _show(
@@ -102,28 +156,15 @@ async def _show(
     study: ServedStudy,
     page: Page,
     *,
+    before: _Before | None = None,
     fault: str = "",
     form: Mapping[str, Sequence[str]] | None = None,
 ) -> Response:
     """The page of the task that a person has before them; after a fault, with what they typed."""
-    stage = "working" if page == "task" else "training"
-    now = site.clock.now()
-
-    def look(
-        connection: Connection, person: Participant
-    ) -> tuple[Participant, ShownTask | str | None, str | None]:
-        if person.stage != stage:
-            return person, None, None
-        if page == "training":
-            return person, steps.next_training(connection, study, person, now), None
-        found = steps.next_task(connection, study, person, now)
-        ended = found in {"done", "most"} and person.source not in {"link", "expert"}
-        return person, found, steps.hand_out_completion(connection, person) if ended else None
-
-    looked = await site.as_person(request, study, look)
-    if looked is None or looked[1] is None:
+    before = before or await _look(site, request, study, page)
+    if before is None or before.shown is None:
         return go_to(request, f"/s/{study.key}/")
-    person, shown, completion = looked
+    person, shown, completion = before.person, before.shown, before.completion
     if not isinstance(shown, ShownTask):
         heading, text, button = _WITHOUT[str(shown)]
         return site.notice(
@@ -175,19 +216,28 @@ async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page
     if fault:
         return await _show(site, request, study, page, fault=fault, form=form)
 
-    def save(connection: Connection, person: Participant) -> Taken | Literal["answered_before"]:
+    def save(
+        connection: Connection, person: Participant
+    ) -> tuple[Taken | Literal["answered_before"], _Before | None]:
         if page == "training":
-            return steps.answer_training(connection, study, person, number, answer, now=now)
+            return steps.answer_training(connection, study, person, number, answer, now=now), None
         taken = steps.save_answer(
             connection, study, person, number, answer, now=now, skipped=skipped, comment=comment or None
         )
         if taken == "repeated" and steps.first_answer(connection, study, person, number) != answer:
-            return "answered_before"  # not a request that was sent twice, but another answer, for example from a second tab
-        return taken
+            # Not a request that was sent twice, but another answer, for example from a second tab.
+            return "answered_before", None
+        if taken not in {"saved", "repeated"} or then == "pause" or not wants_json(request):
+            return taken, None
+        # The script gets the next page at once. An answer to a control item may have stopped the person.
+        person = steps.person_of(connection, study, person.id) or person
+        return taken, _next(connection, study, person, now)
 
-    taken = await site.as_person(request, study, save)
-    if taken is None or taken == "not_given":
+    taken, before = await site.as_person(request, study, save) or ("not_given", None)
+    if taken == "not_given":
         raise RefusedRequestError(409, "not_given")
+    if before is not None:
+        return await _show(site, request, study, page, before=before)
     base = f"/s/{study.key}"
     if taken in {"late", "passed_on", "answered_before"}:
         return go_to(request, f"{base}/pause?note={taken}")
@@ -199,7 +249,7 @@ async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page
 async def _feedback(site: AnnotationSite, request: Request, study: ServedStudy, task: str) -> Response:
     """The page after an answer to a training item: whether it is right and, if the plan says so, the known answer."""
     number = study.numbers.get(task, -1)
-    found = await site.as_person(
+    found = await site.look_as_person(
         request,
         study,
         lambda connection, person: (person, steps.training_answer(connection, study, person, number)),

@@ -14,10 +14,21 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 
 from merilo.site.assignment import Allocation, GivenTask, Taken, Without, below_threshold
 from merilo.site.audit_log import record
+from merilo.site.hot_statements import HotStatement
 from merilo.site.people_access import completion_code
 from merilo.site.schema import ANSWERED, ERASED, OPEN, PERSON, RESPONSE, STUDY
 from merilo.site.served_study import ServedStudy
@@ -41,6 +52,7 @@ class Participant:
         controls: answered control items.
         controls_right: correctly answered control items.
         completion: the code for the platform; `None` until it was made.
+        paused: whether the author paused the study.
     """
 
     id: int
@@ -51,6 +63,7 @@ class Participant:
     controls: int
     controls_right: int
     completion: str | None
+    paused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +102,21 @@ class TrainingAnswer:
     last: bool
 
 
+_PERSON: Final = HotStatement(
+    select(
+        PERSON.c.id, PERSON.c.stage, PERSON.c.language, PERSON.c.seed, PERSON.c.source, PERSON.c.controls, PERSON.c.controls_right,
+        PERSON.c.completion, STUDY.c.paused,
+    ).where(
+        PERSON.c.id == bindparam("of_person"), PERSON.c.study == bindparam("of_study"), STUDY.c.id == PERSON.c.study,
+        PERSON.c.stage != literal_column(f"'{ERASED}'"),
+    )
+)  # fmt: skip
+
+
 def person_of(connection: Connection, study: ServedStudy, number: int) -> Participant | None:
     """Read a person; `None` if they are not in this study, for example after they were erased."""
-    columns = (PERSON.c.id, PERSON.c.stage, PERSON.c.language, PERSON.c.seed, PERSON.c.source, PERSON.c.controls,
-               PERSON.c.controls_right, PERSON.c.completion)  # fmt: skip
-    query = select(*columns).where(
-        PERSON.c.id == number, PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED
-    )
-    found = connection.execute(query).first()
-    return None if found is None else Participant(*found)
-
-
-def is_paused(connection: Connection, study: ServedStudy) -> bool:
-    """Return whether the author paused the study."""
-    return bool(connection.scalar(select(STUDY.c.paused).where(STUDY.c.id == study.rules.study)))
+    found = _PERSON.run(connection, {"of_person": number, "of_study": study.rules.study}).fetchone()
+    return None if found is None else Participant(*found)  # SQLite's booleans are 0 and 1
 
 
 def set_language(connection: Connection, person: Participant, language: str) -> None:
@@ -176,11 +190,21 @@ def training_answer(
     return TrainingAnswer(number, found.answer or "", bool(found.right), number == study.training.stop - 1)
 
 
+def task_before(
+    connection: Connection, study: ServedStudy, person: Participant, now: int
+) -> ShownTask | Literal["paused"] | None:
+    """Return the task that a person has before them, without changing anything; `None` if `next_task` has to give one."""
+    if person.paused:
+        return "paused"
+    given = _allocation(connection, study, person, now).before(person.id)
+    return None if given is None else _shown(connection, study, person, given, now)
+
+
 def next_task(
     connection: Connection, study: ServedStudy, person: Participant, now: int
 ) -> ShownTask | Without | Literal["paused"]:
     """Give a person their next task, or again the one that they have before them."""
-    if is_paused(connection, study):
+    if person.paused:
         return "paused"
     given = _allocation(connection, study, person, now).give(person.id, person.seed)
     return _shown(connection, study, person, given, now) if isinstance(given, GivenTask) else given

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from importlib.resources import files
 from typing import Final
 
 from fastapi import FastAPI, Request
@@ -15,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.annotator_pages import annotator_routes
+from merilo.site.annotator_pages import annotator_routes, item_pages
 from merilo.site.assignment import Allocation
 from merilo.site.author_entry import author_entry_routes
 from merilo.site.author_overview import author_overview_routes
@@ -23,19 +22,14 @@ from merilo.site.author_people_pages import author_people_routes
 from merilo.site.author_study_pages import author_study_routes
 from merilo.site.author_views import HOME, AuthorViews, SignInNeededError
 from merilo.site.described_requests import describe
+from merilo.site.direct_routes import DirectRoutes, Refusal
 from merilo.site.entry_pages import entry_routes, reading_routes
 from merilo.site.security_headers import SECURITY_HEADERS, SecurityHeaders
 from merilo.site.server_clock import follow_database
 from merilo.site.site_requests import RefusedRequestError
+from merilo.site.static_files import static_file
 from merilo.site.waiting_bodies import WaitingBodies
 from merilo.site.writer import Writer
-
-_STATIC: Final = {
-    "annotator.css": "text/css; charset=utf-8",
-    "annotator.js": "text/javascript; charset=utf-8",
-    "author.css": "text/css; charset=utf-8",
-    "author.js": "text/javascript; charset=utf-8",
-}
 
 #: Seconds between two searches for tasks that were not answered in time.
 _OVERDUE_EVERY: Final = 5.0
@@ -62,6 +56,7 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
                 await overdue
             site.writer.close()
             site.writer = None
+            site.close()
 
     app = FastAPI(title="Merilo annotation site", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)  # fmt: skip
     app.include_router(entry_routes(site))
@@ -79,21 +74,19 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
         return Response(status_code=204)
 
     @app.get("/static/{name}", response_class=Response)
-    async def static(name: str) -> Response:
-        if name not in _STATIC:
-            raise RefusedRequestError(404, "not_found")
-        content = (files("merilo.site") / "static" / name).read_bytes()
-        return Response(content, media_type=_STATIC[name], headers={"Cache-Control": "public, max-age=300"})
+    async def static(request: Request, name: str) -> Response:
+        return static_file(request, name)
 
-    _answer_errors(app, site, views)
+    refused = _answer_errors(app, site, views)
     describe(app)
+    app.add_middleware(DirectRoutes, pages=item_pages(site), refused=refused)
     app.add_middleware(WaitingBodies)
     app.add_middleware(SecurityHeaders)
     return app
 
 
-def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> None:
-    """Answer requests that are refused, and requests that fail, with pages."""
+def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> Refusal:
+    """Answer requests that are refused, and requests that fail, with pages; return what answers refused ones."""
 
     @app.exception_handler(RefusedRequestError)
     async def refused(request: Request, error: RefusedRequestError) -> Response:
@@ -122,6 +115,8 @@ def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> No
         response = site.refused(request, RefusedRequestError(500, "failed"))
         response.headers.update({**SECURITY_HEADERS, "Cache-Control": "no-store"})
         return response
+
+    return refused
 
 
 async def return_overdue(site: AnnotationSite) -> None:

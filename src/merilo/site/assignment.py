@@ -124,6 +124,13 @@ class Allocation:
                 return self._send(person, task, place)
         return "wait" if self._held_by_others(person) else "done"
 
+    def before(self, person: int) -> GivenTask | None:
+        """Return the task that a person has before them, without changing anything; `None` if `give` has to be asked."""
+        latest = self._latest(person)
+        if latest is None or latest.state != OPEN or latest.given is None or self._is_over(latest):
+            return None
+        return GivenTask(latest.task, latest.place, latest.given, latest.late)
+
     def save(
         self, person: int, task: int, answer: str, *, right: bool | None = None, comment: str | None = None
     ) -> Taken:
@@ -235,10 +242,13 @@ class Allocation:
             times = update(RESPONSE).where(ONE).values(given=self.now, due=due, late=late)
             self.connection.execute(times, self._one(person, latest.task))
             return GivenTask(latest.task, latest.place, self.now, late)
-        if self.now > latest.due or (latest.late is not None and self.now > latest.late):
+        if self._is_over(latest):
             self._expire(person, latest.task)
             return None
         return GivenTask(latest.task, latest.place, latest.given, latest.late)
+
+    def _is_over(self, task: _Latest) -> bool:
+        return any(time is not None and self.now > time for time in (task.due, task.late))
 
     def _free(self, person: int, seed: int, place: int) -> tuple[int, int] | None:
         """Find a task (and its dialogue) that needs people and that the person has not had, from a random rank on."""

@@ -106,7 +106,7 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
     @router.get("/instruction")
     async def instruction(request: Request, key: str) -> Response:
         study = site.study(key)
-        person = await site.as_person(request, study, lambda _, person: person)
+        person = await site.look_as_person(request, study, lambda _, person: person)
         if person is None or person.stage == "consent":
             return go_to(request, f"/s/{key}/")
         said = words(site.language(request, study, person))

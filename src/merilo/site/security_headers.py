@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Only files of the site itself, no inline scripts or styles, no frames.
@@ -22,6 +21,11 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+
+_ENCODED: Final = [
+    (name.lower().encode(), value.encode())
+    for name, value in {**SECURITY_HEADERS, "Cache-Control": "no-store"}.items()
+]
 
 
 class SecurityHeaders:
@@ -42,10 +46,9 @@ class SecurityHeaders:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-store")
+                own = message["headers"]
+                named = {name.lower() for name, _ in own}
+                message["headers"] = [*own, *(one for one in _ENCODED if one[0] not in named)]
             await send(message)
 
         await self._app(scope, receive, with_headers)
