@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import itertools
 import json
 import os
 import shutil
@@ -31,8 +30,8 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
-from site_study import QUESTION, brackets, enough_people, speed_study
-from socket_client import Client, hidden
+from site_study import QUESTION, Browser, brackets, people_at_work, speed_study
+from socket_client import Client, Reply, hidden
 
 PEOPLE = 50
 ITEMS = 2000
@@ -52,6 +51,7 @@ class Server:
     port: int
     pid: int
     path: str = ""
+    people: Sequence[Browser] = ()
 
     def seconds(self) -> float:
         """The processor time of the server and its children, in seconds."""
@@ -107,14 +107,19 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def measured(server: Server, loops: Sequence[Loop], *, seconds: float) -> Rate:
-    """Let everybody loop for some seconds."""
+async def measured(
+    server: Server, loops: Sequence[Loop], *, seconds: float = 3600.0, count: int = 10**9
+) -> Rate:
+    """Let everybody loop for some seconds, or until there were so many loops."""
     times: list[float] = []
     end = time.perf_counter() + seconds
+    numbers = iter(range(count))
 
     async def person(loop: Loop) -> None:
-        while time.perf_counter() < end:
+        for _ in numbers:
             start = time.perf_counter()
+            if start >= end:
+                return
             await loop()
             times.append(time.perf_counter() - start)
 
@@ -130,46 +135,34 @@ async def measured(server: Server, loops: Sequence[Loop], *, seconds: float) -> 
 
 
 class Annotator:
-    """A person on the site, with the page that they have before them."""
+    """A person on the site, with the item that they have before them."""
 
-    def __init__(self, server: Server, name: str) -> None:
-        self.client = Client(server.port)
-        self.path = server.path
-        self.name = name
-        self.page = ""
-
-    async def enter(self) -> Annotator:
-        await self.client.get(f"{self.path}?worker_id={self.name}")
-        entered = await self.client.get(self.path)
-        token = hidden(entered.text, "token")
-        for step in ("consent", "instruction"):
-            await self.client.post_form(f"{self.path}{step}", {"token": token})
-        self.page = (await self.client.get(f"{self.path}task")).text
-        return self
+    def __init__(self, server: Server, browser: Browser, client: Client | None = None) -> None:
+        self.client = client or Client(server.port)
+        self.browser = browser
+        self.path = f"{server.path}task"
+        self.task = browser.task
 
     async def loop(self) -> None:
         """Send an answer and receive the next page, as `annotator.js` does."""
-        form = {name: hidden(self.page, name) for name in ("token", "task")}
-        form |= {"answer": "1", "comment": "", "then": "next"}
-        reply = await self.client.post_form(f"{self.path}task", form, "application/json")
-        assert reply.status == 200, reply.text
-        told = json.loads(reply.body)
-        if "page" in told:
-            self.page = told["page"]
-        else:
-            self.page = (await self.client.get(told["next"])).text
-        assert 'name="task"' in self.page, self.page
+        told = json.loads((await self._send("next")).body)
+        page = told["page"] if "page" in told else (await self.client.get(told["next"])).text
+        self.task = hidden(page, "task")
 
     async def save(self) -> None:
         """Send an answer and take a break; the next item is not asked for."""
-        form = {name: hidden(self.page, name) for name in ("token", "task")}
-        form |= {"answer": "1", "comment": "", "then": "pause"}
-        reply = await self.client.post_form(f"{self.path}task", form, "application/json")
-        assert reply.status == 200, reply.text
+        await self._send("pause")
 
     async def empty(self) -> None:
         reply = await self.client.get("/health")
         assert reply.status == 204, reply.text
+
+    async def _send(self, then: str) -> Reply:
+        form = {"token": self.browser.token, "task": self.task, "answer": "1", "comment": "", "then": then}
+        self.client.cookies = self.browser.cookies
+        reply = await self.client.post_form(self.path, form, "application/json")
+        assert reply.status == 200, reply.text
+        return reply
 
 
 class PotatoAnnotator:
@@ -247,9 +240,12 @@ def wait_for(port: int, started: subprocess.Popen[str], folder: Path, said: str 
 
 
 @contextmanager
-def merilo(folder: Path, *, sync: float = 0.0, group: int = 0) -> Iterator[Server]:
-    """Merilo's site with a new study; `sync` seconds are added to every commit, `group` limits the group of one commit."""
-    path = speed_study(folder / "study", ITEMS)
+def merilo(
+    folder: Path, *, people: int = PEOPLE, items: int = ITEMS, sync: float = 0.0, group: int = 0
+) -> Iterator[Server]:
+    """Merilo's site with a new study and people at work; `sync` seconds are added to every commit, `group` limits the group of one commit."""
+    path = speed_study(folder / "study", items)
+    at_work = people_at_work(path, people)
     port = free_port()
     words = [sys.executable, str(Path(__file__).resolve().parent.parent / "tests" / "support" / "slow_disk_site.py"),
              str(path), str(port), str(sync), str(group)]  # fmt: skip
@@ -260,7 +256,7 @@ def merilo(folder: Path, *, sync: float = 0.0, group: int = 0) -> Iterator[Serve
             for line in (folder / "server.log").read_text().splitlines()
             if "/s/" in line
         )
-        yield Server(port, started.pid, f"/s/{key}/")
+        yield Server(port, started.pid, f"/s/{key}/", at_work)
 
 
 POTATO = """\
@@ -301,68 +297,41 @@ def potato(folder: Path, program: Path, *, gunicorn: bool) -> Iterator[Server]:
         yield Server(port, started.pid)
 
 
+async def loops_of(server: Server, loops: Sequence[Loop], seconds: float) -> Rate:
+    """Measure loops after two seconds for warming up."""
+    await measured(server, loops, seconds=2.0)
+    return await measured(server, loops, seconds=seconds)
+
+
 async def loops_of_potato(server: Server, seconds: float) -> Rate:
     people = [await PotatoAnnotator(server, f"p{n}").enter() for n in range(PEOPLE)]
-    await measured(server, [one.loop for one in people], seconds=2.0)
-    return await measured(server, [one.loop for one in people], seconds=seconds)
+    return await loops_of(server, [one.loop for one in people], seconds)
 
 
 async def loops_of_merilo(server: Server, seconds: float) -> Rate:
-    people = [await Annotator(server, f"p{n}").enter() for n in range(PEOPLE)]
-    await measured(server, [one.loop for one in people], seconds=2.0)
-    return await measured(server, [one.loop for one in people], seconds=seconds)
+    return await loops_of(server, [Annotator(server, one).loop for one in server.people], seconds)
 
 
 async def saves(server: Server, seconds: float) -> tuple[Rate, Rate]:
-    """Measure empty requests, and as many saves as there are people with an item before them."""
-    people = await enough_people(
-        [Annotator(server, f"s{n}") for n in range(round(400 * seconds))], at_once=PEOPLE
-    )
-    clients = people[:PEOPLE]
-    await measured(server, [one.empty for one in clients], seconds=1.0)
-    empty = await measured(server, [one.empty for one in clients], seconds=seconds)
-    waiting = iter(people)
-    connections = [one.client for one in clients]
-    times: list[float] = []
+    """Measure empty requests, and one save of everybody, over as many connections as people at once."""
+    connections = [Client(server.port) for _ in range(PEOPLE)]
+    empty = [Annotator(server, server.people[0], one).empty for one in connections]
+    rate = await loops_of(server, empty, seconds)
+    waiting = iter(server.people)
 
-    async def save_all(connection: Client) -> None:
-        for one in waiting:
-            connection.cookies, one.client = one.client.cookies, connection
-            start = time.perf_counter()
-            await one.save()
-            times.append(time.perf_counter() - start)
+    def saver(connection: Client) -> Loop:
+        return lambda: Annotator(server, next(waiting), connection).save()
 
-    wall, own, its = time.perf_counter(), time.process_time(), server.seconds()
-    await asyncio.gather(*map(save_all, connections))
-    spent = (time.perf_counter() - wall, server.seconds() - its, time.process_time() - own)
-    return empty, Rate(len(times), *spent, sorted(times))
+    return rate, await measured(server, [saver(one) for one in connections], count=len(server.people))
 
 
 async def growth(server: Server) -> tuple[int, int, Rate]:
     """Let people give 100,000 answers; the memory after 10,000 and 100,000."""
-    people = [await Annotator(server, f"m{n}").enter() for n in range(PEOPLE)]
-    sizes = [0, 0]
-    answers = itertools.count(1)
-    start, its, own = time.perf_counter(), server.seconds(), time.process_time()
-    times: list[float] = []
-
-    async def person(one: Annotator) -> None:
-        while (number := next(answers)) <= 100_000:
-            begun = time.perf_counter()
-            await one.loop()
-            times.append(time.perf_counter() - begun)
-            if number in {10_000, 100_000}:
-                sizes[number // 100_000] = server.resident()
-
-    await asyncio.gather(*map(person, people))
-    rate = Rate(
-        len(times),
-        time.perf_counter() - start,
-        server.seconds() - its,
-        time.process_time() - own,
-        sorted(times),
-    )
-    return sizes[0], sizes[1], rate
+    loops = [Annotator(server, one).loop for one in server.people]
+    await measured(server, loops, count=10_000)
+    early = server.resident()
+    rate = await measured(server, loops, count=90_000)
+    return early, server.resident(), rate
 
 
 def sync_seconds(folder: Path) -> float:
@@ -445,7 +414,7 @@ def beside_potato(folder: Path, program: Path | None, seconds: float, rounds: in
 
 def saves_beside_empty(folder: Path, seconds: float) -> int:
     (folder / "saves").mkdir()
-    with merilo(folder / "saves") as server:
+    with merilo(folder / "saves", people=round(500 * seconds)) as server:
         rates = run(saves(server, seconds))
     assert isinstance(rates, tuple)
     empty, saved = rates
@@ -469,7 +438,7 @@ def slow_disk(folder: Path, seconds: float) -> None:
 
 def memory(folder: Path) -> int:
     (folder / "memory").mkdir()
-    with merilo(folder / "memory") as server:
+    with merilo(folder / "memory", items=2 * ITEMS) as server:
         found = run(growth(server))
     assert isinstance(found, tuple)
     early, late, rate = found

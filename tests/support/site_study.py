@@ -1,27 +1,31 @@
-"""Large frozen studies for measurements of the site, and many people who come in."""
+"""Large frozen studies for measurements of the site, and many people at work in them."""
 
-import asyncio
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
 
-from socket_client import Client
 from study_people import study_of
 
+from merilo.api.site import _opened
 from merilo.items import Item
+from merilo.site.annotator_steps import ShownTask, consent, next_task, person_of, read_instruction
+from merilo.site.database import writing
+from merilo.site.people_access import admit_from_platform
+from merilo.site.server_clock import ServerClock, latest_time
+from merilo.site.study_registration import cookie_key
+from merilo.site.visitor_cookies import VisitorCookies
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder, open_study
 
 QUESTION = "Проверь, сбалансирована ли последовательность скобок.\nПоследовательность: {inputs}\nЕсли сбалансирована, выведи 1, если нет, то 0."
 
 
-class Enters(Protocol):
-    client: Client
+@dataclass(frozen=True)
+class Browser:
+    """What a browser holds of a person who has an item before them."""
 
-    async def enter(self) -> object: ...
-
-
-Person = TypeVar("Person", bound=Enters)
+    cookies: dict[str, str]
+    token: str
+    task: str
 
 
 def brackets(number: int) -> str:
@@ -52,14 +56,23 @@ def frozen_study(folder: StudyFolder) -> StudyFolder:
     return folder
 
 
-async def enough_people(people: Sequence[Person], *, at_once: int) -> list[Person]:
-    """Let everybody come in, some at a time."""
-    coming = iter(people)
-
-    async def door() -> None:
-        for one in coming:
-            await one.enter()
-            one.client.close()
-
-    await asyncio.gather(*(door() for _ in range(at_once)))
-    return list(people)
+def people_at_work(study: Path, count: int, database: str | None = None) -> list[Browser]:
+    """Let people in who have read the instruction and have an item before them, without a server."""
+    with _opened(study, database) as (engine, studies), writing(engine) as connection:
+        served, cookies = studies[0], VisitorCookies(cookie_key(connection))
+        now = ServerClock(latest_time(connection)).now()
+        found = []
+        for number in range(count):
+            name = f"w{number}"
+            admitted = admit_from_platform(connection, served, "platform", name, "ru", now=now)
+            assert admitted is not None
+            person = person_of(connection, served, admitted.person)
+            assert person is not None
+            consent(connection, person)
+            read_instruction(connection, served, person)
+            shown = next_task(connection, served, replace(person, stage="working"), now)
+            assert isinstance(shown, ShownTask)
+            visit = cookies.new_visit()
+            signed = {VisitorCookies.VISIT: visit, VisitorCookies.PERSON: cookies.person(person.id)}
+            found.append(Browser(signed, cookies.form_token(visit), served.tasks[shown.number].id))
+    return found

@@ -9,6 +9,8 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _COOKIE = re.compile(rb"\r\nset-cookie: *([^=;\r]+)=([^;\r]*)", re.IGNORECASE)
 _LOCATION = re.compile(rb"\r\nlocation: *([^\r]+)", re.IGNORECASE)
 _CLOSES = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
+#: Statuses of answers without a body.
+_EMPTY = {204, 304}
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Client:
         self._streams = None
 
     async def _send(self, method: str, path: str, body: bytes, headers: str) -> Reply:
-        if self._streams is None:
+        if self._streams is None or self._streams[0].at_eof():  # the server closes connections that idle
             self._streams = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 22)
         reader, writer = self._streams
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
@@ -65,13 +67,14 @@ class Client:
         )
         writer.write(head.encode() + body)
         told = await reader.readuntil(b"\r\n\r\n")
-        length = _LENGTH.search(told)
-        content = await (reader.readexactly(int(length[1])) if length else reader.read())
+        status, length = int(told[9:12]), _LENGTH.search(told)
+        size = 0 if status in _EMPTY else int(length[1]) if length else None
+        content = await (reader.read() if size is None else reader.readexactly(size))
         for name, value in _COOKIE.findall(told):
             self.cookies[name.decode()] = value.decode()
-        if not length or _CLOSES.search(told):
+        if size is None or _CLOSES.search(told):
             self.close()
-        return Reply(int(told[9:12]), told, content)
+        return Reply(status, told, content)
 
 
 def hidden(page: str, name: str) -> str:
