@@ -168,12 +168,11 @@ def study_status(
     items = len(folder.items())
     begun = name in imports.tables
     design = AdaptiveDesign(group.adaptive, folder.plan.seed) if group.adaptive else None
-    adaptive = None if design is None else str(design)
     if not begun:
         due = Counter(_due(folder, group.overlap, design, {}).values())
         planned = sum(each * number for each, number in due.items())
         return StudyStatus(
-            study=folder.plan.study, arm=name, frozen=folder.frozen, files=0, items=items, overlap=group.overlap, adaptive=adaptive,
+            study=folder.plan.study, arm=name, frozen=folder.frozen, files=0, items=items, overlap=group.overlap, adaptive=str(design) if design else None,
             planned=planned, missing=planned, missing_by=dict(sorted(due.items())),
         )  # fmt: skip
     return status_of(
@@ -206,6 +205,7 @@ def status_of(
         estimate: also compute the main metric so far.
     """
     group, items = folder.plan.arms[name], len(folder.items())
+    design = AdaptiveDesign(group.adaptive, folder.plan.seed) if group.adaptive else None
     made, problem = _baseline(folder, name, responses)
     tests = _tests(responses)
     excluded = set() if made is None else set(made.annotators.filter("excluded")["annotator"])
@@ -231,7 +231,7 @@ def status_of(
         files=files,
         items=items,
         overlap=group.overlap,
-        adaptive=adaptive,
+        adaptive=str(design) if design else None,
         answers=tests.filter(~pl.col("skipped")).height,
         counted=counted.height,
         planned=sum(due_of.values()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
@@ -197,13 +197,32 @@ def _progress(said: Mapping[str, str], shown: ShownTask, most: int, language: st
     return said["progress"].format(done, total)
 
 
-async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page: Page) -> Response:
-    """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
-    form = await form_of(request, site.cookies)
-    person = site.number_of(request)
-    if person is not None:
-        site.limits.answer(request, person)
-    now = site.clock.now()
+class _Sent(NamedTuple):
+    """A sent form.
+
+    Attributes:
+        number: the number of the task.
+        answer: the answer; the mark "may be mine" if the task is skipped.
+        skipped: whether the person skips the task because they may have written it.
+        comment: the remark on the item; `None` if there is none.
+        then: what the person wants next.
+        fault: what is wrong with the form: the name of a text, or an empty text.
+    """
+
+    number: int
+    answer: str
+    skipped: bool
+    comment: str | None
+    then: str
+    fault: str
+
+
+def _sent(study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]) -> _Sent:
+    """Read a sent form.
+
+    Raises:
+        RefusedRequestError: the task does not belong to this page.
+    """
     number = study.numbers.get(field(form, "task"))
     if number is None or (number in study.training) != (page == "training"):
         raise RefusedRequestError(409, "not_given")
@@ -213,18 +232,37 @@ async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page
     comment = field(form, "comment").replace("\r\n", "\n").replace("\0", "").strip()
     if len(comment) > LONGEST_COMMENT:
         fault = "comment_too_long"
-    if fault:
-        return await _show(site, request, study, page, fault=fault, form=form)
+    return _Sent(number, answer, skipped, comment or None, then, fault)
+
+
+async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page: Page) -> Response:
+    """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
+    form = await form_of(request, site.cookies)
+    person = site.number_of(request)
+    if person is not None:
+        site.limits.answer(request, person)
+    now = site.clock.now()
+    sent = _sent(study, page, form)
+    number, then = sent.number, sent.then
+    if sent.fault:
+        return await _show(site, request, study, page, fault=sent.fault, form=form)
 
     def save(
         connection: Connection, person: Participant
     ) -> tuple[Taken | Literal["answered_before"], _Before | None]:
         if page == "training":
-            return steps.answer_training(connection, study, person, number, answer, now=now), None
+            return steps.answer_training(connection, study, person, number, sent.answer, now=now), None
         taken = steps.save_answer(
-            connection, study, person, number, answer, now=now, skipped=skipped, comment=comment or None
+            connection,
+            study,
+            person,
+            number,
+            sent.answer,
+            now=now,
+            skipped=sent.skipped,
+            comment=sent.comment,
         )
-        if taken == "repeated" and steps.first_answer(connection, study, person, number) != answer:
+        if taken == "repeated" and steps.first_answer(connection, study, person, number) != sent.answer:
             # Not a request that was sent twice, but another answer, for example from a second tab.
             return "answered_before", None
         if taken not in {"saved", "repeated"} or then == "pause" or not wants_json(request):
