@@ -66,15 +66,15 @@ def test_commands_print_what_the_page_shows(story: str, folder: Path, request: p
             Path(block.file).write_text(block.text, encoding="utf-8")
         elif block.place:
             after = follower if follower and not follower.place and not follower.file else None
-            for told, screen in run(block, after):
+            for told, screen in run(block, after, lambda: request.getfixturevalue("demo")):
                 if not shows(told, screen):
                     rewrite(path, told, tidy(screen))
                     faults.append(f"{story}, the block at line {block.line} prints:\n{tidy(screen)}")
     assert not faults, "\n\n".join(faults)
 
 
-def run(block: Block, after: Block | None) -> list[tuple[str, str]]:
-    """Run a block.
+def run(block: Block, after: Block | None, demo: Callable[[], Path]) -> list[tuple[str, str]]:
+    """Run a block. The demo is run once for all pages: it takes long, and always makes the same files.
 
     Returns:
         What the page shows, and what was printed.
@@ -88,6 +88,9 @@ def run(block: Block, after: Block | None) -> list[tuple[str, str]]:
     found = []
     todo = commands(block)
     for command in todo:
+        if command.words == ("demo", "--no-open"):
+            shutil.copytree(demo(), "merilo-demo")
+            continue
         last = command is todo[-1]
         expected = block.status if last else 0
         to_json = last and after is not None and after.language == "json" and "-" in command.words
