@@ -32,6 +32,9 @@ _DEMONSTRATED: Final = {
     "lcs": (("string1", "string2"), "length", 0.1),
 }
 
+#: The study whose baseline is published.
+_PUBLISHED: Final = "lcs"
+
 #: Built-in respondents that are compared with people.
 _RESPONDENTS: Final = ("random", "most-frequent")
 
@@ -78,17 +81,20 @@ def demonstrate(
     demo = _Demo(out, items, seed)
     for name in _DEMONSTRATED:
         demo.study(name)
+    _run("report", out / _PUBLISHED / "study", "--out", out / _PUBLISHED / "hb")
     demo.comparison()
     _print("\nAll annotators of this demo are simulated. Open in a browser:")
     for name in _DEMONSTRATED:
-        _print(f"  {out / name / 'hb' / 'report.html'}  the report of {name}")
-        _print(f"  {out / name / 'hb' / 'items.html'}  its items with all answers")
-    _print(f"  {out / 'comparison.html'}  people and two built-in respondents")
+        folder = out / name / ("hb" if name == _PUBLISHED else "study/baseline")
+        _print(f"  {folder / 'report.html'}: the report of {name}")
+        _print(f"  {folder / 'items.html'}: its items with all answers")
+    _print(f"  {out / 'comparison.html'}: people and two built-in respondents")
     _print(
-        f"To publish a baseline is to publish its folder, such as {out / 'lcs' / 'hb'}; its notebook hb.ipynb computes the figures again."
+        f"{out / _PUBLISHED / 'hb'} is the folder to publish; its notebook hb.ipynb computes the figures again."
     )
+    _print(f"'merilo study serve {out / _PUBLISHED / 'study'}' shows the author's pages of the site.")
     if open_report if open_report is not None else _on_a_desktop():
-        webbrowser.open((out / "lcs" / "hb" / "report.html").resolve().as_uri())
+        webbrowser.open((out / _PUBLISHED / "hb" / "report.html").resolve().as_uri())
     return 0
 
 
@@ -107,7 +113,7 @@ class _Demo:
         self.seed = seed
 
     def study(self, name: str) -> None:
-        """Make a study, let simulated people answer it, and make its baseline and the folder to publish."""
+        """Make a study, let simulated people answer it, and make its baseline."""
         folder, study = self.out / name, self.out / name / "study"
         controls = max(12, round(self.items * _CONTROL_SHARE / (1 - _CONTROL_SHARE)))
         _run(
@@ -132,7 +138,6 @@ class _Demo:
         _run("study", "import", study, folder / "answers.csv")
         if _run("study", "baseline", study, "--out", study / "baseline", may_be_rejected=True):
             say(f"the baseline of {name} is rejected: people disagree on too many items, as the report shows")
-        _run("report", study, "--out", folder / "hb")
         _write_export(name, study, folder / "export.tsv")
         _write_rule(name, folder)
 
