@@ -18,6 +18,7 @@ from merilo.bilingual import Language
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.author_password import stored_password
 from merilo.site.author_words import author_words, event_text
+from merilo.site.overview_texts import stored_flag_text
 from merilo.site.schema import STUDY
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, browser_language
@@ -53,6 +54,7 @@ class AuthorViews:
             lstrip_blocks=True,
         )
         self._pages.filters["moment"] = moment
+        self._pages.filters["speed"] = stored_flag_text
         self._pages.filters["decimal"] = decimal
         self._pages.globals["event_text"] = event_text
 

@@ -9,7 +9,7 @@ from math import ceil
 from merilo.bilingual import Language, counted, counted_en
 from merilo.site.collected_figures import CollectedAgreement, PersonFigures
 from merilo.site.overview_words import overview_words
-from merilo.site.speed_flags import SpeedFlag
+from merilo.site.speed_flags import SpeedFlag, parsed_flag
 from merilo.site.study_figures import StudyFigures
 
 #: Stages in the order in which people pass them.
@@ -241,3 +241,9 @@ def flag_text(flag: SpeedFlag, language: Language) -> str:
     if flag.characters_per_second is not None:
         return said["flag_reading"].format(written(flag.characters_per_second, 0, language))
     return said["flag_faster"].format(written(flag.times_faster, 1, language))
+
+
+def stored_flag_text(stored: str, language: Language) -> str:
+    """Return what a flag says that the database keeps."""
+    flag = parsed_flag(stored)
+    return "" if flag is None else flag_text(flag, language)
