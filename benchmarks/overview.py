@@ -1,0 +1,197 @@
+"""Open dashboards beside annotators: the annotators' time with and without them, and the time of the figures.
+
+    python benchmarks/overview.py [--answers 100000] [--dashboards 20] [--people 20] [--seconds 20]
+
+It makes a study whose database holds many answers, starts `merilo study serve` on it, and lets people answer for some seconds, first without
+dashboards and then with them. It prints the answers a second and the percentiles of a save with its next page, and the time of the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+from sqlalchemy import insert, update
+
+from merilo.api.site import set_site_password
+from merilo.items import Item
+from merilo.site.collected_figures import collected_figures
+from merilo.site.collected_responses import task_columns
+from merilo.site.database import database_url, open_database, writing
+from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
+from merilo.site.served_study import load_study
+from merilo.site.study_figures import read_counts, snapshot
+from merilo.site.study_registration import register
+from merilo.studies.freezing import freeze_plan
+from merilo.studies.study_folder import StudyFolder, item_lines, open_study, study_items
+
+PASSWORD = "a password for the benchmark"
+OVERLAP = 5
+PLAN = """\
+study: benchmark
+dataset: bps
+seed: 7
+languages: [ru]
+source: {{file: test.json, sha256: "0"}}
+arms:
+  people: {{kind: basic, overlap: {overlap}, items_per_page: 1, items_per_person: 100000, pay: {{per_page: 0.05}}}}
+subset: {{all: true, size: {size}, of: {size}}}
+controls: {{every: 20}}
+instruction: {{ru: instruction.ru.md}}
+"""
+
+
+def study_with_answers(path: Path, answers: int, fresh: int) -> StudyFolder:
+    """A frozen study whose items have `answers` answers, and `fresh` items without any."""
+    answered = answers // OVERLAP
+    text = "Сбалансирована ли последовательность: {inputs}? Ответ 1 или 0."
+    items = [Item(n, text, "( " * (n % 40) + ") " * (n // 40), str(n % 2), {"id": n}) for n in range(1, answered + fresh + 1)]  # fmt: skip
+    controls = [Item(f"c{n}", text, "[ " * n, "0", {"id": f"c{n}"}) for n in range(1, 51)]
+    path.mkdir(parents=True)
+    plan = PLAN.format(overlap=OVERLAP, size=len(items))
+    (path / "study.yaml").write_text(plan, encoding="utf-8")
+    folder_items = {"items.jsonl": items, "controls.jsonl": controls}
+    (path / "instruction.ru.md").write_text("# Задание\n\nОтветьте.\n", encoding="utf-8")
+    (path / "weights.csv").write_text("id,stratum,weight\n" + "".join(f"{one.id},all,1\n" for one in items))
+    for name in folder_items:
+        (path / name).write_text("", encoding="utf-8")
+    folder = open_study(path)
+    for name, held in folder_items.items():
+        (path / name).write_text(item_lines(study_items(held, folder.declared())), encoding="utf-8")
+    freeze_plan(folder, day="2026-01-12", force=True)
+    chance, start = random.Random(1), 1_790_000_000_000
+    engine = open_database(database_url(path, None))
+    with writing(engine) as connection:
+        study = register(connection, load_study(folder, "people"), 1)
+        number, people = study.rules.study, max(OVERLAP, answers // 200)
+        connection.execute(insert(PERSON), [
+            {"id": n, "study": number, "pseudonym": f"p{n:08x}", "source": "platform", "external": f"old {n}", "stage": "working",
+             "language": "ru", "seed": n, "created": start}
+            for n in range(1, people + 1)
+        ])  # fmt: skip
+        places, rows = [0] * (people + 1), []
+        for task in range(answered):
+            for person in chance.sample(range(1, people + 1), OVERLAP):
+                places[person] += 1
+                at, seconds = start + chance.randrange(86_400_000), round(chance.lognormvariate(2, 0.5), 3)
+                rows.append({
+                    "study": number, "person": person, "task": task, "place": places[person], "state": ANSWERED, "counts": True,
+                    "given": at - int(1000 * seconds), "due": at, "answered": at, "seconds": seconds,
+                    "answer": str((task + (chance.random() < 0.1)) % 2),
+                })  # fmt: skip
+        connection.execute(insert(RESPONSE), rows)
+        connection.execute(update(TASK).where(TASK.c.number < answered).values(open=0))
+    engine.dispose()
+    return folder
+
+
+async def annotator(address: str, path: str, name: str, until: float, times: list[float]) -> None:
+    """Answer tasks until the time is over."""
+    async with httpx.AsyncClient(base_url=address, timeout=60, follow_redirects=True) as client:
+        page = (await client.get(f"{path}?worker_id={name}")).text
+        for step in ("consent", "instruction"):
+            page = (await client.post(f"{path}{step}", data={"token": hidden(page, "token")})).text
+        while time.monotonic() < until and 'name="task"' in page:
+            sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+            began = time.monotonic()
+            page = (await client.post(f"{path}task", data=sent)).text
+            times.append(time.monotonic() - began)
+
+
+async def dashboard(address: str, live: str, cookies: httpx.Cookies, until: float, events: list[int]) -> None:
+    """Watch the live figures until the time is over."""
+    async with (
+        httpx.AsyncClient(base_url=address, timeout=60, cookies=cookies) as client,
+        client.stream("GET", live) as stream,
+    ):
+        async for line in stream.aiter_lines():
+            if line.startswith("event: figures"):
+                events.append(1)
+            if time.monotonic() > until:
+                return
+
+
+def hidden(page: str, name: str) -> str:
+    """The value of a hidden field."""
+    found = re.search(rf'name="{name}" value="([^"]+)"', page)
+    return found[1] if found else ""
+
+
+async def measured(
+    address: str, path: str, *, people: int, dashboards: int, seconds: float, label: str
+) -> None:
+    """Let people answer beside dashboards, and print their times."""
+    live = path.replace("/s/", "/author/") + "live"
+    async with httpx.AsyncClient(base_url=address, timeout=60) as client:
+        token = hidden((await client.get("/author/")).text, "token")
+        await client.post("/author/sign-in", data={"token": token, "password": PASSWORD, "next": "/author/"})
+        cookies = client.cookies
+    until, times, events = time.monotonic() + seconds, [], []
+    watching = [
+        asyncio.create_task(dashboard(address, live, cookies, until, events)) for _ in range(dashboards)
+    ]
+    await asyncio.gather(*(annotator(address, path, f"{label} {n}", until, times) for n in range(people)))
+    for one in watching:
+        one.cancel()
+    await asyncio.gather(*watching, return_exceptions=True)
+    cuts = statistics.quantiles(times, n=100)
+    print(f"{label}: {len(times) / seconds:.0f} answers/s, median {1000 * cuts[49]:.0f} ms, p95 {1000 * cuts[94]:.0f} ms, "
+          f"p99 {1000 * cuts[98]:.0f} ms, {len(events)} events")  # fmt: skip
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--answers", type=int, default=100_000)
+    parser.add_argument("--dashboards", type=int, default=20)
+    parser.add_argument("--people", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as own:
+        folder = study_with_answers(Path(own) / "study", asked.answers, 4000)
+        set_site_password(folder.path, PASSWORD)
+        engine = open_database(database_url(folder.path, None))
+        with writing(engine) as connection:
+            study = register(connection, load_study(folder, "people"), 1)
+        tasks = task_columns(study)
+        with snapshot(engine) as connection:
+            began, cpu = time.perf_counter(), time.process_time()
+            read_counts(connection, study)
+            counted = time.perf_counter()
+            collected_figures(connection, study, tasks)
+            print(f"{asked.answers:,} answers: counts {1000 * (counted - began):.0f} ms, the rest {time.perf_counter() - counted:.2f} s "
+                  f"({time.process_time() - cpu:.2f} s of processor time)")  # fmt: skip
+        engine.dispose()
+        server = subprocess.Popen(
+            [sys.executable, "-m", "merilo", "study", "serve", str(folder.path), "--port", "0"],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert server.stdout is not None
+        said = []
+        for line in server.stdout:
+            said.append(line)
+            if line.startswith("The site is running at "):
+                break
+        address = said[-1].split()[5].rstrip(";")
+        path = next(f"/s/{line.split('/s/')[1].split('/')[0]}/" for line in said if "/s/" in line)
+        try:
+            for label, dashboards in (("without", 0), ("with", asked.dashboards)) * 2:
+                name = f"{label} dashboards, {len(said)}"
+                said.append(name)
+                asyncio.run(measured(address, path, people=asked.people, dashboards=dashboards, seconds=asked.seconds, label=name))  # fmt: skip
+        finally:
+            server.send_signal(2)
+            server.wait(60)
+
+
+if __name__ == "__main__":
+    main()
