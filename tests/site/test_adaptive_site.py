@@ -17,6 +17,8 @@ from merilo.api.study_status import study_status
 from merilo.errors import DataError
 from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
+from merilo.site.collected_figures import collected_figures
+from merilo.site.collected_responses import task_columns
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.people_access import admit_from_platform
 from merilo.site.schema import PERSON
@@ -136,6 +138,20 @@ def test_the_baseline_uses_the_answers_of_the_design(
     assert not [text for text in content["warnings"] if "adaptive" in text]
     assert made.settings.adaptive == "3:5:0.2:3"
     assert "--adaptive 3:5:0.2:3" in content["provenance"]["command"]
+
+
+def test_the_dashboard_has_the_agreement_of_the_baseline(
+    collected: tuple[StudyFolder, list[dict[str, str]]],
+) -> None:
+    folder, _ = collected
+    engine = open_database(database_url(folder.path, None))
+    with writing(engine) as connection:
+        study = register(connection, load_study(folder, "people"), 1)
+        found = collected_figures(connection, study, task_columns(study)).agreement
+    engine.dispose()
+    made = study_baseline(folder)
+    assert found.alpha == pytest.approx(made.agreement.krippendorff_alpha)
+    assert found.low_agreement == made.details.low_agreement_share
 
 
 def test_the_report_states_the_design_in_both_languages(
