@@ -20,7 +20,7 @@ def begin(
     chance = random.Random(7)
     total = rules.tests + rules.controls + rules.training
     ranks = [chance.randrange(RANKS) for _ in range(total)]
-    connection.execute(insert(TASK), tasks_of_rules(rules, ranks, turns or [(0, 0)] * rules.tests))
+    connection.execute(insert(TASK), list(tasks_of_rules(rules, ranks, turns or [(0, 0)] * rules.tests)))
     for number in range(1, people + 1):
         connection.execute(
             insert(PERSON).values(

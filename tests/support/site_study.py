@@ -5,7 +5,7 @@ from pathlib import Path
 
 from study_people import study_of
 
-from merilo.api.site import _opened
+from merilo.api.site import opened_studies
 from merilo.items import Item
 from merilo.site.annotator_steps import ShownTask, consent, next_task, person_of, read_instruction
 from merilo.site.database import writing
@@ -58,7 +58,7 @@ def frozen_study(folder: StudyFolder) -> StudyFolder:
 
 def people_at_work(study: Path, count: int, database: str | None = None) -> list[Browser]:
     """Let people in who have read the instruction and have an item before them, without a server."""
-    with _opened(study, database) as (engine, studies), writing(engine) as connection:
+    with opened_studies(study, database) as (engine, studies), writing(engine) as connection:
         served, cookies = studies[0], VisitorCookies(cookie_key(connection))
         now = ServerClock(latest_time(connection)).now()
         found = []

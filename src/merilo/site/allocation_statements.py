@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import BigInteger, and_, bindparam, exists, func, insert, literal_column, select, update
 
 from merilo.site.hot_statements import HotStatement
-from merilo.site.schema import ANSWERED, OPEN, PERSON, RESPONSE, TASK
+from merilo.site.schema import ANSWERED, EXPIRED, OPEN, PERSON, RESPONSE, TASK
 
 OWN: Final = and_(RESPONSE.c.study == bindparam("of_study"), RESPONSE.c.person == bindparam("of_person"))
 ONE: Final = and_(OWN, RESPONSE.c.task == bindparam("of_task"))
@@ -45,6 +45,21 @@ FREE: Final = HotStatement(
     .limit(literal_column("1"))
     .with_for_update(skip_locked=True, of=TASK)
 )  # fmt: skip
+_THEIRS: Final = RESPONSE.alias("theirs")
+#: A task that a person has not had and that somebody else holds without an answer.
+HELD_BY_OTHERS: Final = HotStatement(
+    select(_THEIRS.c.task)
+    .where(
+        _THEIRS.c.study == bindparam("of_study"), _THEIRS.c.state == literal_column(f"'{OPEN}'"), _THEIRS.c.counts,
+        _THEIRS.c.person != bindparam("of_person"), ~exists().where(OWN, RESPONSE.c.task == _THEIRS.c.task),
+    )
+    .limit(literal_column("1"))
+)  # fmt: skip
+OVERDUE: Final = HotStatement(
+    select(RESPONSE.c.person, RESPONSE.c.task)
+    .where(RESPONSE.c.study == bindparam("of_study"), IS_OPEN, RESPONSE.c.due < bindparam("at", type_=BigInteger))
+    .order_by(RESPONSE.c.task)
+)  # fmt: skip
 TAKE: Final = HotStatement(
     update(TASK)
     .where(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"), HAS_OPEN)
@@ -54,6 +69,11 @@ GIVE_BACK: Final = HotStatement(
     update(TASK)
     .where(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"))
     .values(open=TASK.c.open + literal_column("1"))
+)
+EXPIRE: Final = HotStatement(
+    update(RESPONSE)
+    .where(ONE, IS_OPEN)
+    .values(state=literal_column(f"'{EXPIRED}'"), counts=literal_column("false"))
 )
 SEND: Final = HotStatement(
     insert(RESPONSE).values(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import OK
 from typing import Any, Final, TypeVar
@@ -37,9 +36,6 @@ _PAGES: Final = Environment(
     lstrip_blocks=True,
     auto_reload=False,
 )
-
-#: Threads that read from the database.
-_READERS: Final = 4
 
 
 class AnnotationSite:
@@ -74,11 +70,6 @@ class AnnotationSite:
         self.writer: Writer | None = None
         self.live = LiveFigures(self)
         self.estimator = estimator or no_estimate
-        self._readers = ThreadPoolExecutor(_READERS, "site reader")
-
-    def close(self) -> None:
-        """End the threads that read."""
-        self._readers.shutdown()
 
     async def read(self, operation: Callable[[Connection], Result]) -> Result:
         """Run an operation that changes nothing; it does not wait for the writer.
@@ -92,7 +83,7 @@ class AnnotationSite:
                 return operation(connection)
 
         with self._refusing():
-            return await asyncio.get_running_loop().run_in_executor(self._readers, run)
+            return await asyncio.to_thread(run)
 
     async def write(self, operation: Callable[[Connection], Result]) -> Result:
         """Run an operation in a transaction; it is on the disk when this returns.

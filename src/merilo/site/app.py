@@ -56,7 +56,6 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
                 await overdue
             site.writer.close()
             site.writer = None
-            site.close()
 
     app = FastAPI(title="Merilo annotation site", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)  # fmt: skip
     app.include_router(entry_routes(site))

@@ -14,6 +14,7 @@ person is stopped or excluded.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -21,7 +22,6 @@ from sqlalchemy import (
     Connection,
     Row,
     and_,
-    exists,
     insert,
     select,
     update,
@@ -30,13 +30,14 @@ from sqlalchemy import (
 from merilo.site.allocation_statements import (
     ANSWER,
     COUNT_CONTROL,
+    EXPIRE,
     FREE,
     GIVE_BACK,
-    IS_OPEN,
+    HELD_BY_OTHERS,
     LATEST,
     NEXT_TURN,
     ONE,
-    OWN,
+    OVERDUE,
     SEND,
     TAKE,
 )
@@ -208,12 +209,9 @@ class Allocation:
         Returns:
             The number of tasks.
         """
-        overdue = select(RESPONSE.c.person, RESPONSE.c.task).where(
-            RESPONSE.c.study == self.rules.study, IS_OPEN, RESPONSE.c.due < self.now
-        )
-        gone = self.connection.execute(overdue.order_by(RESPONSE.c.task)).all()
-        for one in gone:
-            self._expire(one.person, one.task)
+        gone = OVERDUE.run(self.connection, {"of_study": self.rules.study, "at": self.now}).fetchall()
+        for person, task in gone:
+            self._expire(person, task)
         return len(gone)
 
     def _own(self, person: int) -> dict[str, int]:
@@ -280,8 +278,7 @@ class Allocation:
         if self.rules.dialogues:
             self._drop_dialogue(person, task)
             return
-        gone = update(RESPONSE).where(ONE, RESPONSE.c.state == OPEN).values(state=EXPIRED, counts=False)
-        if self.connection.execute(gone, self._one(person, task)).rowcount and task < self.rules.tests:
+        if EXPIRE.run(self.connection, self._one(person, task)).rowcount and task < self.rules.tests:
             GIVE_BACK.run(self.connection, self._task(task))
 
     def _why_not(self, found: Row[Any, Any] | None) -> Taken | None:
@@ -304,12 +301,7 @@ class Allocation:
 
     def _held_by_others(self, person: int) -> bool:
         """Whether a task that the person has not had is with somebody else, who may not answer it."""
-        theirs = RESPONSE.alias("theirs")
-        mine = exists().where(OWN, RESPONSE.c.task == theirs.c.task)
-        held = select(theirs.c.task).where(
-            theirs.c.study == self.rules.study, theirs.c.state == OPEN, theirs.c.counts, theirs.c.person != person, ~mine
-        )  # fmt: skip
-        return self.connection.execute(held.limit(1), self._own(person)).first() is not None
+        return HELD_BY_OTHERS.run(self.connection, self._own(person)).fetchone() is not None
 
     def _widen(self, task: int) -> None:
         """Ask for one more person if the overlap is adaptive and all people of an item have answered and do not agree.
@@ -386,22 +378,22 @@ def below_threshold(rules: StudyRules, controls: int, right: int) -> bool:
     return controls >= rules.stop_after and right < rules.min_accuracy * controls
 
 
-def tasks_of_rules(rules: StudyRules, ranks: list[int], turns: list[tuple[int, int]]) -> list[dict[str, int]]:
-    """Return the rows of the table of tasks for a study that begins.
+def tasks_of_rules(
+    rules: StudyRules, ranks: Sequence[int], turns: Sequence[tuple[int, int]]
+) -> Iterator[dict[str, int]]:
+    """Make the rows of the table of tasks for a study that begins.
 
     Args:
         rules: the rules of the study.
         ranks: a random rank for every task, from 0 to `RANKS` - 1.
         turns: the dialogue and the turn of every item of the test; (0, 0) without dialogues.
     """
-    rows = []
     for number in range(rules.tests + rules.controls + rules.training):
         test = number < rules.tests
         kind = TEST if test else (1 if number < rules.tests + rules.controls else 2)
         needed = rules.needed(number) if test else 0
         dialogue, turn = turns[number] if test else (0, 0)
-        rows.append({
+        yield {
             "study": rules.study, "number": number, "kind": kind, "needed": needed, "open": needed,
             "rank": ranks[number], "dialogue": dialogue, "turn": turn,
-        })  # fmt: skip
-    return rows
+        }  # fmt: skip

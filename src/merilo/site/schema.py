@@ -121,8 +121,13 @@ RESPONSE: Final = Table(
     Column("right", Boolean),  # of a control or training item
     Column("comment", Text),
     UniqueConstraint("study", "person", "place", name="uq_response_place"),
+    # Few tasks are open at a time, however many were answered.
     Index(
-        "ix_response_due", "due", sqlite_where=text("state = 'open'"), postgresql_where=text("state = 'open'")
+        "ix_response_open",
+        "study",
+        "due",
+        sqlite_where=text("state = 'open'"),
+        postgresql_where=text("state = 'open'"),
     ),
     Index("ix_response_task", "study", "task"),
 )

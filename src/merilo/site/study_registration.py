@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from itertools import islice
 from random import Random
+from typing import Final
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -12,6 +14,9 @@ from merilo.errors import DataError
 from merilo.site.assignment import RANKS, tasks_of_rules
 from merilo.site.schema import SETTING, STUDY, TASK
 from merilo.site.served_study import ServedStudy
+
+#: Rows of one statement.
+_BLOCK: Final = 10_000
 
 
 def register(connection: Connection, study: ServedStudy, now: int) -> ServedStudy:
@@ -45,7 +50,9 @@ def register(connection: Connection, study: ServedStudy, now: int) -> ServedStud
     registered = replace(study, rules=replace(study.rules, study=number[0]))
     chance = Random(f"ranks {study.folder.plan.seed} {study.key}")  # noqa: S311 - an order that can be repeated
     ranks = [chance.randrange(RANKS) for _ in study.tasks]
-    connection.execute(insert(TASK), tasks_of_rules(registered.rules, ranks, study.turns))
+    rows = tasks_of_rules(registered.rules, ranks, study.turns)
+    while block := list(islice(rows, _BLOCK)):
+        connection.execute(insert(TASK), block)
     return registered
 
 

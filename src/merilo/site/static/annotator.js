@@ -1,6 +1,8 @@
 // Keys, the countdown, and an answer that survives a lost connection. Everything else works without this script.
 "use strict";
-(() => {
+
+// What the script does on one page, until the next one takes its place.
+const begin = (gone) => {
   const storage = (() => { try { return window.localStorage; } catch { return null; } })();
   const kept = (key) => { try { return storage?.getItem(key) ?? null; } catch { return null; } };
   const keepAs = (key, text) => { try { storage?.setItem(key, text); } catch { /* storage is full or forbidden */ } };
@@ -73,7 +75,8 @@
     sending = false;
     if (told.next) {
       remove(key);
-      location.assign(told.next);
+      if (told.page) show(told);
+      else location.assign(told.next);
       return;
     }
     keep(null);
@@ -92,7 +95,7 @@
     if (!again) return;
     say(status.dataset.sending);
     again();
-  });
+  }, { signal: gone });
 
   // An option is chosen by its own sign if the options are digits or letters, otherwise by its place.
   const choices = options();
@@ -138,7 +141,7 @@
     }
     if (event.ctrlKey || event.altKey || event.metaKey || !keysWork) return;
     if (event.target.matches("textarea, input[type=text]")) return;
-    const idle = event.target === document.body || event.target.matches("main, input[type=radio], input[type=checkbox]");
+    const idle = event.target === document.body || event.target.matches("main, h1, input[type=radio], input[type=checkbox]");
     const option = chosenBy(event);
     const line = document.querySelector("input#answer");
     if (option) {
@@ -152,7 +155,7 @@
     } else if (line && idle && event.key.length === 1 && event.key !== " ") {
       line.focus();
     }
-  });
+  }, { signal: gone });
 
   if (form.dataset.left !== undefined) {
     const shown = document.getElementById("left");
@@ -160,6 +163,7 @@
     const soon = document.getElementById("soon");
     const ofUnit = soon.dataset.soon.split(" ").pop();
     const end = performance.now() + 1000 * Number(form.dataset.left);
+    gone.addEventListener("abort", () => clearInterval(timer));
     const timer = setInterval(() => {
       const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
       shown.textContent = left > 99 ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : left;
@@ -184,4 +188,23 @@
   }
 
   restore();
-})();
+};
+
+// Puts the next page, which came with the answer to a sent form, in the place of this one.
+let page = new AbortController();
+const show = (told) => {
+  const next = new DOMParser().parseFromString(told.page, "text/html");
+  page.abort();
+  page = new AbortController();
+  history.replaceState(null, "", told.next);
+  document.title = next.title;
+  document.documentElement.lang = next.documentElement.lang;
+  for (const part of ["header", "main"]) document.querySelector(part).replaceWith(next.querySelector(part));
+  window.scrollTo(0, 0);
+  const heading = document.querySelector("h1");
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true }); // a screen reader reads on from here
+  begin(page.signal);
+};
+
+begin(page.signal);

@@ -1,0 +1,128 @@
+"""The next item comes in the answer to a sent form; reading needs no writer; open tasks are found by their index."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from site_in_process import hidden, opened_site, to_first_task, visiting
+from sqlalchemy import event
+
+from merilo.site.annotation_site import AnnotationSite
+from merilo.site.assignment import Allocation
+from merilo.site.database import database_url, open_database
+from merilo.site.study_rules import StudyRules
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+SCRIPT = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def site(frozen: Frozen) -> Iterator[AnnotationSite]:
+    with opened_site(frozen()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def browser(site: AnnotationSite) -> Iterator[TestClient]:
+    with visiting(site) as client:
+        yield client
+
+
+def path_of(site: AnnotationSite) -> str:
+    return f"/s/{next(iter(site.by_key))}/"
+
+
+def sent(page: str, answer: str, **more: str) -> dict[str, str]:
+    return {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": answer, **more}
+
+
+def test_the_script_gets_the_next_page_with_the_acknowledgement(
+    site: AnnotationSite, browser: TestClient
+) -> None:
+    path = path_of(site)
+    page = to_first_task(browser, path, "a")
+    told = browser.post(f"{path}task", data=sent(page, "1"), headers=SCRIPT).json()
+    assert told["next"] == f"{path}task"
+    assert told["page"] == browser.get(f"{path}task").text, "the same page as after a reload"
+    assert hidden(told["page"], "task") != hidden(page, "task")
+    again = browser.post(f"{path}task", data=sent(page, "1"), headers=SCRIPT).json()
+    assert again == told, "a repeated request gets the same page"
+
+
+def test_a_break_gives_no_next_item(site: AnnotationSite, browser: TestClient) -> None:
+    path = path_of(site)
+    page = to_first_task(browser, path, "a")
+    told = browser.post(f"{path}task", data=sent(page, "1", then="pause"), headers=SCRIPT).json()
+    assert told == {"next": f"{path}pause"}
+
+
+def test_a_person_whom_the_answer_stops_gets_no_further_item(
+    site: AnnotationSite, browser: TestClient
+) -> None:
+    path = path_of(site)
+    study = next(iter(site.by_key.values()))
+    page, told = to_first_task(browser, path, "a"), {}
+    while "page" in told or not told:
+        known = study.tasks[study.numbers[hidden(page, "task")]].known
+        told = browser.post(
+            f"{path}task", data=sent(page, "1" if known != "1" else "0"), headers=SCRIPT
+        ).json()
+        page = told.get("page", "")
+    assert told == {"next": path}
+    assert "h1" in browser.get(path).text
+
+
+def test_showing_an_item_again_a_break_and_the_instruction_do_not_write(
+    site: AnnotationSite, browser: TestClient
+) -> None:
+    path = path_of(site)
+    to_first_task(browser, path, "a")
+    statements: list[str] = []
+    event.listen(
+        site.engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement)
+    )
+    begun: list[bool] = []
+    event.listen(
+        site.engine,
+        "begin",
+        lambda connection: begun.append(connection.get_execution_options().get("writing", False)),
+    )
+    for page in ("task", "pause", "instruction"):
+        assert browser.get(f"{path}{page}").status_code == 200
+    assert begun == [False, False, False]
+    assert not [one for one in statements if one.startswith(("INSERT", "UPDATE", "BEGIN IMMEDIATE"))]
+
+
+def test_scripts_and_styles_are_sent_once(browser: TestClient) -> None:
+    first = browser.get("/static/annotator.js")
+    assert first.headers["content-type"].startswith("text/javascript")
+    again = browser.get("/static/annotator.js", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["content-security-policy"] == first.headers["content-security-policy"]
+    assert browser.get("/static/other.js").status_code == 404
+
+
+def test_a_server_answers_that_it_runs(browser: TestClient) -> None:
+    assert browser.get("/health").status_code == 204
+
+
+def test_searches_among_open_tasks_do_not_read_the_answered_ones() -> None:
+    engine = open_database(database_url(Path(), "sqlite://"))
+    with engine.connect() as connection:
+        opened = connection.connection.driver_connection
+        ran: list[str] = []
+        opened.set_trace_callback(ran.append)
+        allocation = Allocation(connection, StudyRules(study=1, seed=1, overlap=1, tests=1), 5)
+        allocation.return_overdue()
+        assert allocation.give(1, 1) == "done"
+        opened.set_trace_callback(None)
+        plans = [
+            " ".join(row[3] for row in opened.execute(f"EXPLAIN QUERY PLAN {statement}"))
+            for statement in ran
+            if "response.due <" in statement or "theirs" in statement
+        ]
+    engine.dispose()
+    assert len(plans) == 2
+    assert all("ix_response_open" in plan for plan in plans), plans
