@@ -1,8 +1,7 @@
 """Pausing, inviting, excluding, reinstating and erasing people, and the audit log of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, func, select
@@ -45,14 +44,6 @@ from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
 BY = {"now": 9, "actor": "author"}
-
-
-@pytest.fixture
-def connection() -> Iterator[Connection]:
-    engine = open_database(database_url(Path(), "sqlite://"))
-    with writing(engine) as opened:
-        yield opened
-    engine.dispose()
 
 
 def served(connection: Connection, folder: StudyFolder, arm: str = "people", **rules: object) -> ServedStudy:
