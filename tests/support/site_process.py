@@ -25,7 +25,9 @@ def running_site(study: Path, *options: str) -> Iterator[tuple[str, dict[str, st
                 break
         assert address, "".join(said)
         paths = {
-            line.split(":")[0]: f"/s/{line.split('/s/')[1].split('/')[0]}/" for line in said if "/s/" in line
+            line.split(": http")[0]: f"/s/{line.split('/s/')[1].split('/')[0]}/"
+            for line in said
+            if "/s/" in line
         }
         yield address, paths, process
     finally:

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,11 +30,13 @@ class ServedArm:
     """A group of annotators on the site.
 
     Attributes:
+        folder: the study's folder.
         name: its name in the plan.
         path: the path of its pages.
         by_invitation: whether people need an invitation.
     """
 
+    folder: Path
     name: str
     path: str
     by_invitation: bool
@@ -41,27 +44,31 @@ class ServedArm:
 
 def serve_study(
     study: Path,
-    *,
+    *further: Path,
     host: str = "127.0.0.1",
     port: int = 8000,
+    proxy: str = "127.0.0.1",
     database: str | None = None,
     started: Callable[[str, list[ServedArm]], None] = lambda _address, _arms: None,
     password_made: Callable[[str], None] = lambda _password: None,
 ) -> None:
-    """Serve all groups of annotators of a frozen study until the process is interrupted.
+    """Serve all groups of annotators of frozen studies until the process is interrupted.
 
     Args:
         study: the study's folder.
+        further: the folders of further studies, which are served beside it.
         host: the address to listen on.
         port: the port; 0 takes a free one.
-        database: the database's address. Default: `site.db` in the study's folder.
+        proxy: the addresses or networks of reverse proxies, separated by commas: they tell where a request comes from, and whether by HTTPS.
+        database: the database's address. Default: `site.db` in the folder of the only study.
         started: called with the site's address and the groups when the server accepts connections.
         password_made: called before, with the password of the author's pages, if there was none and the server made one.
 
     Raises:
-        UsageError: the port is in use, or the address is not one of this computer.
-        DataError: the study was changed, or the database belongs to another version of it.
-        InputError: the study is not frozen, or the database cannot be opened.
+        UsageError: the port is in use, the address is not one of this computer, a proxy is neither an address nor a network, a study is
+            given twice, or there are several studies and no database.
+        DataError: a study was changed, or the database belongs to another version of it.
+        InputError: a study is not frozen, or the database cannot be opened.
         MissingPartError: the extra `site` is missing.
     """
     require_site()
@@ -75,7 +82,8 @@ def serve_study(
     from merilo.site.server_clock import site_clock  # noqa: PLC0415
     from merilo.site.study_registration import cookie_key  # noqa: PLC0415
 
-    with opened_studies(study, database) as (engine, studies), _listening(host, port) as listener:
+    trusted = _proxies(proxy)
+    with opened_studies(study, database, *further) as (engine, studies), _listening(host, port) as listener:
         with writing(engine) as connection:
             clock, key = site_clock(connection), cookie_key(connection)
             made = ensure_password(connection, clock.now())
@@ -92,13 +100,17 @@ def serve_study(
                 await super().shutdown(sockets)
 
         settings = uvicorn.Config(
-            make_app(site), http=BoundedHttp, ws="none", log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=5
+            make_app(site), http=BoundedHttp, ws="none", log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=5,
+            forwarded_allow_ips=trusted,
         )  # fmt: skip
         server = Server(settings)
         shown = f"[{host}]" if ":" in host else host
         started(
             f"http://{shown}:{listener.getsockname()[1]}",
-            [ServedArm(one.arm_name, f"/s/{one.key}/", one.by_invitation) for one in studies],
+            [
+                ServedArm(one.folder.path, one.arm_name, f"/s/{one.key}/", one.by_invitation)
+                for one in studies
+            ],
         )
         try:
             server.run(sockets=[listener])
@@ -208,16 +220,23 @@ def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None
 
 
 @contextmanager
-def opened_studies(study: Path, database: str | None) -> Iterator[tuple[Engine, list[ServedStudy]]]:
-    """Open the database, with all groups of a frozen study registered in it."""
+def opened_studies(
+    study: Path, database: str | None, *further: Path
+) -> Iterator[tuple[Engine, list[ServedStudy]]]:
+    """Open the database, with all groups of frozen studies registered in it."""
     from merilo.site.database import database_url, open_database, writing  # noqa: PLC0415 - an extra
     from merilo.site.served_study import load_study  # noqa: PLC0415
     from merilo.site.server_clock import site_clock  # noqa: PLC0415
     from merilo.site.study_registration import register  # noqa: PLC0415
 
-    folder = open_study(study)
-    loaded = [load_study(folder, arm) for arm in folder.plan.arms]
-    engine = open_database(database_url(folder.path, database))
+    if further and database is None:
+        raise UsageError(
+            f"several studies need one database: give {argument('database')}, because site.db in a study's folder is for that study alone"
+        )
+    folders = [open_study(one) for one in (study, *further)]
+    loaded = [load_study(folder, arm) for folder in folders for arm in folder.plan.arms]
+    _refuse_repeated(loaded)
+    engine = open_database(database_url(folders[0].path, database))
     try:
         with writing(engine) as connection:
             now = site_clock(connection).now()
@@ -225,6 +244,29 @@ def opened_studies(study: Path, database: str | None) -> Iterator[tuple[Engine, 
         yield engine, studies
     finally:
         engine.dispose()
+
+
+def _refuse_repeated(loaded: list[ServedStudy]) -> None:
+    folders: dict[str, Path] = {}
+    for one in loaded:
+        here, earlier = one.folder.path, folders.get(one.key)
+        if earlier is not None:
+            said = "is given twice" if here == earlier else f"holds the same study as {earlier}"
+            raise UsageError(f"{here} {said}: give each study once")
+        folders[one.key] = here
+
+
+def _proxies(given: str) -> list[str]:
+    names = [one.strip() for one in given.split(",") if one.strip()]
+    for name in names:
+        try:
+            ip_network(name)
+        except ValueError as error:
+            raise UsageError(
+                f"takes addresses or networks such as 10.0.0.2 or 172.16.0.0/12, separated by commas: {error}",
+                field=argument("proxy"),
+            ) from None
+    return names
 
 
 @contextmanager

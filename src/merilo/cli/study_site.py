@@ -27,18 +27,19 @@ DatabaseOption: TypeAlias = Annotated[str | None, typer.Option(metavar="URL", he
 
 @app.command()
 def serve(
-    study: StudyArgument,
+    studies: Annotated[list[Path], typer.Argument(metavar="STUDY...", help="The study's folder; several studies share one database.", show_default=False)],
     *,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
     host: Annotated[str, typer.Option(help="The address to listen on. Use a reverse proxy with HTTPS to serve people outside this computer.")] = "127.0.0.1",
+    proxy: Annotated[str, typer.Option(metavar="ADDRESSES", help="Addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For and X-Forwarded-Proto are believed.")] = "127.0.0.1",
     database: DatabaseOption = None,
 ) -> int:  # fmt: skip
-    """Serve a frozen study: people answer it in their browsers until Ctrl-C. Answers are saved in the database as they are given."""
+    """Serve frozen studies: people answer them in their browsers until Ctrl-C. Answers are saved in the database as they are given."""
     from merilo.api.site import serve_study  # noqa: PLC0415 - the help needs no server
 
     serve_study(
-        study, host=host, port=port, database=database, started=_show_addresses, password_made=_show_password
-    )
+        *studies, host=host, port=port, proxy=proxy, database=database, started=_show_addresses, password_made=_show_password
+    )  # fmt: skip
     sys.stdout.write("the site has stopped; all answers that were acknowledged are in the database\n")
     return 0
 
@@ -202,10 +203,12 @@ def _show_password(made: str) -> None:
 
 
 def _show_addresses(address: str, arms: list[ServedArm]) -> None:
+    several = len({arm.folder for arm in arms}) > 1
     for arm in arms:
         page = f"{address}{arm.path}"
         how = f"{page}, by invitation" if arm.by_invitation else f"{page}?worker_id=ID, or by invitation"
-        sys.stdout.write(f"{arm.name}: {how} (merilo study invite)\n")
+        name = f"{arm.folder}, {arm.name}" if several else arm.name
+        sys.stdout.write(f"{name}: {how} (merilo study invite)\n")
     sys.stdout.write(f"the author's pages: {address}/author/\n")
     sys.stdout.write(f"The site is running at {address}; Ctrl-C stops it.\n")
     sys.stdout.flush()

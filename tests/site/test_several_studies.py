@@ -1,0 +1,102 @@
+"""Several studies on one server, and what the server refuses when it starts."""
+
+import re
+import shutil
+import socket
+from collections.abc import Callable
+
+import httpx
+import pytest
+from site_process import running_site
+
+from merilo.api.site import collect_site, invite_to_site, serve_study
+from merilo.errors import DataError, UsageError
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+
+
+def hidden(page: str, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]+)"', page)
+    assert found is not None, page
+    return found[1]
+
+
+def start(client: httpx.Client, page: str, path: str) -> str:
+    """From consent to the first task."""
+    for step in ("consent", "instruction"):
+        page = client.post(f"{path}{step}", data={"token": hidden(page, "token")}).text
+    return page
+
+
+def test_one_browser_takes_part_in_two_studies_of_the_same_name(frozen: Frozen, database: str) -> None:
+    first = frozen("bps", "first", seed=1)
+    second = frozen("simplear", "second", seed=2)
+    assert first.plan.study == second.plan.study
+    link = invite_to_site(second.path, database=database)[0][1]
+    with (
+        running_site(first.path, str(second.path), "--database", database) as (address, paths, _),
+        httpx.Client(base_url=address, follow_redirects=True, timeout=60) as client,
+    ):
+        in_first, in_second = (paths[f"{one.path}, people"] for one in (first, second))
+        pages = {
+            in_first: start(client, client.get(f"{in_first}?worker_id=1").text, in_first),
+            in_second: start(client, client.get(link).text, in_second),
+        }
+        for path, page in pages.items():
+            sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+            following = hidden(client.post(f"{path}task", data=sent).text, "task")
+            assert following != sent["task"]
+            assert hidden(client.get(f"{path}task").text, "task") == following
+            elsewhere = in_first if path == in_second else in_second
+            assert client.post(f"{elsewhere}task", data=sent).status_code == 409, "a task of the other study"
+    assert [collect_site(one.path, database=database).answers for one in (first, second)] == [1, 1]
+
+
+def test_several_studies_need_a_database_that_is_named(frozen: Frozen) -> None:
+    with pytest.raises(UsageError, match="several studies need one database: give database"):
+        serve_study(frozen("bps", "a").path, frozen("bps", "b", seed=9).path)
+
+
+def test_a_study_is_served_once(frozen: Frozen, database: str) -> None:
+    study = frozen("bps", "a").path
+    with pytest.raises(UsageError, match=rf"{study} is given twice"):
+        serve_study(study, study, database=database)
+    copy = shutil.copytree(study, study.parent / "copy")
+    with pytest.raises(UsageError, match=rf"{copy} holds the same study as {study}"):
+        serve_study(study, copy, database=database)
+
+
+def test_a_study_that_was_changed_after_the_freeze_is_named(frozen: Frozen, database: str) -> None:
+    good, bad = frozen("bps", "good"), frozen("simplear", "bad", seed=3)
+    with (bad.path / "items.jsonl").open("a", encoding="utf-8") as items:
+        items.write("\n")
+    (bad.path / "study.yaml").write_text(
+        (bad.path / "study.yaml").read_text().replace("overlap: 3", "overlap: 2")
+    )
+    with pytest.raises(DataError, match="changed after the freeze") as refused:
+        serve_study(good.path, bad.path, database=database)
+    assert str(bad.path) in str(refused.value)
+
+
+def test_a_port_in_use_is_named_and_another_one_is_asked_for(frozen: Frozen) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=rf"cannot listen on 127\.0\.0\.1:{port} .*give another port"):
+            serve_study(frozen().path, port=port)
+
+
+def test_a_proxy_is_an_address_or_a_network(frozen: Frozen) -> None:
+    for wrong in ("*", "proxy", "10.0.0.1/99"):
+        with pytest.raises(UsageError, match="addresses or networks"):
+            serve_study(frozen().path, proxy=wrong)
+
+
+def test_only_a_known_proxy_tells_that_the_browser_uses_https(frozen: Frozen) -> None:
+    told = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
+    for proxy, secure in (("127.0.0.0/8", True), ("10.0.0.1", False)):
+        with running_site(frozen().path, "--proxy", proxy) as (address, paths, _):
+            found = httpx.get(f"{address}{paths['people']}?worker_id=1", headers=told, timeout=60)
+        assert ("Secure" in found.headers["set-cookie"]) == secure
