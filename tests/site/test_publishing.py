@@ -1,0 +1,170 @@
+"""The files for publishing the site: the Compose file holds what the site needs, and nginx serves the site with them."""
+
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from postgres_server import PostgresServer
+from site_process import running_site
+
+from merilo.cli.study_site import app
+from merilo.site.database import database_url
+from merilo.studies.study_folder import StudyFolder
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+
+Frozen = Callable[..., StudyFolder]
+
+pytestmark = pytest.mark.skipif(
+    not DEPLOY.exists(), reason="the files come with a clone, not with the package"
+)
+
+
+def hidden(page: str, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]+)"', page)
+    assert found is not None, page
+    return found[1]
+
+
+def compose() -> dict:
+    return yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+
+
+def test_only_the_proxy_of_the_compose_file_can_be_reached_and_no_password_is_in_it() -> None:
+    services = compose()["services"]
+    assert {name for name, one in services.items() if "ports" in one} == {"proxy"}
+    assert services["proxy"]["ports"] == ["80:80", "443:443"]
+    for one in (
+        services["database"]["environment"]["POSTGRES_PASSWORD"],
+        services["site"]["environment"]["PGPASSWORD"],
+    ):
+        assert one.startswith("${POSTGRES_PASSWORD:?")
+    assert all(":" in one["image"] for one in services.values() if "image" in one), (
+        "every image has a version"
+    )
+
+
+def test_the_site_of_the_compose_file_waits_for_its_database_and_believes_its_proxy() -> None:
+    made = compose()
+    site, database = made["services"]["site"], made["services"]["database"]
+    command, folder, *options = site["command"]
+    given = dict(option.removeprefix("--").split("=", 1) for option in options)
+    serve = next(one for one in app.registered_commands if one.callback and one.callback.__name__ == command)
+    assert set(given) <= set(serve.callback.__annotations__)
+    url = database_url(Path(), given["database"])
+    assert (url.host, url.username) == ("database", database["environment"]["POSTGRES_USER"])
+    assert url.database == database["environment"]["POSTGRES_DB"]
+    assert url.password is None
+    subnet = made["networks"]["default"]["ipam"]["config"][0]["subnet"]
+    assert given["proxy"] == subnet
+    assert ip_network(subnet).is_private
+    assert not ip_address(given["host"]).is_loopback
+    assert any(volume.split(":")[1] == str(Path(folder).parent) for volume in site["volumes"])
+    assert site["depends_on"]["database"]["condition"] == "service_healthy"
+    assert "database" in made["volumes"]
+    assert "/health" in str(site["healthcheck"]["test"])
+
+
+def test_the_image_is_made_of_files_that_exist_and_runs_as_nobody() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    kept = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").split()
+    copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
+    assert copied
+    for name in copied:
+        assert (DEPLOY.parent / name).exists()
+        assert f"!{name}" in kept
+    assert "USER nobody" in lines
+    assert (DEPLOY.parent / "requirements" / "lock.txt").exists()
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def nginx(folder: Path, sites: list[str]) -> Iterator[tuple[int, int]]:
+    """nginx with the published configuration, other ports and a certificate of its own; its ports for HTTP and HTTPS."""
+    program, openssl = shutil.which("nginx"), shutil.which("openssl")
+    if program is None or openssl is None:
+        pytest.skip("nginx or openssl is not installed (Debian's packages nginx-light and openssl)")
+    folder.mkdir()
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=DNS:localhost", "-keyout", folder / "privkey.pem", "-out", folder / "fullchain.pem"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    plain, secure = free_port(), free_port()
+    text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    servers = "\n".join(f"server {one.removeprefix('http://')};" for one in sites)
+    temporary = "".join(
+        f"{kind}_temp_path {folder / kind};\n"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    for published, here in {
+        "server site:8000;": servers,
+        "listen 80;": f"listen 127.0.0.1:{plain};",
+        "listen 443 ssl;": f"listen 127.0.0.1:{secure} ssl;",
+        "/etc/nginx/certificates": str(folder),
+        "/tmp/nginx.pid": str(folder / "pid"),
+        "http {": f"http {{\n{temporary}",
+    }.items():
+        assert published in text
+        text = text.replace(published, here)
+    (folder / "nginx.conf").write_text(text, encoding="utf-8")
+    command = [program, "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "error.log"]
+    subprocess.run([*command, "-t"], check=True, capture_output=True)
+    process = subprocess.Popen([*command, "-g", "daemon off;"], stderr=subprocess.DEVNULL)
+    try:
+        yield plain, secure
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_people_answer_through_nginx_although_a_server_process_is_killed(
+    postgres: PostgresServer, frozen: Frozen, tmp_path: Path
+) -> None:
+    database, folder = postgres.new_database(), frozen()
+    with ExitStack() as stack:
+        sites = [stack.enter_context(running_site(folder.path, "--database", database)) for _ in range(2)]
+        path = sites[0][1]["people"]
+        plain, secure = stack.enter_context(nginx(tmp_path / "nginx", [address for address, _, _ in sites]))
+        trusted = ssl.create_default_context(cafile=str(tmp_path / "nginx" / "fullchain.pem"))
+        client = stack.enter_context(
+            httpx.Client(
+                verify=trusted,
+                follow_redirects=True,
+                timeout=60,
+                transport=httpx.HTTPTransport(verify=trusted, retries=5),
+            )
+        )
+        led = client.get(f"http://localhost:{plain}{path}", follow_redirects=False)
+        assert (led.status_code, led.headers["location"]) == (308, f"https://localhost{path}")
+        base = f"https://localhost:{secure}"
+        first = client.get(f"{base}{path}?worker_id=1", follow_redirects=False)
+        assert "Secure" in first.headers["set-cookie"]
+        assert first.headers["location"] == path, "no address of a process is shown"
+        page = client.get(f"{base}{path}").text
+        for step in ("consent", "instruction"):
+            page = client.post(f"{base}{path}{step}", data={"token": hidden(page, "token")}).text
+        seen = []
+        for turn in range(6):
+            seen.append(hidden(page, "task"))
+            form = {"token": hidden(page, "token"), "task": seen[-1], "answer": "1"}
+            answered = client.post(f"{base}{path}task", data=form)
+            assert answered.status_code == 200, answered.text
+            page = answered.text
+            if turn == 2:
+                sites[1][2].kill()
+        assert len(set(seen)) == 6
