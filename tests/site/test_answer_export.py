@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from postgres_server import PostgresServer
 from sqlalchemy import update
 
 from merilo.api.site import back_up_site, collect_site, invite_to_site
@@ -99,3 +100,20 @@ def test_the_database_in_the_studys_folder_is_copied_beside_the_server(
 def test_a_postgresql_database_is_backed_up_by_its_own_program(frozen: Frozen, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="pg_dump"):
         back_up_site(frozen().path, tmp_path / "copy.db", database="postgresql://u@h/d")
+
+
+def test_a_dump_of_postgresql_that_is_made_while_people_answer_is_restored(
+    frozen: Frozen, postgres: PostgresServer
+) -> None:
+    folder, database, restored = frozen(), postgres.new_database(), postgres.new_database()
+    answered_by(folder, database, 2)
+    dump = f"{postgres.folder}/site.dump"
+    engine = open_database(database_url(folder.path, database))
+    with writing(engine) as connection:
+        connection.execute(update(PERSON).values(stage="stopped"))  # a step of somebody, not yet committed
+        postgres.run("pg_dump", "--format=custom", f"--file={dump}", database)
+    engine.dispose()
+    postgres.run("pg_restore", f"--dbname={restored}", dump)
+    there, here = (collect_site(folder.path, database=one) for one in (restored, database))
+    assert there.people == 2
+    assert (here.answers, here.stopped) == (0, there.answers)

@@ -37,7 +37,7 @@ class PostgresServer:
 
     def __init__(self, commands: Path, folder: Path, user: str | None) -> None:
         self._commands = commands
-        self._folder = folder
+        self.folder = folder
         self._user = user
         self._numbers = itertools.count(1)
         self._run(
@@ -47,14 +47,14 @@ class PostgresServer:
 
     @property
     def _data(self) -> Path:
-        return self._folder / "data"
+        return self.folder / "data"
 
     def start(self) -> None:
         """Start the server; it accepts connections when this returns."""
         options = " ".join(
-            f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={self._folder}")
+            f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={self.folder}")
         )
-        log = str(self._folder / "log")
+        log = str(self.folder / "log")
         self._run(
             "pg_ctl", "start", f"--pgdata={self._data}", f"--log={log}", f"--options={options}", "--wait"
         )
@@ -73,13 +73,21 @@ class PostgresServer:
 
     def address(self, database: str) -> str:
         """Return the address of a database as `--database` takes it."""
-        return f"postgresql://{OWNER}@/{database}?host={self._folder}"
+        return f"postgresql://{OWNER}@/{database}?host={self.folder}"
 
     def new_database(self, template: str = "template1") -> str:
         """Make a database and return its address."""
         name = f"d{next(self._numbers)}"
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.address(name)
+
+    def run(self, command: str, *words: str) -> None:
+        """Run one of PostgreSQL's programs as the server's user.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        self._run(command, *words)
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
         """Run a statement of an administrator and return its rows."""
@@ -90,15 +98,15 @@ class PostgresServer:
             return cursor.fetchall() if cursor.description else []
 
     def _run(self, command: str, *words: str) -> None:
-        said = self._folder / "said"
+        said = self.folder / "said"
         with said.open("wb") as output:  # a pipe would be held open by the server, which inherits it
             done = subprocess.run(
                 [self._commands / command, *words],
-                cwd=self._folder,
+                cwd=self.folder,
                 user=self._user,
                 group=None if self._user is None else pwd.getpwnam(self._user).pw_gid,
                 extra_groups=None if self._user is None else [],
-                env={**os.environ, "HOME": str(self._folder), "LC_ALL": "C"},
+                env={**os.environ, "HOME": str(self.folder), "LC_ALL": "C"},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
