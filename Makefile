@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet
 LOCK   := requirements/lock.txt
 DEMO   := merilo-demo
+AXE    := tests/node_modules/.package-lock.json
 
 # Debian packages of the tests: the package, commands that it brings, what is tested with it.
 JAIL    := bubblewrap bwrap 'generated programs in their jail'
@@ -25,7 +26,7 @@ help:           ## list all targets
 demo: $(VENV)/site  ## install Merilo, let simulated people answer two studies on the annotation site, print the paths of the reports
 	$(BIN)/merilo demo --out $(DEMO) --force
 
-test: $(VENV)/test  ## install what the tests need and run them all; NO_SYSTEM=1: no Debian packages; DOCKER=1: a Docker engine too
+test: $(VENV)/test $(AXE)  ## install what the tests need and run them all; NO_SYSTEM=1: no Debian packages; DOCKER=1: a Docker engine too
 	@scripts/system-packages $(JAIL) $(BROWSER) $(SERVER) $(if $(DOCKER),$(ENGINE))
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
@@ -55,7 +56,7 @@ lock:           ## resolve the dependencies into requirements/lock.txt (needs uv
 	  --constraint requirements/held.txt --no-header --no-annotate --no-emit-index-url --output-file $(LOCK) --upgrade --quiet
 
 clean:          ## remove everything that make has written
-	rm -rf $(VENV) build dist $(DEMO) .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) tests/node_modules build dist $(DEMO) .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Merilo needs Python 3.11 or newer; name one: make PYTHON=python3.12")'
@@ -78,3 +79,8 @@ $(VENV)/test: $(VENV)/core pyproject.toml $(LOCK)
 $(VENV)/lint $(VENV)/docs: $(VENV)/core pyproject.toml $(LOCK)
 	$(PIP) install --constraint $(LOCK) --group $(notdir $@)
 	@touch $@
+
+$(AXE): tests/package-lock.json  # axe-core checks the accessibility of pages; the tests that need it are skipped without it
+	@if ! command -v npm >/dev/null; then echo "axe-core is not installed (there is no npm); the tests that need it are skipped"; \
+	elif npm ci --prefix tests --silent --no-audit --no-fund; then touch $@; \
+	else echo "axe-core is not installed ('npm ci' failed); the tests that need it are skipped"; fi

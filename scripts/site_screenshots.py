@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Take the pictures of the annotation site in docs/images, from bundled items: PYTHONPATH=src python scripts/site_screenshots.py.
+
+The packages of the tests, Chromium and Pillow are needed. The same code gives the same pictures: people have fixed seeds, and the clock of the
+page stands still.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
+
+from browser import opened_browser
+from PIL import Image
+from playwright.sync_api import Browser
+from site_process import running_site
+from site_visitor import Visitor, in_two_languages
+from sqlalchemy import update
+from study_people import study_of
+
+from merilo.api.site import invite_to_site
+from merilo.datasets import dataset
+from merilo.datasets.bundled import examples
+from merilo.items import Item
+from merilo.site.database import database_url, open_database, writing
+from merilo.site.schema import PERSON
+from merilo.studies.study_folder import StudyFolder
+
+IMAGES = ROOT / "docs" / "images"
+PHONE = {"viewport": {"width": 390, "height": 780}, "device_scale_factor": 1.5, "is_mobile": True, "has_touch": True}
+DESKTOP = {"viewport": {"width": 860, "height": 640}, "device_scale_factor": 1.5}
+
+#: The largest picture, in bytes.
+LARGEST = 150_000
+
+
+def study(folder: Path, name: str, items: Sequence[Item], experts: bool = False) -> StudyFolder:
+    """A frozen study of some items of a bundled dataset, without control items, in two languages."""
+    made = study_of(folder, items, [], dataset_name=name, name=dataset(name).title, experts=experts)
+    plan = folder / "study.yaml"
+    plan.write_text(plan.read_text("utf-8").replace("controls: {every: 5}\n", ""), encoding="utf-8")
+    return in_two_languages(made)
+
+
+def same_order(folder: StudyFolder) -> None:
+    """Give everybody the same order of items."""
+    engine = open_database(database_url(folder.path, None))
+    with writing(engine) as connection:
+        connection.execute(update(PERSON).values(seed=2026))
+    engine.dispose()
+
+
+def visitor(
+    browser: Browser, address: str, folder: StudyFolder, path: str, screen: Mapping[str, Any]
+) -> Visitor:
+    """Somebody who has read the instruction, on a page whose clock stands still."""
+    person = Visitor(browser.new_context(locale="en-US", color_scheme="light", **screen).new_page(), address)
+    person.page.clock.install()
+    person.come(path)
+    same_order(folder)
+    person.page.click("button.main")
+    person.page.wait_for_selector(".instruction")
+    person.page.click("button.main")
+    person.page.wait_for_selector("form#item, a.main")
+    return person
+
+
+def save(person: Visitor, name: str) -> None:
+    """Save the page as a picture of 128 colours."""
+    taken = Image.open(io.BytesIO(person.page.screenshot(full_page=True, animations="disabled")))
+    file = IMAGES / f"site-{name}.png"
+    taken.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
+    size = file.stat().st_size
+    print(f"{file.relative_to(ROOT)}: {taken.width} x {taken.height}, {size // 1000} kB")
+    if size > LARGEST:
+        raise SystemExit(f"{file}: larger than {LARGEST // 1000} kB")
+
+
+def phone(browser: Browser, work: Path) -> None:
+    made = study(work / "phone", "parus", examples(dataset("parus"))["test"].items[:12])
+    with running_site(made.path) as (address, paths, _):
+        person = visitor(browser, address, made, paths["people"] + "?worker_id=1", PHONE)
+        for _ in range(4):
+            person.choose("1")
+            person.send()
+        person.choose("2")
+        save(person, "phone")
+
+
+def exam(browser: Browser, work: Path) -> None:
+    made = study(work / "exam", "use", [examples(dataset("use"))["test"].items[12]])
+    with running_site(made.path) as (address, paths, _):
+        person = visitor(browser, address, made, paths["people"] + "?worker_id=1", DESKTOP)
+        person.choose("2")
+        person.choose("5")
+        save(person, "exam")
+
+
+def dialogue(browser: Browser, work: Path) -> None:
+    made = study(work / "dialogue", "rutie", examples(dataset("rutie"))["test"].items)
+    with running_site(made.path) as (address, paths, _):
+        person = visitor(browser, address, made, paths["people"] + "?worker_id=1", DESKTOP)
+        for answer in "12":
+            person.choose(answer)
+            person.send()
+        save(person, "dialogue")
+
+
+def expert(browser: Browser, work: Path) -> None:
+    made = study(work / "expert", "rummlu", examples(dataset("rummlu"))["test"].items[:1], experts=True)
+    ((_, link),) = invite_to_site(made.path, experts=("Anna Petrova",))
+    with running_site(made.path) as (address, _, _):
+        person = visitor(browser, address, made, link, DESKTOP)
+        person.page.click("a.main")
+        person.page.wait_for_selector("#left")
+        save(person, "expert")
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder, opened_browser() as chromium:
+        for take in (phone, exam, dialogue, expert):
+            take(chromium, Path(folder))
