@@ -1,10 +1,11 @@
 """Pausing, inviting, excluding, reinstating and erasing people, and the audit log of it."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Engine, func, select
 
 from merilo.api.site import collect_site
 from merilo.api.site_people import erase_from_site, exclude_from_site, reinstate_on_site
@@ -15,7 +16,6 @@ from merilo.site.annotator_steps import (
     ShownTask,
     answer_training,
     consent,
-    is_paused,
     next_task,
     next_training,
     person_of,
@@ -290,10 +290,9 @@ def test_a_pause_is_recorded_once(connection: Connection, frozen: Frozen) -> Non
     person = come_in(connection, study)
     assert set_paused(connection, study, **BY, paused=True)
     assert not set_paused(connection, study, **BY, paused=True), "the second of two authors changes nothing"
-    assert is_paused(connection, study)
-    assert next_task(connection, study, person, 20) == "paused"
+    assert next_task(connection, study, again(connection, study, person), 20) == "paused"
     assert set_paused(connection, study, **BY, paused=False)
-    assert isinstance(next_task(connection, study, person, 20), ShownTask)
+    assert isinstance(next_task(connection, study, again(connection, study, person), 20), ShownTask)
     assert [one.what for one in events(connection, study.rules.study)] == ["resumed", "paused"]
 
 
@@ -366,3 +365,46 @@ def test_people_are_named_on_the_command_line_by_pseudonym_or_id(frozen: Frozen)
     assert [(one.what, one.actor) for one in logged] == [
         ("erased", "command line"), ("reinstated", "command line"), ("excluded", "command line"),
     ]  # fmt: skip
+
+
+def test_places_fit_while_people_work_and_are_excluded_reinstated_and_erased(
+    engine: Engine, frozen: Frozen
+) -> None:
+    with writing(engine) as connection:
+        study = served(connection, frozen(overlap=4))
+        people = [come_in(connection, study, str(number)) for number in range(6)]
+        names = [name(connection, person) for person in people]
+
+    def work(person: Participant) -> None:
+        for at in range(30):
+            with writing(engine) as connection:
+                found = person_of(connection, study, person.id)
+                if found is None:
+                    return
+                if found.stage != "working":
+                    continue
+                shown = next_task(connection, study, found, 10 + at)
+            if not isinstance(shown, ShownTask):
+                continue
+            with writing(engine) as connection:
+                known = study.tasks[shown.number].known
+                save_answer(connection, study, person, shown.number, known or "1", now=11 + at)
+
+    def decide() -> None:
+        for pseudonym in (*names[:4], *names[:2]):
+            with writing(engine) as connection:
+                exclude(connection, study, pseudonym, "test", **BY)
+            with writing(engine) as connection:
+                reinstate(connection, study, pseudonym, **BY)
+        for pseudonym in names[:2]:
+            with writing(engine) as connection:
+                erase(connection, study, pseudonym, **BY)
+
+    with ThreadPoolExecutor(7) as pool:
+        started = [pool.submit(work, person) for person in people] + [pool.submit(decide)]
+        for one in started:
+            one.result()
+    with engine.connect() as connection:
+        assert places_fit(connection, study)
+        erased = select(func.count()).select_from(RESPONSE).where(RESPONSE.c.person == people[0].id)
+        assert connection.scalar(erased) == 0

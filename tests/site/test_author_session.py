@@ -1,11 +1,15 @@
 """Signing in to the author's pages: the password, the session, and what is refused."""
 
+import io
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 
 import httpx
 import pytest
 from argon2 import PasswordHasher
+from command import merilo
 from itsdangerous import TimestampSigner
 from site_process import running_site
 from sqlalchemy import Connection, select
@@ -20,8 +24,11 @@ from merilo.site.author_password import (
     set_password,
     stored_password,
 )
-from merilo.site.database import database_url, open_database
+from merilo.site.database import database_url, open_database, writing
+from merilo.site.people_access import admit_from_platform
 from merilo.site.schema import EVENT, SETTING
+from merilo.site.served_study import load_study
+from merilo.site.study_registration import register
 from merilo.site.visitor_cookies import VisitorCookies
 from merilo.studies.study_folder import StudyFolder
 
@@ -170,3 +177,72 @@ def test_signing_in_does_not_lead_to_other_sites(to: str) -> None:
     from merilo.site.author_views import local_path
 
     assert local_path(to) == "/author/"
+
+
+def test_a_server_without_a_password_prints_the_one_it_made_and_only_once(frozen: Frozen) -> None:
+    folder = frozen()
+    command = [sys.executable, "-m", "merilo", "study", "serve", str(folder.path), "--port", "0"]
+    printed = []
+    for _ in range(2):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if line.startswith("The site is running"):
+                    break
+            process.send_signal(2)
+            process.communicate(timeout=60)
+        printed.append("".join(lines))
+    made = re.search(
+        r"the password of the author's pages is ((?:[2-9A-Z]{5}-){3}[2-9A-Z]{5}) \(shown only now", printed[0]
+    )
+    assert made is not None
+    assert "the author's pages: http://127.0.0.1:" in printed[1]
+    assert "password" not in printed[1]
+    engine = open_database(database_url(folder.path, None))
+    with engine.connect() as opened:
+        stored = stored_password(opened)
+    engine.dispose()
+    assert stored is not None
+    assert compare(stored.hash, made[1]).right
+
+
+@pytest.mark.parametrize(("given", "status", "says"), [
+    ("correct horse battery\n", 0, "the password is set; all sessions of authors have ended"),
+    ("correct horse battery", 0, "the password is set"), ("short\n", 2, "the password must have 10 to 1,000 characters"), ("", 2, "10 to 1,000"),
+])  # fmt: skip
+def test_the_command_reads_a_password_from_standard_input(
+    given: str, status: int, says: str, frozen: Frozen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(given))
+    done = merilo("study", "password", frozen().path)
+    assert done.status == status
+    assert says in (done.complaint if status else done.out)
+    assert not given.strip() or given.strip() not in done.out + done.err
+
+
+def test_people_are_excluded_reinstated_and_erased_on_the_command_line(
+    frozen: Frozen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = frozen()
+    engine = open_database(database_url(folder.path, None))
+    with writing(engine) as opened:
+        study = register(opened, load_study(folder, "people"), 1)
+        admit_from_platform(opened, study, "platform", "w7", "ru", now=2)
+    engine.dispose()
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    for command, person, options, status, says in (
+        ("exclude", "w7", ["--reason", "test"], 0, "excluded; 0 items are given to others"),
+        ("exclude", "w7", ["--reason", "test"], 0, "nothing changed: the person was excluded before"),
+        ("reinstate", "w7", [], 0, "reinstated; 0 answers count again, 0 do not"),
+        ("reinstate", "w7", [], 0, "nothing changed: the person is not excluded"),
+        ("exclude", "w7", ["--reason", " "], 2, "an exclusion needs a reason"),
+        ("exclude", "nobody", ["--reason", "test"], 2, "there is no 'nobody' in this study"),
+        ("erase", "w7", [], 2, "confirm it with --yes"),
+        ("erase", "w7", ["--yes"], 0, "erased, with 0 answers; 0 items are given to others"),
+        ("erase", "w7", ["--yes"], 2, "there is no 'w7' in this study"),
+    ):
+        done = merilo("study", command, folder.path, person, *options)
+        assert done.status == status, done
+        assert says in (done.complaint if status else done.out)
