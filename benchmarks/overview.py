@@ -143,7 +143,7 @@ async def measured(
     for one in watching:
         one.cancel()
     await asyncio.gather(*watching, return_exceptions=True)
-    cuts = statistics.quantiles(times, n=100)
+    cuts = statistics.quantiles(times or [0.0, 0.0], n=100)
     print(f"{label}: {len(times) / seconds:.0f} answers/s, median {1000 * cuts[49]:.0f} ms, p95 {1000 * cuts[94]:.0f} ms, "
           f"p99 {1000 * cuts[98]:.0f} ms, {len(events)} events")  # fmt: skip
 
