@@ -34,7 +34,12 @@ from merilo.site.schema import PERSON
 from merilo.studies.study_folder import StudyFolder
 
 IMAGES = ROOT / "docs" / "images"
-PHONE = {"viewport": {"width": 390, "height": 780}, "device_scale_factor": 1.5, "is_mobile": True, "has_touch": True}
+PHONE = {
+    "viewport": {"width": 390, "height": 780},
+    "device_scale_factor": 1.5,
+    "is_mobile": True,
+    "has_touch": True,
+}
 DESKTOP = {"viewport": {"width": 860, "height": 640}, "device_scale_factor": 1.5}
 
 #: The largest picture, in bytes.

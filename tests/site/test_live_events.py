@@ -17,7 +17,6 @@ from merilo.site import live_events
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.hidden_estimate import AskedEstimates, HiddenEstimate
-from merilo.site.overview_texts import overview_texts
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.study_registration import register
 from merilo.studies.study_folder import StudyFolder
@@ -102,7 +101,7 @@ async def next_figures(events: AsyncIterator[bytes]) -> dict:
 
 
 def watched(site: AnnotationSite, study: ServedStudy) -> AsyncIterator[bytes]:
-    return site.live.events(study, lambda figures: overview_texts(figures, "en"), allowed)
+    return site.live.events(study, "en", allowed)
 
 
 @pytest.mark.usefixtures("at_once")

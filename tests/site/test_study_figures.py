@@ -114,7 +114,7 @@ SHAPES = [
     ("bps", "people", {"a": 1.0}, 0.0, {}),
     ("chegeka", "people", {"a": 0.7, "b": 0.7, "c": 0.7}, 0.0, {}),
     ("simplear", "people", {"a": 0.9, "b": 0.7, "c": 0.9}, 0.0, {}),
-    ("use", "people", {"a": 0.8, "b": 0.8, "c": 0.8}, 0.0, {}),
+    ("use", "people", {"a": 1.0, "b": 0.9, "c": 0.9}, 0.0, {}),
     ("rutie", "people", {"a": 0.9, "b": 0.9, "c": 0.9}, 0.0, {}),
     ("bps", "experts", {"a": 0.9, "b": 0.8, "c": 0.9}, 0.2, {}),
     ("bps", "people", {"a": 0.9, "b": 0.6, "c": 0.9, "d": 0.6, "e": 0.9}, 0.0, {}),
@@ -163,12 +163,10 @@ def test_the_figures_equal_those_of_study_status_after_an_import(
     assert set(known) >= {one.annotator for one in status.annotators}
     for one in status.annotators:
         own = known[one.annotator]
-        assert (own.answers, own.skipped, own.median_seconds) == (
-            one.answers,
-            one.skipped,
-            one.median_seconds,
-        )
-        if not skips:
+        assert (own.answers, own.skipped) == (one.answers, one.skipped)
+        if not status.problem:
+            assert own.median_seconds == one.median_seconds
+        if not skips and not status.problem:
             assert (own.controls, own.control_accuracy) == (one.controls, one.control_accuracy)
     assert estimate.estimate == status.estimate
     assert replace(estimate, files=status.files) == status

@@ -98,6 +98,9 @@ def simulate(
     now = START
     for name, skill in people.items():
         admitted = admit_from_platform(connection, study, "platform", name, "ru", now=now)
+        connection.execute(
+            update(PERSON).where(PERSON.c.id == admitted.person).values(seed=random.getrandbits(60))
+        )
         person = person_of(connection, study, admitted.person)
         assert person is not None
         consent(connection, person)

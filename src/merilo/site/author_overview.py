@@ -47,7 +47,7 @@ def author_overview_routes(views: AuthorViews) -> APIRouter:
         async def allowed() -> bool:
             return not await request.is_disconnected() and await views.has_session(request)
 
-        events = site.live.events(study, lambda figures: overview_texts(figures, language), allowed)
+        events = site.live.events(study, language, allowed)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 

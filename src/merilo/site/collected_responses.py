@@ -136,30 +136,18 @@ class TaskColumns:
 
 
 def task_columns(study: ServedStudy) -> TaskColumns:
-    """Read the columns of every test and control item of a study."""
-    items = [*study.folder.items(), *study.folder.controls()]
+    """Return the columns of every test and control item of a study."""
     asked = study.tasks[: study.training.start]
-    lengths, types = [], {}
-    for number, (task, shown) in enumerate(zip(asked, items, strict=True)):
-        item = shown.item
-        inputs = item.inputs if isinstance(item.inputs, Mapping) else {"inputs": item.inputs}
-        texts = [json_text(value) or "" for value in inputs.values()]
-        lengths.append(len(json_text(task.item) or "") + sum(map(len, texts)))
-        kind = inputs.get("type")
-        if number < study.rules.tests and item.outputs is not None:
-            kind = item.meta.get("type", kind)
-        if isinstance(kind, str):
-            types[task.id] = kind
     table = pl.DataFrame(
         {
             "task": pl.Series(range(len(asked)), dtype=pl.Int32),
             "code": [task.id for task in asked],
             "id": [json_text(task.item) or "" for task in asked],
             "control": pl.Series([task.known for task in asked], dtype=pl.String),
-            "length": pl.Series(lengths, dtype=pl.Float64),
+            "length": pl.Series(study.lengths, dtype=pl.Float64),
         }
     )
-    return TaskColumns(table, types)
+    return TaskColumns(table, {asked[number].id: kind for number, kind in study.types.items()})
 
 
 def planned_settings(study: ServedStudy) -> Settings:

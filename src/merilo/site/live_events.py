@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from threading import Thread
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from merilo.bilingual import Language
 from merilo.site.collected_figures import CollectedFigures, collected_figures
 from merilo.site.collected_responses import TaskColumns, task_columns
+from merilo.site.overview_texts import overview_texts
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError
 from merilo.site.speed_flags import store_flags
@@ -41,6 +43,15 @@ RETRY: Final = 5000
 
 
 @dataclass(eq=False)
+class _Rendered:
+    """The event of some figures in one language."""
+
+    figures: StudyFigures
+    texts: Mapping[str, str]
+    event: bytes
+
+
+@dataclass(eq=False)
 class _Watched:
     """One study: its latest figures, and who waits for the next."""
 
@@ -54,6 +65,7 @@ class _Watched:
     next_computation: float = 0.0
     watchers: int = 0
     computations: int = 0
+    rendered: dict[str, _Rendered] = field(default_factory=dict)
     loop: asyncio.Task[None] | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     one: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -98,14 +110,14 @@ class LiveFigures:
     async def events(
         self,
         study: ServedStudy,
-        shown: Callable[[StudyFigures], Mapping[str, str]],
+        language: Language,
         allowed: Callable[[], Awaitable[bool]],
     ) -> AsyncIterator[bytes]:
         """Yield server-sent events: `figures` when what is shown changed, `end` when the watcher may not watch any more.
 
         Args:
             study: the study.
-            shown: makes the texts of the page of the figures: name -> text.
+            language: the language of the texts.
             allowed: whether the watcher is still signed in; asked before every event and heartbeat.
         """
         watched = self._of(study)
@@ -120,11 +132,10 @@ class LiveFigures:
                 if not await allowed():
                     yield b"event: end\ndata: {}\n\n"
                     return
-                texts = None if watched.figures is None else shown(watched.figures)
-                if watched.figures is not None and texts != sent:
-                    sent = texts
-                    data = json.dumps({"figures": watched.figures.to_dict(), "shown": texts}, ensure_ascii=False)  # fmt: skip
-                    yield f"event: figures\ndata: {data}\n\n".encode()
+                latest = _rendered(watched, language)
+                if latest is not None and latest.texts != sent:
+                    sent = latest.texts
+                    yield latest.event
                 else:
                     yield b": still here\n\n"
                 with suppress(TimeoutError):
@@ -194,6 +205,19 @@ class LiveFigures:
         if changed and self._site.writer is not None and watched.counts == watched.computed_for:
             with suppress(RefusedRequestError):
                 await self._site.write(lambda connection: store_flags(connection, changed))
+
+
+def _rendered(watched: _Watched, language: Language) -> _Rendered | None:
+    """The event of the latest figures, made once for all dashboards of one language."""
+    figures, known = watched.figures, watched.rendered.get(language)
+    if figures is None:
+        return None
+    if known is None or known.figures is not figures:
+        texts = overview_texts(figures, language)
+        data = json.dumps({"figures": figures.to_dict(), "shown": texts}, ensure_ascii=False)
+        known = _Rendered(figures, texts, f"event: figures\ndata: {data}\n\n".encode())
+        watched.rendered[language] = known
+    return known
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b, sha256
 from pathlib import Path
@@ -13,9 +13,11 @@ from typing import Final
 from merilo.bilingual import Language
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError
+from merilo.items import Item
 from merilo.metrics.squad import em_points
 from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.people.normalisation import canonical, rules_of
+from merilo.people.platforms.export import json_text
 from merilo.people.spelling import key_of
 from merilo.site.equal_votes import EqualVotes
 from merilo.site.study_rules import StudyRules
@@ -45,6 +47,9 @@ class ServedStudy:
         instructions: language -> the instruction as HTML without scripts.
         kinds: number of a control or training item -> the type of the question in an exam.
         secret: the key of names that must not tell anything.
+        lengths: characters of the input texts of every test and control item.
+        types: number of an item of the test -> the type of the question in an exam, as the baseline finds it; of a control item, if it is among
+            the inputs.
     """
 
     key: str
@@ -55,6 +60,8 @@ class ServedStudy:
     instructions: Mapping[Language, str]
     kinds: Mapping[int, str]
     secret: bytes
+    lengths: tuple[int, ...] = ()
+    types: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def arm(self) -> Arm:
@@ -168,18 +175,20 @@ def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
     """
     _refuse_changed(folder)
     plan = folder.plan
-    field = author_field([one.item for one in folder.items()])
-    made = study_tasks(folder, author_field=field)
+    items = [one.item for one in folder.items()]
+    made = study_tasks(folder, author_field=author_field(items))
     if not made.tests:
         raise DataError("the study has no items to answer", file=folder.path)
     tasks = (*made.tests, *made.controls, *made.training)
     key = made.ids.study(arm)
-    group, items = plan.arms[arm], [one.item for one in folder.items()]
+    group = plan.arms[arm]
     declared = folder.declared()
     if group.adaptive is not None and (reason := needs_fixed_overlap(declared, items)):
         raise DataError(reason, file=folder.path, field=f"arms.{arm}.adaptive")
-    known = [one.item.meta.get("type") for one in (*folder.controls(), *folder.training())]
+    controls = [one.item for one in folder.controls()]
+    known = [item.meta.get("type") for item in (*controls, *(one.item for one in folder.training()))]
     start = len(made.tests)
+    types = [_type_of(item, test=True) for item in items] + [_type_of(item, test=False) for item in controls]
     return ServedStudy(
         key=key,
         arm_name=arm,
@@ -189,7 +198,23 @@ def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
         instructions={language: _instruction(folder, arm, key, language, made.tests) for language in plan.languages},
         kinds={start + at: kind for at, kind in enumerate(known) if isinstance(kind, str)},
         secret=made.ids.key,
+        lengths=tuple(map(_length, (*items, *controls))),
+        types={number: kind for number, kind in enumerate(types) if kind is not None},
     )  # fmt: skip
+
+
+def _length(item: Item) -> int:
+    """The characters of an item's id and input texts, as the table of answers has them."""
+    inputs = item.inputs.values() if isinstance(item.inputs, Mapping) else (item.inputs,)
+    return sum(len(json_text(value) or "") for value in (item.id, *inputs))
+
+
+def _type_of(item: Item, *, test: bool) -> str | None:
+    """The type of an exam's question; that in `meta` comes with the gold answers, which the test may not have."""
+    kind = item.inputs.get("type") if isinstance(item.inputs, Mapping) else None
+    if test and item.outputs is not None:
+        kind = item.meta.get("type", kind)
+    return kind if isinstance(kind, str) else None
 
 
 def _rules(plan: Study, arm: Arm, made: StudyTasks, votes: EqualVotes) -> StudyRules:
