@@ -27,6 +27,7 @@ from sqlalchemy import (
     update,
 )
 
+from merilo.site.adaptive_allocation import widen
 from merilo.site.allocation_statements import (
     ANSWER,
     COUNT_CONTROL,
@@ -159,7 +160,7 @@ class Allocation:
         if control and right is not None:
             COUNT_CONTROL.run(self.connection, {"number": person, "points": int(bool(right))})
         else:
-            self._widen(task)
+            widen(self.connection, self.rules, task)
         return "saved"
 
     def release(self, person: int) -> int:
@@ -200,7 +201,7 @@ class Allocation:
         back = [task for task in tasks if TAKE.run(self.connection, self._task(task)).rowcount]
         for task in back:
             self.connection.execute(update(RESPONSE).where(ONE).values(counts=True), self._one(person, task))
-            self._widen(task)
+            widen(self.connection, self.rules, task)
         return len(back), len(tasks) - len(back)
 
     def return_overdue(self) -> int:
@@ -302,30 +303,6 @@ class Allocation:
     def _held_by_others(self, person: int) -> bool:
         """Whether a task that the person has not had is with somebody else, who may not answer it."""
         return HELD_BY_OTHERS.run(self.connection, self._own(person)).fetchone() is not None
-
-    def _widen(self, task: int) -> None:
-        """Ask for one more person if the overlap is adaptive and all people of an item have answered and do not agree.
-
-        A skip holds its place, as with fixed overlap, and is not an answer.
-        """
-        adaptive = self.rules.adaptive
-        if adaptive is None or task >= self.rules.tests or self.rules.in_fixed_slice(task):
-            return
-        place = and_(TASK.c.study == self.rules.study, TASK.c.number == task)
-        needed = self.connection.execute(
-            select(TASK.c.needed, TASK.c.open).where(place).with_for_update()
-        ).one()
-        if needed.open or needed.needed >= adaptive.limit:
-            return
-        counted = select(RESPONSE.c.state, RESPONSE.c.answer).where(
-            RESPONSE.c.study == self.rules.study, RESPONSE.c.task == task, RESPONSE.c.counts
-        )
-        rows = self.connection.execute(counted).all()
-        answers = {self.rules.vote_key(task, row.answer or "") for row in rows} - {None}
-        if len(answers) > 1 and all(row.state == ANSWERED for row in rows):
-            self.connection.execute(
-                update(TASK).where(place).values(needed=TASK.c.needed + 1, open=TASK.c.open + 1)
-            )
 
     def _hold_dialogue(self, person: int, dialogue: int, place: int) -> bool:
         """Take a place of every turn of a dialogue for one person; whether all of them were free."""
