@@ -66,6 +66,31 @@ def test_an_answer_whose_acknowledgement_was_lost_is_sent_again_and_counted_once
     assert [row.answer for row in stored(folder)] == ["0"]
 
 
+def test_a_page_of_somebody_else_is_not_taken_for_an_acknowledgement(frozen: Frozen) -> None:
+    folder = frozen()
+    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+        person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
+        person.begin(paths["people"] + "?worker_id=1")
+        shown = []
+
+        def sign_in_to_the_network(route) -> None:
+            if route.request.method == "POST" and not shown:
+                shown.append(route.request.url)
+                route.fulfill(status=200, content_type="text/html", body="<h1>Wi-Fi</h1>")
+            else:
+                route.continue_()
+
+        person.page.route("**/task", sign_in_to_the_network)
+        person.choose("0")
+        person.send()
+        assert (person.heading, len(shown)) == ("Задание 2", 1)
+        assert person.page.title().startswith("Задание 2 – ")
+        assert person.page.evaluate("document.activeElement.id") == "main", (
+            "a screen reader reads the new page"
+        )
+    assert [row.answer for row in stored(folder)] == ["0"]
+
+
 def test_a_second_tab_is_told_that_the_task_was_answered_and_goes_on(frozen: Frozen) -> None:
     folder = frozen()
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
