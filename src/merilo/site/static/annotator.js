@@ -65,6 +65,7 @@ const begin = (gone) => {
       response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" }, credentials: "same-origin" });
       told = await response.json();
     } catch { /* no connection, or an answer of a proxy */ }
+    if (response?.ok && !told.next) response = null; // the page of a network that wants a sign-in is no acknowledgement
     if (response === null || response.status >= 500 || response.status === 429) {
       say(response?.status === 429 ? told.error ?? status.dataset.offline : told.error ? status.dataset.unsaved : status.dataset.offline);
       const asked = 1000 * Number(response?.headers.get("Retry-After") ?? 0);
