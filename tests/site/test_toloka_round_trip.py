@@ -138,7 +138,7 @@ def answer_on_the_site(folder: StudyFolder, shape: Shape) -> None:
         study = register(connection, load_study(folder, shape.arm), 1)
         for number in range(len(EXPERTS) if shape.arm == "experts" else shape.people):
             if shape.arm == "experts":
-                code = new_invitation(connection, study, EXPERTS[number], now)
+                code = new_invitation(connection, study, EXPERTS[number], now).code
                 admitted = admit_invited(connection, {study.rules.study: study}, code, "ru", now)
                 assert admitted is not None
             else:
