@@ -128,7 +128,7 @@ def test_signing_in_leads_back_to_the_page_that_was_asked_for(site: AnnotationSi
 
 
 @pytest.mark.parametrize("address", ["/author/other-server/", "/author/other-server/log", "/author/other-server/answers.csv",
-                                     "/author/other-server/people/p1", "/author/KEY/people/p1", "/author/KEY/people/p1/erase", "/author/KEY/nothing"])  # fmt: skip
+                                     "/author/other-server/people/p1", "/author/KEY/people/p1", "/author/KEY/people/p%001", "/author/KEY/people/p1/erase", "/author/KEY/nothing"])  # fmt: skip
 def test_what_this_server_does_not_have_is_not_found(
     address: str, client: TestClient, site: AnnotationSite
 ) -> None:
@@ -249,13 +249,14 @@ def test_experts_are_invited_by_name_and_an_unused_name_can_be_erased(
     client: TestClient, site: AnnotationSite
 ) -> None:
     address = f"/author/{study_of(site, 'experts').key}/invitations"
-    assert post(client, address, once="a", names=" \n ").status_code == 422
-    made = post(client, address, once="a", names="Анна\n\n Борис  Б. \nАнна")
+    for wrong in (" \n\0 ", "x" * 201):
+        assert post(client, address, once="a", names=wrong).status_code == 422
+    made = post(client, address, once="a", names="Анна\n\n Бо\0рис  Б. \nАнна")
     assert len(re.findall("/i/", made.text)) == 2
     listed = client.get(address).text
     assert "Борис Б." in listed
     for hashed in re.findall(r'name="invitation" value="(\w+)"', listed):
-        post(client, f"{address}/erase", invitation=hashed)
+        post(client, f"{address}/erase", invitation=f"{hashed}\0")
     assert "Борис" not in client.get(address).text + str(logged(site, "experts"))
 
 

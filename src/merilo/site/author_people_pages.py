@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import AfterValidator
 
 from merilo.errors import UsageError
 from merilo.site.author_actions import LONGEST_REASON, erase, exclude, reinstate
 from merilo.site.author_reads import PersonDetails, person_details
-from merilo.site.author_views import HOME, AuthorViews
+from merilo.site.author_views import HOME, AuthorViews, plain_name
 from merilo.site.database import drop_remnants
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, field, form_of
+
+#: A person in the address of a page.
+Pseudonym: TypeAlias = Annotated[str, AfterValidator(plain_name)]
 
 
 def author_people_routes(views: AuthorViews) -> APIRouter:
@@ -24,12 +30,12 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
     )
 
     @router.get("")
-    async def person(request: Request, key: str, pseudonym: str) -> Response:
+    async def person(request: Request, key: str, pseudonym: Pseudonym) -> Response:
         study = site.study(key)
         return await _person_page(views, request, study, await _details(views, study, pseudonym))
 
     @router.post("/exclude")
-    async def excluded(request: Request, key: str, pseudonym: str) -> Response:
+    async def excluded(request: Request, key: str, pseudonym: Pseudonym) -> Response:
         study, form, now = site.study(key), await form_of(request, site.cookies), site.clock.now()
         reason = field(form, "reason")
         try:
@@ -42,7 +48,7 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
         return _back(study, pseudonym, done)
 
     @router.post("/reinstate")
-    async def reinstated(request: Request, key: str, pseudonym: str) -> Response:
+    async def reinstated(request: Request, key: str, pseudonym: Pseudonym) -> Response:
         study, _, now = site.study(key), await form_of(request, site.cookies), site.clock.now()
         done = await site.write(
             lambda connection: reinstate(connection, study, pseudonym, now=now, actor="author")
@@ -50,13 +56,13 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
         return _back(study, pseudonym, done)
 
     @router.get("/erase")
-    async def confirm(request: Request, key: str, pseudonym: str) -> Response:
+    async def confirm(request: Request, key: str, pseudonym: Pseudonym) -> Response:
         study = site.study(key)
         shown = await _details(views, study, pseudonym)
         return await views.page(request, "author_erase.html.j2", study=study, current="people", person=shown)
 
     @router.post("/erase")
-    async def erased(request: Request, key: str, pseudonym: str) -> Response:
+    async def erased(request: Request, key: str, pseudonym: Pseudonym) -> Response:
         study, _, now = site.study(key), await form_of(request, site.cookies), site.clock.now()
         done = await site.write(
             lambda connection: erase(connection, study, pseudonym, now=now, actor="author")

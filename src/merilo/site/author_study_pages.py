@@ -15,7 +15,7 @@ from merilo.site.answer_export import collect_answers
 from merilo.site.audit_log import PAGE, Deed, events, record
 from merilo.site.author_actions import erase_name, invite, revoke, set_paused
 from merilo.site.author_reads import comments_table, listed_invitations
-from merilo.site.author_views import HOME, AuthorViews, local_path
+from merilo.site.author_views import HOME, AuthorViews, local_path, plain_name
 from merilo.site.database import drop_remnants
 from merilo.site.people_access import LONGEST_ID, new_code
 from merilo.site.served_study import ServedStudy
@@ -72,8 +72,9 @@ def _add_invitations(router: APIRouter, views: AuthorViews) -> None:
         once, typed = field(form, "once"), field(form, "names")
         names: list[str | None] = []
         if study.by_invitation:
-            names.extend(dict.fromkeys(name for line in typed.splitlines() if (name := _name(line))))
-            fault = "" if 0 < len(names) <= MOST_LINKS else "names_fault"
+            names.extend(dict.fromkeys(name for line in typed.splitlines() if (name := plain_name(line))))
+            too_long = any(len(name or "") > LONGEST_ID for name in names)
+            fault = "" if 0 < len(names) <= MOST_LINKS and not too_long else "names_fault"
         else:
             count = field(form, "count").strip()
             number = int(count) if count.isascii() and count.isdigit() and len(count) < 10 else 0
@@ -150,7 +151,7 @@ async def _with_invitation(
 ) -> Response:
     """Do something with the invitation that a form names; a repeated form changes nothing."""
     study, form = views.site.study(key), await form_of(request, views.site.cookies)
-    hashed, now = field(form, "invitation"), views.site.clock.now()
+    hashed, now = plain_name(field(form, "invitation")), views.site.clock.now()
 
     def run(connection: Connection) -> bool:
         return act(connection, study, hashed, now=now, actor="author")
@@ -164,11 +165,6 @@ async def _table(views: AuthorViews, study: ServedStudy, name: str, deed: Deed, 
     await views.site.write(lambda connection: record(connection, study.rules.study, now, "author", deed))
     headers = {"Content-Disposition": f'attachment; filename="{name}-{study.key}.csv"'}
     return Response(text.encode(), media_type="text/csv; charset=utf-8", headers=headers)
-
-
-def _name(line: str) -> str:
-    """An expert's name as it was typed, in one line; too long names are cut."""
-    return " ".join(line.replace("\0", "").split())[:LONGEST_ID]
 
 
 def _code(secret: bytes, at: int) -> str:

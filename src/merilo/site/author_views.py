@@ -191,6 +191,16 @@ def moment(milliseconds: int) -> Markup:
     )
 
 
+def plain_name(text: str) -> str:
+    r"""Return a name without NUL characters, which PostgreSQL takes in no text, and with single spaces.
+
+    Example:
+        >>> plain_name("  Anna\0  P. ")
+        'Anna P.'
+    """
+    return " ".join(text.replace("\0", "").split())
+
+
 def decimal(number: float, language: Language) -> str:
     """Return a number with one decimal place, with the language's decimal mark.
 
