@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import re
 import statistics
@@ -126,8 +127,14 @@ def hidden(page: str, name: str) -> str:
     return found[1] if found else ""
 
 
+def processor_seconds(process: int) -> float:
+    """The processor time of a process so far (Linux)."""
+    parts = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
 async def measured(
-    address: str, path: str, *, people: int, dashboards: int, seconds: float, label: str
+    address: str, path: str, process: int, *, people: int, dashboards: int, seconds: float, label: str
 ) -> None:
     """Let people answer beside dashboards, and print their times."""
     live = path.replace("/s/", "/author/") + "live"
@@ -135,7 +142,7 @@ async def measured(
         token = hidden((await client.get("/author/")).text, "token")
         await client.post("/author/sign-in", data={"token": token, "password": PASSWORD, "next": "/author/"})
         cookies = client.cookies
-    until, times, events = time.monotonic() + seconds, [], []
+    until, times, events, before = time.monotonic() + seconds, [], [], processor_seconds(process)
     watching = [
         asyncio.create_task(dashboard(address, live, cookies, until, events)) for _ in range(dashboards)
     ]
@@ -143,9 +150,10 @@ async def measured(
     for one in watching:
         one.cancel()
     await asyncio.gather(*watching, return_exceptions=True)
+    used = processor_seconds(process) - before
     cuts = statistics.quantiles(times or [0.0, 0.0], n=100)
     print(f"{label}: {len(times) / seconds:.0f} answers/s, median {1000 * cuts[49]:.0f} ms, p95 {1000 * cuts[94]:.0f} ms, "
-          f"p99 {1000 * cuts[98]:.0f} ms, {len(events)} events")  # fmt: skip
+          f"p99 {1000 * cuts[98]:.0f} ms, {len(events)} events, {used:.1f} s of processor time")  # fmt: skip
 
 
 def main() -> None:
@@ -187,7 +195,7 @@ def main() -> None:
             for label, dashboards in (("without", 0), ("with", asked.dashboards)) * 2:
                 name = f"{label} dashboards, {len(said)}"
                 said.append(name)
-                asyncio.run(measured(address, path, people=asked.people, dashboards=dashboards, seconds=asked.seconds, label=name))  # fmt: skip
+                asyncio.run(measured(address, path, server.pid, people=asked.people, dashboards=dashboards, seconds=asked.seconds, label=name))  # fmt: skip
         finally:
             server.send_signal(2)
             server.wait(60)
