@@ -10,7 +10,7 @@ from site_process import running_site
 from sqlalchemy import Connection, Engine
 from study_people import bundled_study
 
-from merilo.site.database import database_url, open_database, writing
+from merilo.site.database import DATABASE_VARIABLE, database_url, open_database, writing
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
 
@@ -34,6 +34,13 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'site.db'}"
     server: PostgresServer = request.getfixturevalue("postgres")
     return server.new_database(MIGRATED)
+
+
+@pytest.fixture
+def both_databases(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the test's commands and sites use PostgreSQL by default in its second run; in the first, SQLite in the study's folder."""
+    if database.startswith("postgresql"):
+        monkeypatch.setenv(DATABASE_VARIABLE, database)
 
 
 @pytest.fixture

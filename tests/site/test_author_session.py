@@ -32,6 +32,8 @@ from merilo.site.study_registration import register
 from merilo.site.visitor_cookies import VisitorCookies
 from merilo.studies.study_folder import StudyFolder
 
+pytestmark = pytest.mark.usefixtures("both_databases")
+
 Frozen = Callable[..., StudyFolder]
 PASSWORD = "correct horse battery"
 

@@ -21,6 +21,8 @@ from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.study_registration import register
 from merilo.studies.study_folder import StudyFolder
 
+pytestmark = pytest.mark.usefixtures("both_databases")
+
 Frozen = Callable[..., StudyFolder]
 
 

@@ -17,7 +17,7 @@ from postgres_server import PostgresServer
 from site_process import running_site
 
 from merilo.cli.study_site import app
-from merilo.site.database import database_url
+from merilo.site.database import DATABASE_VARIABLE, database_url
 from merilo.studies.study_folder import StudyFolder
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -60,7 +60,7 @@ def test_the_site_of_the_compose_file_waits_for_its_database_and_believes_its_pr
     given = dict(option.removeprefix("--").split("=", 1) for option in options)
     serve = next(one for one in app.registered_commands if one.callback and one.callback.__name__ == command)
     assert set(given) <= set(serve.callback.__annotations__)
-    url = database_url(Path(), given["database"])
+    url = database_url(Path(), site["environment"][DATABASE_VARIABLE])
     assert (url.host, url.username) == ("database", database["environment"]["POSTGRES_USER"])
     assert url.database == database["environment"]["POSTGRES_DB"]
     assert url.password is None

@@ -17,6 +17,8 @@ from merilo.site.visitor_limits import (
 )
 from merilo.studies.study_folder import StudyFolder
 
+pytestmark = pytest.mark.usefixtures("both_databases")
+
 Frozen = Callable[..., StudyFolder]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -224,12 +225,17 @@ def opened_studies(
     study: Path, database: str | None, *further: Path
 ) -> Iterator[tuple[Engine, list[ServedStudy]]]:
     """Open the database, with all groups of frozen studies registered in it."""
-    from merilo.site.database import database_url, open_database, writing  # noqa: PLC0415 - an extra
+    from merilo.site.database import (  # noqa: PLC0415 - an extra
+        DATABASE_VARIABLE,
+        database_url,
+        open_database,
+        writing,
+    )
     from merilo.site.served_study import load_study  # noqa: PLC0415
     from merilo.site.server_clock import site_clock  # noqa: PLC0415
     from merilo.site.study_registration import register  # noqa: PLC0415
 
-    if further and database is None:
+    if further and not (database or os.environ.get(DATABASE_VARIABLE)):
         raise UsageError(
             f"several studies need one database: give {argument('database')}, because site.db in a study's folder is for that study alone"
         )

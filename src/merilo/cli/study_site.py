@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 # fmt: off
-DatabaseOption: TypeAlias = Annotated[str | None, typer.Option(metavar="URL", help="The database: postgresql://user@host/name or sqlite:///file.db. Default: site.db in the study's folder.")]
+DatabaseOption: TypeAlias = Annotated[str | None, typer.Option(metavar="URL", help="The database: postgresql://user@host/name or sqlite:///file.db. Default: the environment variable MERILO_SITE_DATABASE, or site.db in the study's folder.")]
 # fmt: on
 
 

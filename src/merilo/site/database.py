@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 #: The database's file in a study's folder.
 DATABASE_FILE: Final = "site.db"
+
+#: The environment variable with the database's address, for containers, where every command uses the same database.
+DATABASE_VARIABLE: Final = "MERILO_SITE_DATABASE"
 
 #: Seconds that SQLite waits for another process.
 _PATIENCE: Final = 30
@@ -52,12 +56,13 @@ def database_url(folder: Path, given: str | None) -> URL:
 
     Args:
         folder: the study's folder, where SQLite's file lies by default.
-        given: an address such as `postgresql://user@host/name` or `sqlite:///file.db`.
+        given: an address such as `postgresql://user@host/name` or `sqlite:///file.db`. Default: that of the environment.
 
     Raises:
         UsageError: the address is not one of SQLite or PostgreSQL.
     """
-    if given is None:
+    given = given or os.environ.get(DATABASE_VARIABLE)
+    if not given:
         return URL.create("sqlite", database=str(folder / DATABASE_FILE))
     try:
         url = make_url(given)
