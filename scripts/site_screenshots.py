@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Take the pictures of the annotation site in docs/images, from bundled items: PYTHONPATH=src python scripts/site_screenshots.py.
+"""Take the pictures of the annotation site in docs/images, from bundled items: PYTHONPATH=src python scripts/site_screenshots.py [NAME...].
 
 The packages of the tests, Chromium and Pillow are needed. The same code gives the same pictures: people have fixed seeds, and the clock of the
-page stands still.
+page stands still. Only the overview shows the time of the day.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import time
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
+import collected_answers
 from browser import opened_browser
 from PIL import Image
 from playwright.sync_api import Browser
+from site_in_process import opened_site
 from site_process import running_site
 from site_visitor import Visitor, in_two_languages
 from sqlalchemy import update
 from study_people import study_of
 
-from merilo.api.site import invite_to_site
+from merilo.api.site import invite_to_site, set_site_password
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.items import Item
@@ -77,9 +80,9 @@ def visitor(
     return person
 
 
-def save(person: Visitor, name: str) -> None:
-    """Save the page as a picture of 128 colours."""
-    taken = Image.open(io.BytesIO(person.page.screenshot(full_page=True, animations="disabled")))
+def save(person: Visitor, name: str, *, whole: bool = True) -> None:
+    """Save the page, or what the window shows of it, as a picture of 128 colours."""
+    taken = Image.open(io.BytesIO(person.page.screenshot(full_page=whole, animations="disabled")))
     file = IMAGES / f"site-{name}.png"
     taken.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
     size = file.stat().st_size
@@ -125,11 +128,34 @@ def expert(browser: Browser, work: Path) -> None:
         person = visitor(browser, address, made, link, DESKTOP)
         person.page.click("a.main")
         person.page.wait_for_selector("#left")
-        person.page.evaluate("document.getElementById('left').textContent = 52")  # the server's clock does not stand still
+        person.page.evaluate(
+            "document.getElementById('left').textContent = 52"
+        )  # the server's clock does not stand still
         save(person, "expert")
+
+
+def overview(browser: Browser, work: Path) -> None:
+    made = study(work / "overview", "parus", examples(dataset("parus"))["test"].items[:24])
+    set_site_password(made.path, "correct horse battery")
+    with opened_site(made) as site, writing(site.engine) as connection:
+        collected_answers.START = round(1000 * time()) - 240_000  # until now
+        collected_answers.simulate(
+            connection, site.by_number[1], {"Anna": 0.95, "Boris": 0.9, "Vera": 0.8}, most=7
+        )
+    with running_site(made.path) as (address, paths, _):
+        page = browser.new_context(locale="en-US", color_scheme="light", **DESKTOP).new_page()
+        page.goto(f"{address}/author/")
+        page.fill("#password", "correct horse battery")
+        page.click("button.main")
+        page.wait_for_selector("a[href*='/author/study']")
+        page.goto(f"{address}/author/{paths['people'].split('/')[2]}/")
+        page.wait_for_selector("#live-status:not(:empty)")
+        page.set_viewport_size({"width": 860, "height": 920})
+        save(Visitor(page, address), "overview", whole=False)
 
 
 if __name__ == "__main__":
     with TemporaryDirectory() as folder, opened_browser() as chromium:
-        for take in (phone, exam, dialogue, expert):
-            take(chromium, Path(folder))
+        for take in (phone, exam, dialogue, expert, overview):
+            if take.__name__ in sys.argv[1:] or not sys.argv[1:]:
+                take(chromium, Path(folder))
