@@ -79,7 +79,7 @@ class AnnotationSite:
         """
 
         def run() -> Result:
-            with self.engine.connect() as connection:
+            with self.engine.connect() as connection, connection.begin():
                 return operation(connection)
 
         with self._refusing():
