@@ -136,7 +136,7 @@ class AuthorViews:
         paused = study is not None and await self.read(lambda connection: _is_paused(connection, study))
         text = self._pages.get_template(template).render(
             study=study, base="" if study is None else f"{HOME}{study.key}", current=current, paused=paused, signed_in=signed_in,
-            here=request.url.path, language=language, said=author_words(language), token=self.site.cookies.form_token(visit), **content,
+            here=_here(request, study), language=language, said=author_words(language), token=self.site.cookies.form_token(visit), **content,
         )  # fmt: skip
         response = HTMLResponse(text, status_code=status)
         if fresh:
@@ -221,6 +221,14 @@ def local_path(path: str) -> str:
     """
     plain = path.startswith(HOME) and "//" not in path and "\\" not in path and path.isprintable()
     return path if plain else HOME
+
+
+def _here(request: Request, study: ServedStudy | None) -> str:
+    """The page to come back to from a form in the header; a page that answers a form cannot be opened again."""
+    if request.method != "GET":
+        return HOME if study is None else f"{HOME}{study.key}/"
+    query = request.url.query
+    return f"{request.url.path}?{query}" if query else request.url.path
 
 
 def _is_paused(connection: Connection, study: ServedStudy) -> bool:
