@@ -29,8 +29,6 @@ from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.studies.study_import import import_files
 from merilo.studies.study_tasks import study_tasks
 
-pytestmark = pytest.mark.usefixtures("both_databases")
-
 
 def adaptive_study(path: Path, name: str = "bps", **more: object) -> StudyFolder:
     """A frozen study of a bundled dataset with overlap 3 to 5, fixed for a random fifth of the items: two of eight with this seed."""

@@ -19,8 +19,6 @@ from merilo.items import Item
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
 
-pytestmark = pytest.mark.usefixtures("both_databases")
-
 PASSWORD = "a long password"
 #: Texts of one item, so that a study of a few items shows all of them.
 PACKS = tuple(HOSTILE[start : start + 16] for start in range(0, len(HOSTILE), 16))

@@ -27,8 +27,6 @@ from merilo.site.served_study import ServedStudy
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
 
-pytestmark = pytest.mark.usefixtures("both_databases")
-
 PASSWORD = "a long password"
 
 #: Bundled datasets, one for each kind of answer.

@@ -24,8 +24,6 @@ from merilo.site.study_registration import register
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_import import import_files
 
-pytestmark = pytest.mark.usefixtures("both_databases")
-
 Frozen = Callable[..., StudyFolder]
 
 

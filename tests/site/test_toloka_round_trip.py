@@ -43,8 +43,6 @@ from merilo.studies.instruction_text import SKIP_OWN
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.studies.study_tasks import study_tasks
 
-pytestmark = pytest.mark.usefixtures("both_databases")
-
 START = 1_790_000_000_123
 
 #: Texts that tables, spreadsheets and readers of numbers like to change.
