@@ -206,7 +206,11 @@ def test_control_items_are_answered_like_items_of_the_test_right_or_wrong(
                     f"/s/{study.key}/task", data=sent, headers=headers, follow_redirects=False
                 )
                 lines = sorted(f"{n}: {v}" for n, v in answer.headers.multi_items() if n != "content-length")
-                what = f"{answer.status_code} {lines} {answer.text}"
+                told = answer.text
+                if kind == "script":
+                    read = answer.json()
+                    told = f"{sorted(read)} {read.get('next')} {read.get('page')}"
+                what = f"{answer.status_code} {lines} {told}"
                 last = "Спасибо" in answer.text
                 if not last:
                     shapes["right" if right else "wrong" if control else "test"].add(shape(what))

@@ -26,6 +26,7 @@ from merilo.site.item_form import (
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, field, form_of, wants_json
 from merilo.site.site_words import words
+from merilo.site.unsaved_answers import unsaved_answer
 from merilo.studies.instruction_text import SKIP_OWN
 
 Page = Literal["task", "training"]
@@ -238,9 +239,18 @@ def _sent(study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]) -> 
 async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page: Page) -> Response:
     """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
     form = await form_of(request, site.cookies)
-    person = site.number_of(request)
-    if person is not None:
-        site.limits.answer(request, person)
+    try:
+        return await _take_form(site, request, study, page, form)
+    except RefusedRequestError as error:
+        return unsaved_answer(site, request, study, form, error)
+
+
+async def _take_form(
+    site: AnnotationSite, request: Request, study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]
+) -> Response:
+    sender = site.number_of(request)
+    if sender is not None:
+        site.limits.answer(request, sender)
     now = site.clock.now()
     sent = _sent(study, page, form)
     number, then = sent.number, sent.then

@@ -10,11 +10,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from merilo.errors import DataError, InputError, MissingPartError, OutputError, UsageError, argument
+from merilo.site.schema import METADATA
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -172,8 +173,22 @@ def _migrate(engine: Engine) -> None:
                 f"was written by a newer version of Merilo (its tables have the version '{found}'); install that version",
                 file=_named(engine.url),
             )
+        if found is None:
+            _refuse_foreign(connection)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+def _refuse_foreign(connection: Connection) -> None:
+    """Refuse a database in which another program keeps its tables; PostgreSQL may have other tables beside the site's."""
+    tables = set(inspect(connection).get_table_names())
+    if connection.dialect.name != "sqlite":
+        tables &= set(METADATA.tables)
+    if tables:
+        raise DataError(
+            f"belongs to another program (it has the table '{min(tables)}'); give another {argument('database')}",
+            file=_named(connection.engine.url),
+        )
 
 
 def _alembic() -> Config:

@@ -1,0 +1,352 @@
+"""What people and circumstances do wrong: bad databases, full disks, forms sent twice, stops in the middle of writes."""
+
+import os
+import random
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+from site_in_process import hidden, opened_site, to_first_task, visiting
+from site_process import running_site
+from sqlalchemy import Engine, event, select, text
+
+from merilo.api.site import invite_to_site
+from merilo.site.database import database_url, open_database, writing
+from merilo.site.schema import PERSON
+from merilo.site.server_clock import ServerClock
+from merilo.studies.study_folder import StudyFolder
+
+Frozen = Callable[..., StudyFolder]
+
+
+def answered(folder: StudyFolder) -> list[tuple[str, str]]:
+    """Task and answer of every saved answer to an item."""
+    with sqlite3.connect(folder.path / "site.db") as connection:
+        found = connection.execute(
+            "SELECT person, task, answer FROM response WHERE state = 'answered'"
+        ).fetchall()
+    connection.close()
+    return found
+
+
+def holds(folder: StudyFolder) -> bool:
+    """The invariant of the allocation."""
+    with sqlite3.connect(folder.path / "site.db") as connection:
+        broken = connection.execute(
+            "SELECT count(*) FROM task WHERE kind = 0 AND open <> needed - "
+            "(SELECT count(*) FROM response WHERE response.study = task.study AND response.task = task.number AND response.counts)"
+        ).fetchone()
+    connection.close()
+    return broken == (0,)
+
+
+# What the command refuses before it serves
+
+
+def refused(folder: StudyFolder, *options: str) -> str:
+    """The one sentence of a command that does not start."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "merilo", "study", "serve", str(folder.path), "--port", "0", *options],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert ended.returncode in {1, 2}, ended
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.strip().count("\n") == 0, ended.stderr
+    return ended.stderr
+
+
+def test_a_study_that_is_not_frozen_is_refused(frozen: Frozen) -> None:
+    folder = frozen()
+    for path in folder.path.iterdir():
+        if "frozen" in path.name:
+            path.unlink()
+    assert "not frozen" in refused(folder)
+
+
+def test_a_port_in_use_is_refused(frozen: Frozen) -> None:
+    folder = frozen()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        said = refused(folder, "--port", str(listener.getsockname()[1]))
+    assert "cannot listen" in said
+    assert "--port" in said
+
+
+def test_a_database_of_a_newer_version_is_refused_and_not_changed(frozen: Frozen) -> None:
+    folder = frozen()
+    path = folder.path / "site.db"
+    open_database(database_url(folder.path, None)).dispose()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = 'v9999'")
+    connection.close()
+    before = path.read_bytes()
+    said = refused(folder)
+    assert "newer version of Merilo" in said
+    assert "v9999" in said
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_another_program_is_refused_and_not_changed(frozen: Frozen) -> None:
+    folder = frozen()
+    other = folder.path / "places.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE bookmarks (id INTEGER PRIMARY KEY, url TEXT)")
+        connection.execute("INSERT INTO bookmarks VALUES (1, 'http://a')")
+    connection.close()
+    said = refused(folder, "--database", f"sqlite:///{other}")
+    assert "belongs to another program" in said
+    assert "bookmarks" in said
+    with sqlite3.connect(other) as connection:
+        tables = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+    connection.close()
+    assert tables == ["bookmarks"]
+
+
+def ruined(path: Path, how: str) -> None:
+    content = bytearray(path.read_bytes())
+    match how:
+        case "no database":
+            path.write_bytes(b"this is a text\n" * 100)
+        case "cut":
+            path.write_bytes(bytes(content[: len(content) // 3]))
+        case "noise":
+            noise = random.Random(1).randbytes(len(content) - 100)
+            path.write_bytes(bytes(content[:100]) + noise)
+        case "a folder":
+            path.unlink()
+            path.mkdir()
+
+
+@pytest.mark.parametrize("how", ["no database", "cut", "noise", "a folder"])
+def test_a_damaged_database_is_refused_with_a_sentence(frozen: Frozen, how: str) -> None:
+    folder = frozen()
+    with opened_site(folder) as site, visiting(site) as client:
+        to_first_task(client, f"/s/{next(iter(site.by_key))}/", "1")
+    with sqlite3.connect(folder.path / "site.db") as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+    connection.close()
+    ruined(folder.path / "site.db", how)
+    said = refused(folder)
+    assert "site.db" in said
+
+
+def test_a_place_where_no_file_can_be_written_is_refused(frozen: Frozen) -> None:
+    folder = frozen()
+    assert "cannot be opened" in refused(folder, "--database", "sqlite:////proc/site.db")
+    if os.geteuid() == 0:
+        pytest.skip("root may write into a folder that is read-only")
+    folder.path.chmod(0o500)
+    try:
+        assert "cannot be opened" in refused(folder)
+    finally:
+        folder.path.chmod(0o700)
+
+
+# Twice at once
+
+
+def test_a_form_that_is_sent_many_times_at_once_is_one_answer(frozen: Frozen) -> None:
+    folder = frozen()
+    with running_site(folder.path) as (address, paths, _):
+        path = paths["people"]
+        with httpx.Client(base_url=address, follow_redirects=True, timeout=60) as client:
+            page = to_first_task(client, path, "1")  # type: ignore[arg-type]
+            form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+            cookies = dict(client.cookies)
+        together = threading.Barrier(10)
+
+        def send(_: int) -> str:
+            with httpx.Client(base_url=address, cookies=cookies, timeout=60) as one:
+                together.wait(60)
+                return one.post(f"{path}task", data=form).headers["location"]
+
+        with ThreadPoolExecutor(10) as pool:
+            places = set(pool.map(send, range(10)))
+    assert places == {f"{path}task"}
+    assert [answer for _, _, answer in answered(folder)] == ["1"]
+    assert holds(folder)
+
+
+# Time
+
+
+class SetClock(ServerClock):
+    """A clock that the test sets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.milliseconds = super().now()
+
+    def now(self) -> int:
+        return self.milliseconds
+
+
+def test_an_answer_after_the_limit_is_not_taken_and_the_person_is_told(frozen: Frozen) -> None:
+    folder = frozen(experts=True)
+    clock = SetClock()
+    ((_, link),) = invite_to_site(folder.path, experts=("Анна",))
+    with opened_site(folder, clock) as site, visiting(site) as client:
+        study = next(one for one in site.by_key.values() if one.arm_name == "experts")
+        path = f"/s/{study.key}/"
+        page = client.get(link).text
+        for step in ("consent", "instruction"):
+            page = client.post(path + step, data={"token": hidden(page, "token")}).text
+        for late, place in ((59_000, "Задание 2"), (62_900, "Задание 3"), (63_001, "Ответ не принят")):
+            page = client.get(f"{path}task").text
+            form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+            clock.milliseconds += late
+            answer = client.post(f"{path}task", data=form)
+            assert f"<h1>{place}" in answer.text
+        assert "Ответ пришёл после окончания времени" in answer.text
+        again = client.post(f"{path}task", data=form)
+        assert "Ответ не принят" in again.text, "the answer is not taken later either"
+        clock.milliseconds -= 10_000_000
+        assert client.get(f"{path}task").status_code == 200, "a clock that jumps back breaks nothing"
+    assert len(answered(folder)) == 2
+
+
+# A disk that fills
+
+
+@contextmanager
+def full_disk(engine: Engine) -> Iterator[None]:
+    """SQLite behaves as on a full disk: its file cannot grow by a page."""
+
+    def limit(connection: sqlite3.Connection, pages: int) -> None:
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    def fill(connection: sqlite3.Connection, _: object) -> None:
+        limit(connection, 1)  # SQLite raises it to the present size
+
+    engine.dispose()
+    event.listen(engine, "connect", fill)
+    with engine.connect() as connection:
+        free = connection.scalar(text("PRAGMA freelist_count"))
+    assert free == 0
+    try:
+        yield
+    finally:
+        event.remove(engine, "connect", fill)
+        engine.dispose()
+
+
+@pytest.mark.parametrize("comment", ["<b>Замечание</b>\nвторая строка", ""])
+def test_people_are_told_of_a_full_disk_with_what_they_typed_and_go_on_afterwards(
+    frozen: Frozen, comment: str
+) -> None:
+    folder = frozen("rudetox")
+    with opened_site(folder) as site, visiting(site) as client:
+        path = f"/s/{next(iter(site.by_key))}/"
+        page = to_first_task(client, path, "1")
+        first = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "первый"}
+        page = client.post(f"{path}task", data=first).text
+        typed = '"><script>alert(1)</script>' + "длинный ответ " * 3000
+        form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": typed, "comment": comment, "then": "next"}  # fmt: skip
+        with full_disk(site.engine):
+            told = client.post(f"{path}task", data=form)
+            scripted = client.post(f"{path}task", data=form, headers={"Accept": "application/json"})
+        assert (told.status_code, scripted.status_code) == (503, 503)
+        assert "Этот ответ не сохранён" in told.text
+        assert "Этот ответ не сохранён" in scripted.json()["error"]
+        assert "content-security-policy" in told.headers
+        assert "<script>alert" not in told.text
+
+        fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', told.text))
+        kept = {name: unescape(value) for name, value in fields.items()}
+        assert {name: kept[name] for name in ("task", "answer", "then")} == {
+            name: form[name] for name in ("task", "answer", "then")
+        }
+        assert kept["comment"] == comment
+        saved = client.post(f"{path}task", data=kept)
+        assert saved.status_code == 200
+        assert "<h1>Задание 3" in saved.text
+    assert [answer for _, _, answer in answered(folder)] == ["первый", typed.strip()]
+    assert holds(folder)
+
+
+# Stops
+
+
+def test_a_stop_in_the_middle_of_writes_loses_nothing_that_was_acknowledged(
+    frozen: Frozen, sent: int
+) -> None:
+    folder = frozen(overlap=8)
+    acknowledged: list[str] = []
+    begun = threading.Event()
+
+    def work(address: str, path: str, number: int) -> None:
+        with httpx.Client(base_url=address, follow_redirects=True, timeout=30) as client:
+            try:
+                page = to_first_task(client, path, str(number))  # type: ignore[arg-type]
+                while 'name="task"' in page:
+                    form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+                    got = client.post(f"{path}task", data=form, follow_redirects=False)
+                    if got.status_code == 303:
+                        acknowledged.append(form["task"])
+                    if len(acknowledged) > 5:
+                        begun.set()
+                    page = client.get(f"{path}task").text
+            except httpx.HTTPError:
+                return
+
+    with running_site(folder.path) as (address, paths, process):
+        workers = [threading.Thread(target=work, args=(address, paths["people"], n)) for n in range(6)]
+        for one in workers:
+            one.start()
+        assert begun.wait(60)
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+        for one in workers:
+            one.join(60)
+    assert process.returncode == 0
+    assert len(answered(folder)) >= len(acknowledged) > 5
+    assert holds(folder)
+
+
+def test_files_of_a_study_that_change_while_it_is_served_change_nothing_until_the_next_start(
+    frozen: Frozen,
+) -> None:
+    folder = frozen()
+    with (
+        running_site(folder.path) as (address, paths, _),
+        httpx.Client(base_url=address, follow_redirects=True, timeout=60) as client,
+    ):
+        page = to_first_task(client, paths["people"], "1")  # type: ignore[arg-type]
+        items = folder.path / "items.jsonl"
+        kept = items.read_text("utf-8")
+        items.write_text(kept.replace("(", "["), encoding="utf-8")
+        (folder.path / "study.yaml").write_text("nothing: here\n", encoding="utf-8")
+        form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        assert "<h1>Задание 2" in client.post(f"{paths['people']}task", data=form).text
+        assert client.get(f"{paths['people']}instruction").status_code == 200
+    assert len(answered(folder)) == 1
+    refused(folder)
+
+
+def test_a_damaged_page_of_a_database_in_use_is_told_as_not_saved(frozen: Frozen) -> None:
+    folder = frozen()
+    with opened_site(folder) as site, visiting(site) as client:
+        path = f"/s/{next(iter(site.by_key))}/"
+        page = to_first_task(client, path, "1")
+        form = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+        with writing(site.engine) as connection:
+            connection.execute(text("ALTER TABLE response RENAME TO gone"))
+        assert client.post(f"{path}task", data=form).status_code == 503
+        with writing(site.engine) as connection:
+            connection.execute(text("ALTER TABLE gone RENAME TO response"))
+            assert connection.scalar(select(PERSON.c.id)) == 1
+        assert client.post(f"{path}task", data=form).status_code == 200
