@@ -281,9 +281,7 @@ def test_people_are_told_of_a_full_disk_with_what_they_typed_and_go_on_afterward
 # Stops
 
 
-def test_a_stop_in_the_middle_of_writes_loses_nothing_that_was_acknowledged(
-    frozen: Frozen, sent: int
-) -> None:
+def test_ctrl_c_in_the_middle_of_writes_loses_nothing_that_was_acknowledged(frozen: Frozen) -> None:
     folder = frozen(overlap=8)
     acknowledged: list[str] = []
     begun = threading.Event()
