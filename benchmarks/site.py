@@ -88,6 +88,11 @@ class Rate:
     def p95(self) -> float:
         return self.times[int(0.95 * len(self.times))]
 
+    @property
+    def server_each(self) -> float:
+        """Seconds of the server's processor time for one."""
+        return self.server / self.count
+
     def told(self, name: str) -> str:
         each = 1e6 / self.count
         return (
@@ -241,14 +246,20 @@ def wait_for(port: int, started: subprocess.Popen[str], folder: Path, said: str 
 
 @contextmanager
 def merilo(
-    folder: Path, *, people: int = PEOPLE, items: int = ITEMS, sync: float = 0.0, group: int = 0
+    folder: Path,
+    *,
+    people: int = PEOPLE,
+    items: int = ITEMS,
+    sync: float = 0.0,
+    group: int = 0,
+    database: str = "",
 ) -> Iterator[Server]:
     """Merilo's site with a new study and people at work; `sync` seconds are added to every commit, `group` limits the group of one commit."""
     path = speed_study(folder / "study", items)
-    at_work = people_at_work(path, people)
+    at_work = people_at_work(path, people, database or None)
     port = free_port()
     words = [sys.executable, str(Path(__file__).resolve().parent.parent / "tests" / "support" / "slow_disk_site.py"),
-             str(path), str(port), str(sync), str(group)]  # fmt: skip
+             str(path), str(port), str(sync), str(group), database]  # fmt: skip
     with process(words, folder) as started:
         wait_for(port, started, folder, "The site is running")
         key = next(
@@ -363,6 +374,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=10.0, help="seconds of each measurement")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--database", help="an empty PostgreSQL database, on which the loop is measured too")
     parser.add_argument("--all", action="store_true", help="also the memory over 100,000 answers")
     options = parser.parse_args()
     found = options.potato or (Path(one) if (one := shutil.which("potato")) else None)
@@ -373,6 +385,8 @@ def main() -> int:
         status |= beside_potato(folder, found, options.seconds, options.rounds)
         status |= saves_beside_empty(folder, options.seconds)
         slow_disk(folder, options.seconds)
+        if options.database:
+            on_postgres(folder, options.database, options.seconds)
         if options.all:
             status |= memory(folder)
         print(f"load at the end {os.getloadavg()[0]:.1f}")
@@ -407,7 +421,8 @@ def beside_potato(folder: Path, program: Path | None, seconds: float, rounds: in
     missed = best.p95 > LARGEST_P95
     if theirs:
         times = best.per_second / max(one.per_second for one in theirs)
-        print(f"{times:.1f} times Potato's loops (at least {LOOPS_OF_POTATO}); p95 {1000 * best.p95:.0f} ms (at most {1000 * LARGEST_P95:.0f})")  # fmt: skip
+        work = min(one.server_each for one in theirs) / best.server_each
+        print(f"{times:.1f} times Potato's loops (at least {LOOPS_OF_POTATO}), {work:.0f} times less processor time; p95 {1000 * best.p95:.0f} ms (at most {1000 * LARGEST_P95:.0f})")  # fmt: skip
         missed |= times < LOOPS_OF_POTATO
     return int(missed)
 
@@ -421,7 +436,8 @@ def saves_beside_empty(folder: Path, seconds: float) -> int:
     print(empty.told("an empty request"))
     print(saved.told("a durable save"))
     times = empty.per_second / saved.per_second
-    print(f"a durable save costs {times:.2f} empty requests (at most {LARGEST_SAVE})")
+    work = saved.server_each / empty.server_each
+    print(f"a durable save takes {times:.2f} times as long as an empty request (at most {LARGEST_SAVE}), and {work:.2f} times its processor time")  # fmt: skip
     return int(times > LARGEST_SAVE)
 
 
@@ -434,6 +450,15 @@ def slow_disk(folder: Path, seconds: float) -> None:
             rate = run(loops_of_merilo(server, seconds))
         assert isinstance(rate, Rate)
         print(rate.told(f"loop, sync {1000 * SLOW_SYNC:.0f} ms slower, {name}"))
+
+
+def on_postgres(folder: Path, database: str, seconds: float) -> None:
+    """Measure the loop on PostgreSQL."""
+    (folder / "postgres").mkdir()
+    with merilo(folder / "postgres", database=database) as server:
+        rate = run(loops_of_merilo(server, seconds))
+    assert isinstance(rate, Rate)
+    print(rate.told("an annotator's loop: Merilo on PostgreSQL"))
 
 
 def memory(folder: Path) -> int:

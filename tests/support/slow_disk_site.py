@@ -1,4 +1,4 @@
-"""Serve a study as `merilo study serve` does, with a disk that can be slower: `slow_disk_site.py STUDY PORT SECONDS GROUP`.
+"""Serve a study as `merilo study serve` does, with a disk that can be slower: `slow_disk_site.py STUDY PORT SECONDS GROUP [DATABASE]`.
 
 `SECONDS` are added to every commit of the writer; `GROUP` is the most operations of one commit, 0 for the writer's own number.
 """
@@ -11,11 +11,10 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, event
 
 from merilo.api.site import serve_study
-from merilo.cli.study_site import _show_addresses
 from merilo.site import writer
 
 
-def main(study: str, port: str, seconds: str, group: str) -> None:
+def main(study: str, port: str, seconds: str, group: str, database: str = "") -> None:
     delay = float(seconds)
     if int(group):
         writer.GROUP = int(group)
@@ -26,7 +25,12 @@ def main(study: str, port: str, seconds: str, group: str) -> None:
             if threading.current_thread().name == "site writer":
                 time.sleep(delay)
 
-    serve_study(Path(study), port=int(port), started=_show_addresses)
+    serve_study(
+        Path(study),
+        port=int(port),
+        database=database or None,
+        started=lambda _, arms: print(f"The site is running: {arms[0].path}", flush=True),
+    )
 
 
 if __name__ == "__main__":
