@@ -13,7 +13,7 @@ from merilo.api.baseline import baseline
 from merilo.api.reading import StudyResponses, read_responses
 from merilo.api.result import BaselineResult
 from merilo.errors import DataError, UsageError, renamed
-from merilo.people.adaptive_overlap import AdaptiveDesign
+from merilo.studies.analysis_settings import analysis_settings
 from merilo.studies.collected import collected_table
 from merilo.studies.freezing import PlanChange, changes_since_freeze, read_frozen
 from merilo.studies.plan_types import (
@@ -163,8 +163,7 @@ def study_baseline(
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
     name, group = arm_of(folder, arm)
     frozen = frozen_plan(folder)
-    plan, gold = frozen.baseline, gold_file(folder)
-    adaptive = frozen.arms[name].adaptive if name in frozen.arms else None
+    gold = gold_file(folder)
     own = folder.path / folder.plan.dataset
     with _keys_of_the_plan(folder):
         return baseline(
@@ -175,20 +174,7 @@ def study_baseline(
             common_items=common_items,
             margin=margin,
             population=weights_file(folder, frozen) if gold else None,
-            metric=plan.metric,
-            min_control_accuracy=plan.min_control_accuracy,
-            min_controls=plan.min_controls,
-            min_votes=plan.min_votes,
-            max_low_agreement=plan.max_low_agreement,
-            aggregator=plan.aggregator,
-            resolve=plan.resolve,
-            anchor_controls=plan.anchor_controls,
-            normalise=plan.normalise,
-            by=plan.by,
-            cluster=plan.cluster,
-            level=plan.level,
-            repeats=plan.repeats,
-            adaptive=None if adaptive is None else str(AdaptiveDesign(adaptive, frozen.seed)),
+            **analysis_settings(frozen, frozen.arms.get(name, group)),
             currency=group.pay.currency,
             anonymise=anonymise,
         )

@@ -14,7 +14,6 @@ from merilo.baselines.settings import Settings
 from merilo.baselines.steps import comparable
 from merilo.files import Table
 from merilo.people import platforms
-from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.people.experts.marks import may_be_mine
 from merilo.people.platforms import Columns
 from merilo.people.platforms.export import json_text
@@ -23,6 +22,7 @@ from merilo.site.answer_export import answer_reward, reason_left_out
 from merilo.site.hot_statements import HotStatement
 from merilo.site.schema import ANSWERED, RESPONSE
 from merilo.site.served_study import ServedStudy
+from merilo.studies.analysis_settings import analysis_settings
 from merilo.studies.platform_rows import as_given
 
 #: Answers to test and control items, in the order of their tasks.
@@ -152,24 +152,8 @@ def task_columns(study: ServedStudy) -> TaskColumns:
 
 def planned_settings(study: ServedStudy) -> Settings:
     """Return the settings of the baseline in the frozen plan."""
-    plan, adaptive = study.folder.plan.baseline, study.arm.adaptive
-    return Settings(
-        metric=plan.metric,
-        min_control_accuracy=plan.min_control_accuracy,
-        min_controls=plan.min_controls,
-        min_votes=plan.min_votes,
-        max_low_agreement=plan.max_low_agreement,
-        aggregator=plan.aggregator,
-        resolve=plan.resolve,
-        anchor_controls=plan.anchor_controls,
-        normalise=plan.normalise,
-        by=plan.by,
-        cluster=plan.cluster,
-        level=plan.level,
-        adaptive=None if adaptive is None else str(AdaptiveDesign(adaptive, study.folder.plan.seed)),
-        repeats=plan.repeats,
-        currency=study.arm.pay.currency,
-    ).for_dataset(study.declared)
+    decided = analysis_settings(study.folder.plan, study.arm)
+    return Settings(**decided, currency=study.arm.pay.currency).for_dataset(study.declared)
 
 
 def responses_of(study: ServedStudy, answers: pl.DataFrame, tasks: TaskColumns) -> Responses:
