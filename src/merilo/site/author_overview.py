@@ -82,7 +82,7 @@ async def _people(views: AuthorViews, request: Request, study: ServedStudy) -> R
     return await views.page(
         request, "author_people.html.j2", study=study, current="people", texts=overview_words(language), columns=SORTED_BY, by=by,
         descending=descending, page=page, pages=pages, people=len(found), at=figures.at,
-        rows=[person_row(one, figures.currency, language) for one in shown],
+        rows=[person_row(one, language) for one in shown], currency=figures.currency,
     )  # fmt: skip
 
 

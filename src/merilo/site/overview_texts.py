@@ -166,7 +166,7 @@ def _alpha(agreement: CollectedAgreement, language: Language) -> str:
 def _people(figures: StudyFigures, language: Language) -> str:
     said, stages = overview_words(language), dict(figures.counts.stages)
     parts = [
-        f"{written(stages[stage], 0, language)} {said[f'stage_{stage}']}"
+        f"{said[f'stage_{stage}']}: {written(stages[stage], 0, language)}"
         for stage in _STAGES
         if stages.get(stage)
     ]
@@ -195,12 +195,11 @@ class PersonRow:
     cells: Mapping[str, str]
 
 
-def person_row(person: PersonFigures, currency: str, language: Language) -> PersonRow:
+def person_row(person: PersonFigures, language: Language) -> PersonRow:
     """Return the texts of a row of the table of people.
 
     Args:
         person: the person.
-        currency: the currency of the pay.
         language: the language of the page.
     """
     said = overview_words(language)
@@ -230,7 +229,7 @@ def person_row(person: PersonFigures, currency: str, language: Language) -> Pers
             "seconds": known(person.median_seconds, lambda value: written(value, 1, language)),
             "agreement": agreement,
             "flag": "" if person.flag is None else flag_text(person.flag, language),
-            "earned": known(person.earned, lambda value: f"{written(value, 2, language)} {currency}"),
+            "earned": known(person.earned, lambda value: written(value, 2, language)),
         },
     )
 
