@@ -96,9 +96,9 @@ def test_without_javascript_the_overview_the_people_and_the_estimate_work(frozen
         write(folder, put_answers, [Given("dan", 0, "1", counts=False)])
         for _ in range(500):  # the figures of a moment ago are shown again
             page.click("text=Reload the page")
-            if page.inner_text("[data-figure=people]") == "4 answering":
+            if page.inner_text("[data-figure=people]") == "answering: 4":
                 break
-        assert page.inner_text("[data-figure=people]") == "4 answering"
+        assert page.inner_text("[data-figure=people]") == "answering: 4"
         page.click("text=Table of people")
         by_seconds = page.get_attribute("th a:has-text('Median, s')", "href")
         page.goto(f"{address}{by_seconds}")
