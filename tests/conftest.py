@@ -33,8 +33,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests that need PyTorch first: of several processes only one then takes seconds to import it."""
-    items.sort(key=lambda item: item.get_closest_marker("torch") is None)
+    """Put the tests that need PyTorch first: of several processes only one then takes seconds to import it. Then come the
+    slow ones: no process is left with one of them when the others have finished."""
+    items.sort(
+        key=lambda item: (item.get_closest_marker("torch") is None, item.get_closest_marker("slow") is None)
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

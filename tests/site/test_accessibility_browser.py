@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from accessibility import AccessibilityCheck
 from browser import opened_browser
 from site_process import running_site
@@ -17,6 +18,8 @@ from merilo.items import Item
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.schema import PERSON, STUDY, TASK
 from merilo.studies.study_folder import StudyFolder
+
+pytestmark = pytest.mark.slow
 
 Frozen = Callable[..., StudyFolder]
 QUESTION = "Сбалансирована ли последовательность скобок: {inputs}? Ответ: 1 или 0."

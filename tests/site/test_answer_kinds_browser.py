@@ -160,7 +160,8 @@ def test_pictures_sounds_and_films_come_from_samples_under_names_that_tell_nothi
                     medium = page.locator(f".prompt {tag}")
                     if medium.count():
                         page.wait_for_function(
-                            f"(() => {{ const one = document.querySelector('.prompt {tag}'); return {ready}; }})()"
+                            f"tag => {{ const one = document.querySelector(`.prompt ${{tag}}`); return {ready}; }}",
+                            arg=tag,
                         )
                         assert medium.evaluate("one => one.getBoundingClientRect().right <= innerWidth")
                         sources.append(medium.get_attribute("src"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from accessibility import AccessibilityCheck
 from browser import opened_browser
 from collected_answers import simulate
@@ -11,6 +12,8 @@ from site_process import running_site
 from merilo.api.site import set_site_password
 from merilo.site.database import writing
 from merilo.studies.study_folder import StudyFolder
+
+pytestmark = pytest.mark.slow
 
 Frozen = Callable[..., StudyFolder]
 PASSWORD = "a long enough password"

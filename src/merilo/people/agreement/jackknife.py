@@ -129,7 +129,8 @@ def interval_from_variances(
     over = f"{items} clusters of items" if clustered else "items"
     units = f"{over} alone" if alone else f"{over} and annotators"
     method = f"jackknife over {units}, t with {freedom} {'degree' if freedom == 1 else 'degrees'} of freedom"
-    return Interval(max(low, -1.0), min(high, 1.0), confidence, method)
+    # With very uneven overlaps a coefficient itself can lie below -1.
+    return Interval(max(low, min(-1.0, value)), min(high, 1.0), confidence, method)
 
 
 def _total(of_items: float, of_people: float, of_answers: float) -> float:
