@@ -6,9 +6,6 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet
 LOCK   := requirements/lock.txt
 DEMO   := merilo-demo
-# Processes of the tests: one more than processors, because tests wait for servers and browsers.
-WORKERS := $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
-AXE    := tests/node_modules/.package-lock.json
 
 # Debian packages of the tests: the package, commands that it brings, what is tested with it.
 JAIL    := bubblewrap bwrap 'generated programs in their jail'
@@ -30,7 +27,7 @@ demo: $(VENV)/site  ## install Merilo, let simulated people answer two studies o
 
 test: $(VENV)/test $(AXE)  ## install what the tests need and run them all; NO_SYSTEM=1: no Debian packages; DOCKER=1: a Docker engine too
 	@scripts/system-packages $(JAIL) $(BROWSER) $(SERVER) $(if $(DOCKER),$(ENGINE))
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/test $(VENV)/lint  ## check formatting, lint and types
 	$(BIN)/ruff format --check .
