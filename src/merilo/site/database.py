@@ -128,7 +128,7 @@ def _durable(connection: sqlite3.Connection, _record: object) -> None:
         "synchronous=FULL",
         "foreign_keys=ON",
         "temp_store=MEMORY",
-        "cache_size=-65536",
+        "cache_size=-4096",
     ):
         connection.execute(f"PRAGMA {pragma}")
 
