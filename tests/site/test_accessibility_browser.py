@@ -16,7 +16,7 @@ from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.items import Item
 from merilo.site.database import database_url, open_database, writing
-from merilo.site.schema import PERSON, STUDY, TASK
+from merilo.site.schema import PERSON, RESPONSE, STUDY, TASK
 from merilo.studies.study_folder import StudyFolder
 
 pytestmark = pytest.mark.slow
@@ -88,6 +88,7 @@ def test_the_way_from_the_code_to_the_thanks(frozen: Frozen) -> None:
         check(page, "study paused")
         change(folder, STUDY, paused=False)
         change(folder, TASK, open=0)
+        change(folder, RESPONSE, counts=True)  # also if the task that is open happens to be a control item
         other = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
         other.come(paths["people"] + "?worker_id=other")
         change(folder, PERSON, stage="working")
