@@ -28,14 +28,20 @@ from merilo.site.writer import Writer
 
 Result = TypeVar("Result")
 
-_PAGES: Final = Environment(
-    loader=PackageLoader("merilo.site"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    auto_reload=False,
-)
+
+def page_templates() -> Environment:
+    """Return the site's templates; they are read once, and everything that is put into them is escaped."""
+    return Environment(
+        loader=PackageLoader("merilo.site"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+
+
+_PAGES: Final = page_templates()
 
 
 class AnnotationSite:
@@ -171,19 +177,25 @@ class AnnotationSite:
         The site's script gets the page and its address as JSON and puts the page in the place of the one that it shows.
         """
         language = self.language(request, study, person)
-        visit = request.cookies.get(VisitorCookies.VISIT, "")
-        fresh = not self.cookies.is_visit(visit)
-        if fresh:
-            visit = self.cookies.new_visit()
+        visit = self.visit_of(request)
         text = _PAGES.get_template(template).render(
             study=study, person=person, language=language, said=words(language), token=self.cookies.form_token(visit), **content
         )  # fmt: skip
         response: Response = HTMLResponse(text, status_code=status)
         if status == OK and wants_json(request):
             response = JSONResponse({"next": request.scope["path"], "page": text})
-        if fresh:
-            self.set_cookie(request, response, VisitorCookies.VISIT, visit, "/")
+        self.keep_visit(request, response, visit)
         return response
+
+    def visit_of(self, request: Request) -> str:
+        """Return the cookie that names the browser, of which its forms' tokens are made; a new one for a new browser."""
+        visit = request.cookies.get(VisitorCookies.VISIT, "")
+        return visit if self.cookies.is_visit(visit) else self.cookies.new_visit()
+
+    def keep_visit(self, request: Request, response: Response, visit: str) -> None:
+        """Add the cookie that names the browser, unless the browser has it."""
+        if request.cookies.get(VisitorCookies.VISIT) != visit:
+            self.set_cookie(request, response, VisitorCookies.VISIT, visit, "/")
 
     def notice(
         self,

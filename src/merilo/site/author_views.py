@@ -10,12 +10,11 @@ from urllib.parse import quote
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sqlalchemy import Connection, select
 
 from merilo.bilingual import Language
-from merilo.site.annotation_site import AnnotationSite
+from merilo.site.annotation_site import AnnotationSite, page_templates
 from merilo.site.author_password import stored_password
 from merilo.site.author_words import author_words, event_text
 from merilo.site.overview_texts import stored_flag_text
@@ -46,13 +45,7 @@ class AuthorViews:
 
     def __init__(self, site: AnnotationSite) -> None:
         self.site = site
-        self._pages = Environment(
-            loader=PackageLoader("merilo.site"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._pages = page_templates()
         self._pages.filters["moment"] = moment
         self._pages.filters["speed"] = stored_flag_text
         self._pages.filters["decimal"] = decimal
@@ -129,18 +122,14 @@ class AuthorViews:
             content: what the template shows besides `study`, `language`, `said` (the texts) and `token` (of forms).
         """
         language = self.language(request)
-        visit = request.cookies.get(VisitorCookies.VISIT, "")
-        fresh = not self.site.cookies.is_visit(visit)
-        if fresh:
-            visit = self.site.cookies.new_visit()
+        visit = self.site.visit_of(request)
         paused = study is not None and await self.read(lambda connection: _is_paused(connection, study))
         text = self._pages.get_template(template).render(
             study=study, base="" if study is None else f"{HOME}{study.key}", current=current, paused=paused, signed_in=signed_in,
             here=_here(request, study), language=language, said=author_words(language), token=self.site.cookies.form_token(visit), **content,
         )  # fmt: skip
         response = HTMLResponse(text, status_code=status)
-        if fresh:
-            self.site.set_cookie(request, response, VisitorCookies.VISIT, visit, "/")
+        self.site.keep_visit(request, response, visit)
         return response
 
     async def notice(
