@@ -332,3 +332,46 @@ def test_recoded_answers_count_as_what_they_became_and_the_recoding_is_an_input(
     assert "427" not in json.dumps(content["findings"])
     assert str(recoding) in [one["file"] for one in content["provenance"]["inputs"]]
     assert "--recode" in content["provenance"]["command"]
+
+
+def test_an_annotator_consistent_on_other_datasets_makes_the_dataset_suspect(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four people answer two items of the dataset, too few to judge anybody; another dataset tells whom to trust."""
+
+    def table(name: str, rows: list[tuple[str, str, str]]) -> Path:
+        path = tmp_path / name
+        path.write_text(
+            "\n".join(["item,annotator,answer", *(",".join(row) for row in rows)]) + "\n", encoding="utf-8"
+        )
+        return path
+
+    pool = table("pool.csv", [(f"sum {n}", who, "B" if who in {"dan", "eve"} and n == 1 else "A") for n in (1, 2) for who in PEOPLE[:5]])  # fmt: skip
+    gold = table("gold.csv", [])
+    gold.write_text("item,gold\nsum 1,A\nsum 2,A\n", encoding="utf-8")
+    other = table("other.csv", [(f"word {n}", who, "wrong" if who == "eve" else "right") for n in range(8) for who in PEOPLE[:5]])  # fmt: skip
+    third = table("third.csv", [(f"city {n}", who, "off" if who == "eve" else "on") for n in range(4) for who in PEOPLE[:5]])  # fmt: skip
+
+    def judged(*words: object) -> dict[str, tuple[bool | None, float]]:
+        (first,) = run_json(capsys, "audit", pool, "--gold", gold, *words)["findings"]
+        return {
+            one["annotator"]: (one["agrees_elsewhere"], one["agreement_elsewhere"])
+            for one in first["answers"]
+        }
+
+    alone = judged()
+    assert {verdict for verdict, _ in alone.values()} == {None}  # one other item judges nobody
+    both = judged("--other", other, "--other", third)
+    assert both["dan"][0] is True
+    assert both["eve"][0] is False
+    # dan agrees with 3 of 4 others on 12 items elsewhere, and with all 4 on the second item of the dataset.
+    assert both["dan"][1] == pytest.approx((12 * 0.75 + 1) / 13, abs=1e-4)
+
+
+def test_an_export_without_common_annotators_is_refused(
+    study: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strangers = tmp_path / "strangers.csv"
+    strangers.write_text("item,annotator,answer\nx,zoe,1\n", encoding="utf-8")
+    assert main(["audit", str(study[0]), "--gold", str(study[1]), "--other", str(strangers)]) == 1
+    assert "no annotator of this study stands in" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -9,7 +10,7 @@ from typing import Final, Literal
 import polars as pl
 
 from merilo.api.baseline import DEFAULTS
-from merilo.api.reading import Source
+from merilo.api.reading import Source, read_responses
 from merilo.api.saved_folder import save_folder
 from merilo.api.study_input import GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
@@ -18,14 +19,15 @@ from merilo.baselines.provenance import Provenance
 from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
+from merilo.errors import DataError
 from merilo.people.audit.revision import read_revisions, revise
-from merilo.people.audit.study_audit import StudyAudit, audit_study
+from merilo.people.audit.study_audit import StudyAudit, agreement_in, audit_study
 from merilo.people.decision import Resolve
 from merilo.people.duplicates import Repeats
 from merilo.reports.audit import audit_summary, contested_table, findings_table
 from merilo.responses import Responses
 from merilo.strict_json import Json
-from merilo.wording import named
+from merilo.wording import listed, named, shown
 
 #: The settings of a baseline that an audit takes.
 _SETTINGS: Final = (
@@ -105,6 +107,7 @@ def audit(
     gold_column: str | None = None,
     revised: str | Path | None = None,
     skills: SkillSource = None,
+    others: Sequence[str | Path] = (),
     choice: bool | None = None,
     metric: str | None = None,
     alternatives: str | None = None,
@@ -124,6 +127,8 @@ def audit(
         revised: a file of items with a new gold, such as a filled-in `audit.csv`; the baseline is then also computed with
             the new gold answers.
         skills: the platform's skills of annotators, in any form that `baseline` accepts.
+        others: exports of other datasets that the same annotators answered, one dataset each; an annotator's agreement with
+            the others is then judged on these datasets too.
         choice: whether answers are a choice among labels; by default, true for up to five labels.
         metric: the main metric of the baselines before and after revision.
         alternatives: the separator of several gold answers in one text, if no dataset declares it.
@@ -165,12 +170,19 @@ def audit(
         audited, known = revise(before.responses, known, changes)
         after = pipeline.baseline(audited, settings, dataset=declared, gold=known, skills=study.skills)
     closed = True if settings.labels else None
+    elsewhere = agreement_in(read_responses(path) for path in others)
+    people = set(before.responses.table["respondent"].unique())
+    if others and not people & elsewhere.keys():
+        raise DataError(
+            f"no annotator of this study stands in {listed([shown(path) for path in others])}; annotators are matched by their ids"
+        )
     # Revised known answers of controls are other labels, so the votes are then encoded again.
     details = audit_study(
         audited,
         known,
         choice=closed if choice is None else choice,
         encoding=None if changes else before.pool.everyone,
+        others=elsewhere,
     )
     chosen = settings.parameters()
     options: dict[str, Json] = {
@@ -185,9 +197,21 @@ def audit(
         **{name: chosen[name] for name in _SETTINGS},
         **study.reading("item", "annotator", "control", "page"),
     }
-    flags = {} if choice is None else {"choice" if choice else "open": True}
-    files = (*study.files, *([new_golds] if new_golds else []), *recoding_inputs(origin))
+    other_files: list[Json] = [named(Path(path)) for path in others]
+    flags: dict[str, Json] = {"other": other_files} | (
+        {} if choice is None else {"choice" if choice else "open": True}
+    )
+    files = (
+        *study.files,
+        *([new_golds] if new_golds else []),
+        *recoding_inputs(origin),
+        *map(Path, others),
+    )
     made = study.provenance(
-        "audit", {**options, "choice": choice}, DEFAULTS, inputs=files, flags={**options, **flags}
+        "audit",
+        {**options, "others": other_files, "choice": choice},
+        DEFAULTS,
+        inputs=files,
+        flags={**options, **flags},
     )
     return AuditResult(details, before, after, len(changes), made, files)

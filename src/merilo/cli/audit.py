@@ -57,6 +57,7 @@ def audit(
     answer: AnswerOption = None,
     recode: RecodeOption = None,
     skills: SkillsOption = None,
+    other: Annotated[list[Path] | None, typer.Option(help="An export of another dataset that the same annotators answered: whether they agree with the others is then judged on it too; may be given several times.", rich_help_panel=INPUT)] = None,
     encoding: EncodingOption = None,
     choice: Annotated[bool | None, typer.Option("--choice/--open", help="Answers are a choice among labels, none of which is a typing error, or were typed freely. Default: a choice if there are at most five labels.", rich_help_panel=INPUT)] = None,
     metric: MetricOption = None,
@@ -79,6 +80,7 @@ def audit(
     inputs = [
         *files,
         *(path for path in (gold, revised, skills) if path),
+        *(other or ()),
         *recoding_files(recode or ()),
     ]
     folder = OutFolder.checked(out, force=force, needed=inputs)
@@ -93,7 +95,7 @@ def audit(
         )  # fmt: skip
     with working(f"Comparing {responses.table.height:,} answers with gold"):
         result = find_wrong_golds(
-            responses, dataset=dataset_name, gold=gold, gold_column=gold_column, revised=revised, skills=skills, choice=choice,
+            responses, dataset=dataset_name, gold=gold, gold_column=gold_column, revised=revised, skills=skills, others=other or (), choice=choice,
             metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls,
             min_votes=votes, resolve=resolve, repeats=repeats,
         )  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from merilo.people.audit.gold_model import GoldModel, fit_gold_model
 from merilo.people.audit.typos import typing_error
-from merilo.people.quality.peers import sharing
+from merilo.people.quality.peers import Sharing, sharing
 from merilo.people.quality.work import Work, work_of
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
@@ -51,7 +51,8 @@ class GivenAnswer:
     Attributes:
         annotator: the annotator's id.
         answer: the answer.
-        elsewhere: the annotator's agreement with the others on all other items, NaN if there are none.
+        elsewhere: the annotator's agreement with the others on all other items, those of other datasets among them; NaN if
+            there are none.
         agrees_elsewhere: whether this is at least 0.9 of the others' agreement there; `None` with fewer than three
             other items.
         accuracy: the probability, by the model, that the annotator answers an item of average difficulty correctly.
@@ -65,6 +66,35 @@ class GivenAnswer:
     agrees_elsewhere: bool | None
     accuracy: float
     typing_error: str | None
+
+
+class SharedItems(NamedTuple):
+    """One annotator's agreement with others in a study, summed over the items that others answered too.
+
+    Attributes:
+        own: sum over items of the share of the others who gave the same answer.
+        expected: sum over items of that share for an annotator drawn at random from those who answered the item.
+        items: how many items.
+    """
+
+    own: float
+    expected: float
+    items: int
+
+    def plus(self, other: SharedItems) -> SharedItems:
+        """Return the sums over the items of both."""
+        return SharedItems(self.own + other.own, self.expected + other.expected, self.items + other.items)
+
+
+def shared_items(work: Work) -> list[SharedItems]:
+    """Return every annotator's agreement with the others in a study, in the order of their codes."""
+    beside = sharing(work)
+    person = work.votes.annotator[beside.row]
+    sums = [
+        np.bincount(person, weights, work.votes.annotators).tolist()
+        for weights in (beside.share, _typical_share(work, beside), None)
+    ]
+    return [SharedItems(own, expected, int(items)) for own, expected, items in zip(*sums, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +176,7 @@ def audit(
     labels: Sequence[str],
     *,
     choice: bool | None = None,
+    others: Mapping[str, SharedItems] | None = None,
 ) -> Audit:
     """Find the items whose gold is probably wrong, and distinguish typing errors from errors of the dataset.
 
@@ -157,6 +188,7 @@ def audit(
         labels: shape (labels,), the labels behind the codes.
         choice: whether answers are a choice among few labels, in which case one label is never a typing error of
             another; by default, true for up to five labels.
+        others: annotator's id -> their agreement with others on other datasets.
 
     Returns:
         The audit.
@@ -166,7 +198,9 @@ def audit(
     model = fit_gold_model(votes, gold)
     if choice is None:
         choice = len(labels) <= 5
-    given = _given_answers(votes, model, annotators, labels, gold, choice=choice)
+    known_people = others or {}
+    outside = [known_people.get(name, SharedItems(0.0, 0.0, 0)) for name in annotators]
+    given = _given_answers(votes, model, annotators, labels, gold, outside=outside, choice=choice)
     findings = []
     for item, answers in enumerate(given):
         best, known = int(model.best[item]), int(gold[item])
@@ -210,10 +244,11 @@ def _given_answers(
     labels: Sequence[str],
     gold: IntArray,
     *,
+    outside: Sequence[SharedItems],
     choice: bool,
 ) -> list[tuple[GivenAnswer, ...]]:
     """Return the answers to every item, with the properties of their annotators."""
-    elsewhere, agrees = _elsewhere(work_of(votes))
+    elsewhere, agrees = _elsewhere(work_of(votes), outside)
     tally = votes.tally()
     cells = zip(tally.item.tolist(), tally.label.tolist(), strict=True)
     counts = dict(zip(cells, tally.votes.tolist(), strict=True))
@@ -250,19 +285,21 @@ def _given_answers(
     return [tuple(answers) for answers in result]
 
 
-def _elsewhere(work: Work) -> tuple[FloatArray, list[bool | None]]:
+def _typical_share(work: Work, beside: Sharing) -> FloatArray:
+    """Return, for each compared answer, the mean share over all answers to its item."""
+    item = work.votes.item[beside.row]
+    answers = np.maximum(1, np.bincount(item, minlength=work.votes.items))
+    typical: FloatArray = (np.bincount(item, beside.share, work.votes.items) / answers)[item]
+    return typical
+
+
+def _elsewhere(work: Work, outside: Sequence[SharedItems]) -> tuple[FloatArray, list[bool | None]]:
     """Compute, for each answer, its annotator's agreement on all other items and whether it is as high as the others'."""
     beside = sharing(work)
-    item, person = work.votes.item[beside.row], work.votes.annotator[beside.row]
-    typical = np.bincount(item, beside.share, work.votes.items) / np.maximum(
-        1, np.bincount(item, minlength=work.votes.items)
-    )
-    people = work.votes.annotators
-    own = np.bincount(person, beside.share, people).astype(np.float64)[work.votes.annotator]
-    expected = np.bincount(person, typical[item], people).astype(np.float64)[work.votes.annotator]
-    items = np.bincount(person, minlength=people)[work.votes.annotator]
+    totals = np.array([here.plus(there) for here, there in zip(shared_items(work), outside, strict=True)])
+    own, expected, items = totals.reshape(-1, 3)[work.votes.annotator].T.copy()
     own[beside.row] -= beside.share
-    expected[beside.row] -= typical[item]
+    expected[beside.row] -= _typical_share(work, beside)
     items[beside.row] -= 1
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(items > 0, own / items, np.nan)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from merilo.people.audit.findings import Audit, audit
+from merilo.people.audit.findings import Audit, SharedItems, audit, shared_items
 from merilo.people.gold import Gold
 from merilo.people.quality.study_work import study_work
 from merilo.people.votes import Encoding
@@ -46,8 +46,23 @@ def golds(responses: Responses, gold: Gold | None) -> dict[int, str]:
     return known
 
 
+def agreement_in(studies: Iterable[Responses]) -> dict[str, SharedItems]:
+    """Return every annotator's agreement with the others in these studies together, by the annotator's id."""
+    result: dict[str, SharedItems] = {}
+    for responses in studies:
+        coded = study_work(responses)
+        for name, shared in zip(coded.annotators, shared_items(coded.work), strict=True):
+            result[name] = shared.plus(result[name]) if name in result else shared
+    return result
+
+
 def audit_study(
-    responses: Responses, gold: Gold | None, *, choice: bool | None = None, encoding: Encoding | None = None
+    responses: Responses,
+    gold: Gold | None,
+    *,
+    choice: bool | None = None,
+    encoding: Encoding | None = None,
+    others: Mapping[str, SharedItems] | None = None,
 ) -> StudyAudit:
     """Audit a study's items and controls.
 
@@ -59,6 +74,7 @@ def audit_study(
         gold: the gold answers to the test items, if they are known.
         choice: whether answers are a choice among few labels; by default decided by the number of labels.
         encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are encoded here.
+        others: annotator's id -> their agreement with others on other datasets.
 
     Returns:
         The audit.
@@ -67,7 +83,7 @@ def audit_study(
     coded = study_work(responses, known.values(), encoding=encoding)
     code = {label: place for place, label in enumerate(coded.labels)}
     codes = np.array([code[known[n]] if n in known else -1 for n in coded.items], dtype=np.int32)
-    found = audit(coded.work.votes, codes, coded.annotators, coded.labels, choice=choice)
+    found = audit(coded.work.votes, codes, coded.annotators, coded.labels, choice=choice, others=others)
     fields = responses.fields
     inputs = {
         row["item"]: {name: row[name] for name in fields} for row in responses.items.iter_rows(named=True)
