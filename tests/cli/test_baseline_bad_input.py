@@ -157,6 +157,21 @@ def test_an_annotator_who_contradicts_themselves(tmp_path: Path) -> None:
         assert found["responses"]["total"] == 26
 
 
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_an_item_answered_as_a_control_and_as_a_test_item_is_no_repetition(
+    tmp_path: Path, place: str
+) -> None:
+    as_control, again = (
+        row("q0", "B", "w0", page="of the control", golden="A"),
+        row("q1", "A", "w1", page="later"),
+    )
+    pool = small_pool()
+    rows = [as_control, *pool, again] if place == "before" else [*pool, again, as_control]
+    found = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-").json
+    assert found["responses"]["used"] == 20
+    assert found["items"]["overlap"] == {"5": 4}
+
+
 def test_exports_of_different_projects(tmp_path: Path, pool: Path) -> None:
     names = [name.replace("INPUT:question", "INPUT:text") for name in HEADER]
     other = written(tmp_path / "other.tsv", toloka(small_pool(), names))

@@ -16,7 +16,8 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
     """Keep at most one answer per annotator and test item.
 
     A repeated row (the same page and item) counts once, for control items too; a control item that one annotator
-    answered on several pages is not a duplicate. The same answer given twice counts once.
+    answered on several pages is not a duplicate, nor is an item that they answered as a control and as a test item.
+    The same answer given twice counts once.
 
     Args:
         responses: the responses.
@@ -26,10 +27,10 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
     Raises:
         DataError: an annotator gave one item two different answers and `repeats` is "refuse".
     """
-    on_page = ["page", "item", "respondent", "answer", "sample"]
+    one = ["item", "respondent", "sample", "is_control"]
+    on_page = ["page", "answer", *one]
     same_row = pl.col("page").is_not_null() & ~pl.struct(on_page).is_first_distinct()
     responses = responses.without(same_row, "same_row_twice")
-    one = ["item", "respondent", "sample"]
     tests = responses.table.filter(~pl.col("is_control"))
     if tests.height == tests.select(one).n_unique():
         return responses
