@@ -4,11 +4,13 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
 from every import every
 
 import merilo
 
 ROOT = Path(merilo.__file__).parent
+TESTS = Path(__file__).parent
 
 #: A part may import the parts of lower levels, and its own.
 LEVELS = {
@@ -120,3 +122,12 @@ def test_no_pattern_repeats_a_group_possessively(path: Path) -> None:
     """Python before 3.11.5 matches such groups wrongly, and nothing says so."""
     text = path.read_text(encoding="utf-8")
     assert not re.search(r"\)(?:[*+?]|\{[\d,]+\})\+|\(\?>", text)
+
+
+def test_every_test_has_a_time_limit_and_every_process_that_tests_start_an_end(
+    pytestconfig: pytest.Config,
+) -> None:
+    assert pytestconfig.pluginmanager.hasplugin("timeout")
+    assert 0 < float(pytestconfig.getini("timeout")) <= 600
+    starts = [path.name for path in TESTS.rglob("*.py") if "subprocess.Popen(" in path.read_text("utf-8")]
+    assert sorted(starts) == ["ended_process.py", "test_architecture.py"]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ended_process import ended_process
 from study_people import bundled_study
 
 from merilo.api.simulated_study import collect_from_simulated_people
@@ -54,9 +55,7 @@ def test_the_server_ends_when_the_simulation_is_interrupted(
 
 def test_the_server_ends_when_its_parent_is_gone(study: StudyFolder) -> None:
     command = [sys.executable, "-m", "merilo.site.simulated_server", str(study.path), "1"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with ended_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         port = int(process.stdout.readline())
         assert answers(port)
         process.stdin.close()  # as when the parent is killed

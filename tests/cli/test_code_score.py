@@ -11,11 +11,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 from command import Outcome, merilo
+from ended_process import ended_process
 from made_once import made_once
 from programming import ENDINGS, check_row, completion, item, need_a_jail, write_items, write_lines
 
@@ -406,9 +407,9 @@ def test_outputs_go_into_a_pipe_that_stays_one(tmp_path):
     path = write_lines(tmp_path / "c.jsonl", completion(1, RIGHT))
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    reading = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
-    done = score(path, data, "--outputs", pipe)
-    text, _ = reading.communicate()
+    with ended_process(["cat", pipe], stdout=subprocess.PIPE) as reading:
+        done = score(path, data, "--outputs", pipe)
+        text, _ = reading.communicate(timeout=60)
     assert done.status == 0
     assert pipe.is_fifo()
     assert json.loads(text)["data"]["test"][0]["meta"]["id"] == 1
@@ -721,7 +722,7 @@ def test_file_names_need_not_be_utf8(tmp_path, data):
 class Started:
     """`merilo code score` in a process of its own, to be killed."""
 
-    def __init__(self, folder: Path, path: Path, data: Path):
+    def __init__(self, stack: ExitStack, folder: Path, path: Path, data: Path):
         self.out, self.temporary = folder / "out", folder / "temporary"
         self.temporary.mkdir(exist_ok=True)
         self.said = folder / "said"
@@ -744,9 +745,10 @@ class Started:
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
         with self.said.open("w") as stream:
-            self.process = subprocess.Popen(
+            process = ended_process(
                 list(map(str, words)), env=environment, stdout=subprocess.DEVNULL, stderr=stream
             )
+            self.process = stack.enter_context(process)
 
     def until(self, happened: Callable[[], bool]) -> None:
         """Wait for something to happen while the process runs."""
@@ -782,6 +784,12 @@ class Started:
         for pid in found:
             found += children.get(pid, [])
         return found[1:]
+
+
+@pytest.fixture
+def start(tmp_path):
+    with ExitStack() as stack:
+        yield lambda path, data: Started(stack, tmp_path, path, data)
 
 
 def kill(handles: list[int]) -> None:
@@ -820,16 +828,16 @@ def result(out: Path) -> dict:
 
 
 @pytest.mark.parametrize("victim", ["the parent", "everything"])
-def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_path, victim):
+def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_path, start, victim):
     path, data = job(tmp_path)
-    started = Started(tmp_path, path, data)
+    started = start(path, data)
     started.until(lambda: started.judged() > BEFORE)
     family = started.family()
     assert len(family) >= 2
     started.process.send_signal(signal.SIGKILL)
     if victim == "everything":
         kill(family)
-    assert started.process.wait() == -signal.SIGKILL
+    assert started.process.wait(120) == -signal.SIGKILL
     assert all_ended(family)
     assert list(started.temporary.iterdir()) == []
     kept = (started.out / "verdicts.jsonl").read_bytes().rpartition(b"\n")[0].splitlines()
@@ -844,26 +852,26 @@ def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_
     assert result(started.out) == result(tmp_path / "unkilled")
 
 
-def test_a_killed_worker_costs_nothing(tmp_path):
+def test_a_killed_worker_costs_nothing(tmp_path, start):
     path, data = job(tmp_path)
-    started = Started(tmp_path, path, data)
+    started = start(path, data)
     started.until(lambda: started.judged() > BEFORE)
     family = started.family()
     assert family
     kill(family)
     assert all_ended(family)
-    assert started.process.wait() == 0
+    assert started.process.wait(120) == 0
     assert result(started.out)["outcomes"] == {"wrong_answer": PROGRAMS * 3 // 4, "passed": PROGRAMS // 4}
     assert list(started.temporary.iterdir()) == []
 
 
-def test_an_interrupted_job_says_so_and_goes_on_later(tmp_path):
+def test_an_interrupted_job_says_so_and_goes_on_later(tmp_path, start):
     path, data = job(tmp_path)
-    started = Started(tmp_path, path, data)
+    started = start(path, data)
     started.until(lambda: started.judged() > BEFORE)
     family = started.family()
     started.process.send_signal(signal.SIGINT)
-    assert started.process.wait() == 130
+    assert started.process.wait(120) == 130
     assert all_ended(family)
     assert f"the verdicts so far are in {started.out}; run the same command again" in started.said.read_text()
     assert score(path, data, "--out", started.out).status == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ended_process import ended_process
 from exports import row, small_pool, toloka, written
 
 COMMAND = [sys.executable, "-m", "merilo"]
@@ -67,15 +68,12 @@ def test_a_process_that_is_told_to_stop_leaves_nothing_behind(
 ) -> None:
     rows = [row(f"q{item}", "A", f"w{person}") for item in range(4_000) for person in range(5)]
     path = written(tmp_path / "pool.tsv", toloka(rows))
-    running = subprocess.Popen(
-        [*COMMAND, "baseline", str(path), "--out", str(tmp_path / "out")],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    while running.poll() is None and not any(one.name.startswith(".out") for one in tmp_path.iterdir()):
-        os.sched_yield()
-    running.send_signal(number)
-    _, said = running.communicate(timeout=120)
+    command = [*COMMAND, "baseline", str(path), "--out", str(tmp_path / "out")]
+    with ended_process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
+        while running.poll() is None and not any(one.name.startswith(".out") for one in tmp_path.iterdir()):
+            os.sched_yield()
+        running.send_signal(number)
+        _, said = running.communicate(timeout=120)
     # Python dies of SIGINT itself if the signal came while a class was being made by exec; a shell shows 130 for both.
     assert running.returncode in {status, -number}, said
     assert said.decode().splitlines()[-1] == "merilo: stopped by the user"

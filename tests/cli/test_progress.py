@@ -6,9 +6,12 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ended_process import ended_process
 
 #: Runs in a process of its own: work that lasts until standard input ends.
 WORK = """
@@ -28,19 +31,21 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def on_terminal(*command: str) -> tuple[subprocess.Popen[str], int]:
+@contextmanager
+def on_terminal(*command: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A process whose standard error is a terminal, and our end of that terminal."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
+    with ended_process(
         [sys.executable, "-c", *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=theirs,
         text=True,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-    )
-    os.close(theirs)
-    return process, ours
+    ) as process:
+        os.close(theirs)
+        yield process, ours
+    os.close(ours)
 
 
 def shown(terminal: int, until: str | None = None) -> str:
@@ -55,20 +60,18 @@ def shown(terminal: int, until: str | None = None) -> str:
 
 
 def test_a_terminal_is_told_of_long_work_and_standard_output_is_not() -> None:
-    process, terminal = on_terminal(WORK, "0")
-    seen = shown(terminal, "Deciding 200,000 items")
-    assert "Deciding 200,000 items" in seen
-    assert process.communicate()[0] == "decided\n"
-    # The line is taken back when the work is done.
-    assert re.search(r"\x1b\[2K", seen + shown(terminal))
-    os.close(terminal)
+    with on_terminal(WORK, "0") as (process, terminal):
+        seen = shown(terminal, "Deciding 200,000 items")
+        assert "Deciding 200,000 items" in seen
+        assert process.communicate()[0] == "decided\n"
+        # The line is taken back when the work is done.
+        assert re.search(r"\x1b\[2K", seen + shown(terminal))
 
 
 def test_a_terminal_is_told_nothing_of_short_work() -> None:
-    process, terminal = on_terminal(WORK, "3600")
-    assert process.communicate()[0] == "decided\n"
-    assert shown(terminal) == ""
-    os.close(terminal)
+    with on_terminal(WORK, "3600") as (process, terminal):
+        assert process.communicate()[0] == "decided\n"
+        assert shown(terminal) == ""
 
 
 def test_a_pipe_is_told_nothing() -> None:
@@ -86,8 +89,7 @@ def pool(tmp_path: Path) -> Path:
 
 
 def test_the_json_of_a_baseline_stands_alone_on_standard_output(pool: Path) -> None:
-    process, terminal = on_terminal(COMMAND, "baseline", str(pool), "--json", "-")
-    answer = process.communicate()[0]
-    assert json.loads(answer)["responses"]["total"] == 1500
-    assert "Making a baseline of 1,500 answers" in shown(terminal)
-    os.close(terminal)
+    with on_terminal(COMMAND, "baseline", str(pool), "--json", "-") as (process, terminal):
+        answer = process.communicate()[0]
+        assert json.loads(answer)["responses"]["total"] == 1500
+        assert "Making a baseline of 1,500 answers" in shown(terminal)

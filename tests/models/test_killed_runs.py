@@ -7,9 +7,11 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from ended_process import ended_process
 
 from merilo.models.run_log import log_path
 
@@ -37,8 +39,8 @@ print("complete", result.is_complete, flush=True)
 """
 
 
-def start(run: Path, data: Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
+def start(run: Path, data: Path) -> "AbstractContextManager[subprocess.Popen[str]]":
+    return ended_process(
         [sys.executable, "-c", SCRIPT, run, data],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -55,8 +57,6 @@ def finish(run: Path, data: Path) -> None:
 def kill_after(run: Path, data: Path, replies: int, how: signal.Signals) -> bool:
     """Kill a run when it has received so many replies; `False` if it ended before."""
     with start(run, data) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         for _ in range(replies):
             assert select.select([process.stdout], [], [], 60)[0], "the run does not answer"
             line = process.stdout.readline()

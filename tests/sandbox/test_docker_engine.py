@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from docker_engine import IMAGE, engine
+from ended_process import ended_process
 from sandbox_arena import asked, is_healthy
 
 import merilo
@@ -130,14 +131,10 @@ def test_a_closed_pool_leaves_no_container() -> None:
 def test_a_killed_parent_leaves_no_container(address: str) -> None:
     others = containers()
     code = HOLDER.format(sources=str(SOURCES), python=IMAGE.partition(":")[2].partition("-")[0])
-    holder = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, env={**os.environ, "DOCKER_HOST": address}
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == b"up\n"
-    assert len(containers() - others) == 2
-    holder.kill()
-    holder.communicate()
+    environment = {**os.environ, "DOCKER_HOST": address}
+    with ended_process([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as holder:
+        assert holder.stdout.readline() == b"up\n"
+        assert len(containers() - others) == 2
     assert are_gone(others)
 
 

@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from ended_process import ended_process
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sandbox_arena import asked, is_healthy, jail_or_skip, jailed, only, preceded, unjailed
@@ -294,19 +295,14 @@ with Pool(3, backend=backend(unsafe_no_sandbox={unsafe}), limits=Limits(wall_sec
 @pytest.mark.parametrize("unsafe", [False, True], ids=["jailed", "without a jail"])
 def test_a_killed_parent_leaves_no_process_and_no_file(unsafe: bool, tmp_path: Path) -> None:
     jail_or_skip()
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER.format(sources=str(SOURCES), unsafe=unsafe)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
-    assert holder.stdout is not None
-    processes = watched([int(pid) for pid in holder.stdout.readline().split()])
-    assert len(processes) >= 4
-    end = time.monotonic() + PATIENCE
-    while not any(Path(f"/proc/{pid}/comm").read_bytes() == b"stuck\n" for pid in processes):
-        assert time.monotonic() < end
-    holder.kill()
-    holder.communicate()
+    command = [sys.executable, "-c", HOLDER.format(sources=str(SOURCES), unsafe=unsafe)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with ended_process(command, stdout=subprocess.PIPE, env=environment) as holder:
+        processes = watched([int(pid) for pid in holder.stdout.readline().split()])
+        assert len(processes) >= 4
+        end = time.monotonic() + PATIENCE
+        while not any(Path(f"/proc/{pid}/comm").read_bytes() == b"stuck\n" for pid in processes):
+            assert time.monotonic() < end
     assert outlives(processes) == []
     assert list(tmp_path.iterdir()) == []
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from argon2 import PasswordHasher
 from command import merilo
+from ended_process import ended_process
 from itsdangerous import TimestampSigner
 from site_process import running_site
 from sqlalchemy import Connection, select
@@ -186,8 +187,7 @@ def test_a_server_without_a_password_prints_the_one_it_made_and_only_once(frozen
     command = [sys.executable, "-m", "merilo", "study", "serve", str(folder.path), "--port", "0"]
     printed = []
     for _ in range(2):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
+        with ended_process(command, stdout=subprocess.PIPE, text=True) as process:
             lines = []
             for line in process.stdout:
                 lines.append(line)

@@ -1,11 +1,14 @@
 """A server that is killed: acknowledged answers are kept, and people go on where they were."""
 
 import re
+import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 from site_process import running_site
 
+from merilo.api.site import ServedArm, serve_study
 from merilo.studies.study_folder import StudyFolder
 
 
@@ -37,3 +40,19 @@ def test_an_acknowledged_answer_outlives_kill_9_and_the_person_goes_on(
         other = client.post(f"{address}{path}task", data={**sent, "answer": "0"}).text
         assert "Сохранён первый ответ" in other
     client.close()
+
+
+def test_an_interrupt_stops_the_server_from_the_moment_that_it_says_it_runs(
+    frozen: Callable[..., StudyFolder], database: str
+) -> None:
+    folder = frozen()
+
+    def interrupted(_: str, arms: list[ServedArm]) -> None:
+        said.extend(arm.folder for arm in arms)
+        # With Python's own handler an interrupt is lost if it comes while a module is imported.
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        signal.raise_signal(signal.SIGINT)
+
+    said: list[Path] = []
+    serve_study(folder.path, port=0, database=database, started=interrupted)
+    assert said == [folder.path]

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+from ended_process import ended_process
 from postgres_server import PostgresServer
 from site_process import running_site
 
@@ -124,12 +126,9 @@ def nginx(folder: Path, sites: list[str]) -> Iterator[tuple[int, int]]:
     (folder / "nginx.conf").write_text(text, encoding="utf-8")
     command = [program, "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "error.log"]
     subprocess.run([*command, "-t"], check=True, capture_output=True)
-    process = subprocess.Popen([*command, "-g", "daemon off;"], stderr=subprocess.DEVNULL)
-    try:
+    foreground = [*command, "-g", "daemon off;"]
+    with ended_process(foreground, stopped_by=signal.SIGTERM, stderr=subprocess.DEVNULL):
         yield plain, secure
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 def test_people_answer_through_nginx_although_a_server_process_is_killed(

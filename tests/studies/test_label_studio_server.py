@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import urllib.error
@@ -14,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from ended_process import ended_process
 from study_people import bundled_study, study_of, visits
 
 from merilo.api.study_baseline import study_baseline
@@ -75,24 +77,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     room = tmp_path_factory.mktemp("label-studio")
     outside = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     with (room / "log").open("wb") as log:
-        process = subprocess.Popen(
+        started = ended_process(
             [program, "start", "--no-browser", "--data-dir", str(room), "--internal-host", "127.0.0.1",
              "--port", str(port), "--username", "author@example.com", "--password", "a-long-password",
              "--user-token", TOKEN, "--enable-legacy-api-token"],
             stdout=log, stderr=log, cwd=room,
+            stopped_by=signal.SIGTERM,
             env={**outside, "LATEST_VERSION_CHECK": "false", "COLLECT_ANALYTICS": "false", "LABEL_STUDIO_BASE_DATA_DIR": str(room), "SENTRY_DSN": ""},
         )  # fmt: skip
-    try:
-        found = Server(f"http://127.0.0.1:{port}")
-        _wait(found, process, room / "log")
-        yield found
-    finally:
-        process.terminate()
-        try:
-            process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        with started as process:
+            found = Server(f"http://127.0.0.1:{port}")
+            _wait(found, process, room / "log")
+            yield found
 
 
 def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:

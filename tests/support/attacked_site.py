@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from ended_process import ended_process
 
 from merilo.site.security_headers import SECURITY_HEADERS
 
@@ -98,13 +101,18 @@ def check_answer(answer: bytes) -> None:
 def attacked_site(study: Path, log: Path, *options: str) -> Iterator[AttackedSite]:
     """A server process; at the end it must stop by itself on SIGINT and must not have printed a traceback."""
     command = [sys.executable, "-m", "merilo", "study", "serve", str(study), "--port", "0", *options]
-    with log.open("wb") as printed:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=printed, text=True, env=dict(os.environ)
-        )
-    try:
+    with (
+        log.open("wb") as printed,
+        ended_process(
+            command,
+            stopped_by=signal.SIGINT,
+            stdout=subprocess.PIPE,
+            stderr=printed,
+            text=True,
+            env=dict(os.environ),
+        ) as process,
+    ):
         said, address = [], ""
-        assert process.stdout is not None
         for line in process.stdout:
             said.append(line)
             if line.startswith("The site is running at "):
@@ -115,11 +123,3 @@ def attacked_site(study: Path, log: Path, *options: str) -> Iterator[AttackedSit
             line.split(":")[0]: f"/s/{line.split('/s/')[1].split('/')[0]}/" for line in said if "/s/" in line
         }
         yield AttackedSite(address, paths, process, log)
-    finally:
-        if process.poll() is None:
-            process.send_signal(2)
-        try:
-            process.communicate(timeout=30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()

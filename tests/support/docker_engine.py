@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ended_process import ended_process
 
 #: The official images' name for this Python: where the engine has it, none is fetched.
 IMAGE = f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
@@ -31,15 +33,15 @@ def engine() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="merilo-docker-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         address = f"unix://{folder / 'socket'}"
-        with (folder / "log").open("wb") as log:
-            daemon = subprocess.Popen(_command(folder, address), stdout=log, stderr=log)
-        try:
+        with (
+            (folder / "log").open("wb") as log,
+            ended_process(
+                _command(folder, address), stopped_by=signal.SIGTERM, stdout=log, stderr=log
+            ) as daemon,
+        ):
             _await(daemon, address, folder / "log")
             _import_image(folder / "image.tar", address)
             yield address
-        finally:
-            daemon.terminate()
-            daemon.wait(_PATIENCE)
 
 
 def _command(folder: Path, address: str) -> list[str]:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from ended_process import ended_process
 
 from merilo.sandbox.backends import Bubblewrap, NoJail
 from merilo.sandbox.interpreter import interpreter
@@ -97,13 +98,14 @@ class Arena:
         (self.folder / "secret").write_text(self.secret)
         (self.folder / "precious").write_text("precious")
         (self.folder / "precious").chmod(0o644)
-        self.victim = subprocess.Popen(
+        victim = ended_process(
             [sys.executable, "-S", "-c", "import sys; print(flush=True); sys.stdin.read()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"MERILO_TEST_SECRET": self.secret},
         )
-        assert self.victim.stdout is not None
+        self._ending = contextlib.ExitStack()
+        self.victim = self._ending.enter_context(victim)
         self.victim.stdout.readline()
         self._listeners = list(listeners_of_one_port())
         self.port = self._listeners[0].getsockname()[1]
@@ -133,8 +135,7 @@ class Arena:
                     connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + self.secret.encode())
 
     def close(self) -> None:
-        self.victim.kill()
-        self.victim.communicate()
+        self._ending.close()
         for listener in self._listeners:
             if listener.type == socket.SOCK_DGRAM:
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:

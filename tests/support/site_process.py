@@ -1,23 +1,29 @@
 """The annotation site as a real process, started by its command."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ended_process import ended_process
+
 
 @contextmanager
 def running_site(study: Path, *options: str) -> Iterator[tuple[str, dict[str, str], subprocess.Popen]]:
     """The site's address, the path of each group's pages, and the process; it is ended by SIGINT as by Ctrl-C."""
     command = [sys.executable, "-m", "merilo", "study", "serve", str(study), "--port", "0", *options]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
-    )
-    try:
+    with ended_process(
+        command,
+        stopped_by=signal.SIGINT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=dict(os.environ),
+    ) as process:
         said, address = [], ""
-        assert process.stdout is not None
         for line in process.stdout:
             said.append(line)
             if line.startswith("The site is running at "):
@@ -30,11 +36,3 @@ def running_site(study: Path, *options: str) -> Iterator[tuple[str, dict[str, st
             if "/s/" in line
         }
         yield address, paths, process
-    finally:
-        if process.poll() is None:
-            process.send_signal(2)
-        try:
-            process.communicate(timeout=30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()

@@ -62,7 +62,7 @@ def serve_study(
         port: the port; 0 takes a free one.
         proxy: the addresses or networks of reverse proxies, separated by commas: they tell where a request comes from, and whether by HTTPS.
         database: the database's address. Default: `site.db` in the folder of the only study.
-        started: called with the site's address and the groups when the server accepts connections.
+        started: called with the site's address and the groups when the server accepts connections and an interrupt stops it.
         password_made: called before, with the password of the author's pages, if there was none and the server made one.
 
     Raises:
@@ -93,8 +93,23 @@ def serve_study(
         site = AnnotationSite(engine, studies, clock, key, shown_estimate)
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests of strangers are no news
 
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listener.getsockname()[1]}"
+        arms = [
+            ServedArm(one.folder.path, one.arm_name, f"/s/{one.key}/", one.by_invitation) for one in studies
+        ]
+
         class Server(uvicorn.Server):
-            """A server that ends the authors' live figures when it stops: it waits for open answers, and these have no end."""
+            """A server that says when it runs, and that ends the authors' live figures, which have no end, when it stops.
+
+            An interrupt can be lost before its signal handlers are installed. If it arrives while a module is being imported, Python
+            may raise KeyboardInterrupt in the callback of a weak reference, and ignores it there.
+            """
+
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                if not self.should_exit:
+                    started(address, arms)
 
             async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
                 site.live.stop()
@@ -104,17 +119,8 @@ def serve_study(
             make_app(site), http=BoundedHttp, ws="none", log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=5,
             forwarded_allow_ips=trusted,
         )  # fmt: skip
-        server = Server(settings)
-        shown = f"[{host}]" if ":" in host else host
-        started(
-            f"http://{shown}:{listener.getsockname()[1]}",
-            [
-                ServedArm(one.folder.path, one.arm_name, f"/s/{one.key}/", one.by_invitation)
-                for one in studies
-            ],
-        )
         try:
-            server.run(sockets=[listener])
+            Server(settings).run(sockets=[listener])
         except KeyboardInterrupt:  # the server has ended its requests and its writer before
             return
 

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import os
+import signal
 import socket
-import subprocess
 import sys
 import time
 import urllib.request
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from asked_models import ask, request
+from ended_process import ended_process
 from scripted_server import Asked, Raw, ScriptedServer
 from tiny_language_models import save_tiny_language_model
 
@@ -262,17 +263,17 @@ def served(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     port = free_port()
     arguments = ["serve", str(weights), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(home)}
-    with (home / "log").open("wb") as log:
-        process = subprocess.Popen([command, *arguments], env=environment, stdout=log, stderr=log)
-    try:
+    with (
+        (home / "log").open("wb") as log,
+        ended_process(
+            [command, *arguments], stopped_by=signal.SIGTERM, env=environment, stdout=log, stderr=log
+        ) as process,
+    ):
         deadline = time.monotonic() + 180
         while not answers(f"http://127.0.0.1:{port}/health"):
             assert process.poll() is None, (home / "log").read_text()
             assert time.monotonic() < deadline, "transformers serve did not start"
         yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 @pytest.mark.slow
