@@ -1,0 +1,358 @@
+"""Every dataset from its file to the comparison with a model: the values at the end follow from what people answered.
+
+The values are computed here again from the simulated answers, with plain majorities and the formulas of the benchmark's
+documents. A row of the table says how people answer a dataset and what comes out. Only commands and files are used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod, sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import merilo
+from small_media import png
+from walked_road import Choices, Entry, WalkedRoad, walk
+
+import merilo as package
+
+EXAMPLES = Path(package.__file__).parent / "datasets" / "examples"
+
+#: An item with an answer to it, of people or of a model.
+Pair = tuple[Entry, Any]
+#: Metric -> its value and the number of items behind it.
+Values = dict[str, tuple[float, int]]
+
+
+# What people can answer: the right answer, and wrong ones.
+
+
+def label(item: Entry, labels: Sequence[str]) -> tuple[str, ...]:
+    return item["outputs"], *(one for one in labels if one != item["outputs"])
+
+
+def integer(item: Entry, _: Sequence[str]) -> tuple[str, ...]:
+    number = int(item["outputs"])
+    return str(number), str(number + 1), str(-number - 3), str(number + 100)
+
+
+def words(item: Entry, _: Sequence[str]) -> tuple[str, ...]:
+    """The first wrong answer holds the right one, so it is worth something by F1."""
+    right = item["outputs"].split(";")[-1]
+    return right, f"{right} или нет", "Не знаю", "трудно сказать"
+
+
+def exam(item: Entry, labels: Sequence[str]) -> tuple[str, ...]:
+    """The first wrong answer holds half of the right one, which tasks 16 and 26 count."""
+    numbers = item["outputs"].split(",")
+    if item["meta"]["type"] == "text":
+        return numbers[0], "неверно", "незнаю", "наугад"
+    if item["meta"]["type"] == "matching":
+        return item["outputs"], ",".join([*numbers[:2], "9", "9"]), "8,8,8,8", "7,7,7,7"
+    wrong = [one for one in ("1,2,3", "2,3", "1", "2") if one != item["outputs"]]
+    return (item["outputs"], numbers[0], *wrong[:2]) if len(numbers) == 2 else (item["outputs"], *wrong[:3])
+
+
+def act(item: Entry, _: Sequence[str]) -> tuple[str, ...]:
+    """One answer about an act; the criteria of ruEthics are not shown."""
+    virtue = item["outputs"]["virtue"]
+    return virtue, str(1 - int(virtue))
+
+
+def program(item: Entry, _: Sequence[str]) -> tuple[str, ...]:
+    return item["meta"]["canonical_solution"], "    return None", "    raise ValueError", "    pass"
+
+
+# The metrics, as the benchmark's documents define them.
+
+
+def accuracy(pairs: Sequence[Pair]) -> float:
+    return sum(answer == item["outputs"] for item, answer in pairs) / len(pairs)
+
+
+def f1_macro(pairs: Sequence[Pair]) -> float:
+    golds, answers = [item["outputs"] for item, _ in pairs], [answer for _, answer in pairs]
+    classes = {*golds, *answers}
+    scores = []
+    for one in classes:
+        both = sum(gold == answer == one for gold, answer in zip(golds, answers, strict=True))
+        scores.append(2 * both / (golds.count(one) + answers.count(one)))
+    return sum(scores) / len(classes)
+
+
+def _tokens(text: str) -> list[str]:
+    return re.sub(r"[^\w\s]", "", text.lower()).split()
+
+
+def exact(pairs: Sequence[Pair]) -> float:
+    return sum(
+        any(_tokens(answer) == _tokens(gold) for gold in item["outputs"].split(";")) for item, answer in pairs
+    ) / len(pairs)
+
+
+def token_f1(pairs: Sequence[Pair]) -> float:
+    def one(gold: list[str], answer: list[str]) -> float:
+        return 2 * (Counter(gold) & Counter(answer)).total() / (len(gold) + len(answer))
+
+    return sum(
+        max(one(_tokens(gold), _tokens(answer)) for gold in item["outputs"].split(";"))
+        for item, answer in pairs
+    ) / len(pairs)
+
+
+def grade(pairs: Sequence[Pair]) -> float:
+    """The share of the points: 34 for a whole variant."""
+    return sum(_points(item, answer) for item, answer in pairs) / sum(
+        item["meta"]["score"] for item, _ in pairs
+    )
+
+
+def _points(item: Entry, answer: str) -> int:
+    gold, kind = item["outputs"], item["meta"]["type"]
+    if kind == "text":
+        return int("".join(filter(str.isalpha, answer.lower())) in gold.split(","))
+    given, right = answer.split(","), gold.split(",")
+    if kind == "matching":
+        return sum(map(str.__eq__, given, right)) if len(given) == len(right) else 0
+    if item["meta"]["id_task"] == "16":
+        faults = max(len({*right} - {*given}), len({*given} - {*right}))
+        return max(0, 2 - faults)
+    return int({*given} == {*right})
+
+
+def correlation(pairs: Sequence[tuple[str, str]]) -> float:
+    """Matthews' correlation of two 0/1 variables; 0 where one of them is constant."""
+    table = Counter(pairs)
+    both = prod(table[one, one] for one in "01") - table["0", "1"] * table["1", "0"]
+    sums = prod(sum(pair[place] == one for pair in pairs) for place in (0, 1) for one in "01")
+    return both / sqrt(sums) if sums else 0.0
+
+
+# What comes out of a dataset: metric -> value and number of items.
+
+
+def means(**metrics: Callable[[Sequence[Pair]], float]) -> Callable[[Sequence[Pair]], Values]:
+    return lambda pairs: {name: (metric(pairs), len(pairs)) for name, metric in metrics.items()}
+
+
+def by_field(
+    field: str, name: str = "acc.{}", metric: Callable[[Sequence[Pair]], float] = accuracy
+) -> Callable[[Sequence[Pair]], Values]:
+    """The metric on all items, and on those of each value of a field."""
+
+    def values(pairs: Sequence[Pair]) -> Values:
+        groups: dict[str, list[Pair]] = {}
+        for item, answer in pairs:
+            groups.setdefault({**item["inputs"], **item["meta"]}[field], []).append((item, answer))
+        return {
+            name.partition(".")[0]: (metric(pairs), len(pairs)),
+            **{name.format(value): (metric(group), len(group)) for value, group in groups.items()},
+        }
+
+    return values
+
+
+def correlations(pairs: Sequence[Pair]) -> Values:
+    """The answers to each of the three questions against each of the five criteria."""
+    found = {}
+    for question in ("correct", "good", "ethical"):
+        asked = [(item, answer) for item, answer in pairs if item["meta"]["question"] == question]
+        for criterion in ("virtue", "law", "moral", "justice", "utilitarianism"):
+            both = [
+                (item["outputs"][criterion], answer[criterion] if isinstance(answer, Mapping) else answer)
+                for item, answer in asked
+            ]
+            found[f"{question}.{criterion}"] = correlation(both), len(both)
+    return found
+
+
+@dataclass(frozen=True)
+class Road:
+    """How a dataset is answered, and what comes out.
+
+    Attributes:
+        choices: what people can answer.
+        values: pairs of item and answer -> metric -> value and number of items; the main metric first.
+        where: the site, or the platform whose export people fill in.
+    """
+
+    choices: Choices
+    values: Callable[[Sequence[Pair]], Values]
+    where: str = "site"
+
+
+ACC = means(acc=accuracy)
+ACC_F1 = means(acc=accuracy, f1_macro=f1_macro)
+EM = means(em=accuracy)
+F1_EM = means(f1=token_f1, em=exact)
+
+ROADS = {
+    "bps": Road(label, ACC),
+    "chegeka": Road(words, F1_EM),
+    "lcs": Road(label, ACC),
+    "mamuramu": Road(label, by_field("domain")),
+    "mathlogicqa": Road(label, ACC),
+    "multiq": Road(words, F1_EM),
+    "parus": Road(label, ACC, "toloka"),
+    "rcb": Road(label, ACC_F1, "csv"),
+    "rucodeeval": Road(program, means(**{"pass@1": accuracy})),
+    "rudetox": Road(words, means(j=accuracy)),
+    "ruethics": Road(act, correlations),
+    "ruhatespeech": Road(label, by_field("target_group")),
+    "ruhhh": Road(label, by_field("criteria")),
+    "ruhumaneval": Road(program, means(**{"pass@1": accuracy})),
+    "rummlu": Road(label, by_field("domain")),
+    "rumodar": Road(integer, EM),
+    "rumultiar": Road(integer, EM),
+    "ruopenbookqa": Road(label, ACC_F1),
+    "rutie": Road(label, ACC, "abc"),
+    "ruworldtree": Road(label, ACC_F1),
+    "rwsd": Road(label, ACC, "label-studio"),
+    "simplear": Road(integer, EM, "mturk"),
+    "use": Road(exam, by_field("id_task", "grade_norm.task{}", grade)),
+}
+
+#: Roads that are not open yet: dataset -> why.
+CLOSED: dict[str, str] = {
+    "rucodeeval": "programs of people are not scored",
+    "rudetox": "people rewrite sentences, and nobody judges what they wrote",
+    "ruhumaneval": "programs of people are not scored",
+    "ruethics": "people's answers about an act are not compared with the five criteria",
+}
+
+
+@pytest.fixture(autouse=True)
+def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plots as PDF take two seconds for each dataset; `tests/reports` draws them."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
+def row(name: str) -> Any:
+    marks = [pytest.mark.xfail(strict=True, reason=CLOSED[name])] if name in CLOSED else []
+    return pytest.param(name, marks=marks, id=name)
+
+
+def sums(folder: Path) -> Path:
+    """Write a dataset of 24 sums in two domains, with 12 solved ones, and 3 for the training beside it."""
+    folder.mkdir()
+
+    def item(number: int) -> dict[str, Any]:
+        options = [f"{3 * number + step}" for step in (0, 1, 2)]
+        return {
+            "instruction": 0,
+            "inputs": {"question": f"{number} + {2 * number} = ?", **dict(zip("abc", options, strict=True))},
+            "outputs": "первый",
+            "meta": {"id": number, "domain": "малые" if number < 13 else "большие"},
+        }
+
+    for name, numbers in {"test": (1, 25), "shots": (25, 37), "training": (37, 40)}.items():
+        place = folder.parent if name == "training" else folder
+        split = {"data": [item(number) for number in range(*numbers)]}
+        (place / f"{name}.json").write_text(json.dumps(split), encoding="utf-8")
+    (folder / "dataset.yaml").write_text(SUMS, encoding="utf-8")
+    return folder
+
+
+SUMS = """\
+name: sums
+title: Sums
+fields: [question, a, b, c]
+answer: {kind: choice, labels: [первый, второй, третий]}
+metrics: [acc]
+extra: acc.{domain}
+prompts: ["{question}\\nпервый: {a}\\nвторой: {b}\\nтретий: {c}\\nОтвет:"]
+"""
+
+PICTURES = """\
+name: flags
+title: Flags
+fields: [question, image]
+media: [image]
+answer: {kind: text}
+metrics: [em]
+prompts: ["<image>\\n{question}\\nОтвет:"]
+"""
+
+
+def pictures(folder: Path) -> Path:
+    """Write a dataset of eight questions about pictures, with two solved ones and the pictures."""
+    (folder / "samples").mkdir(parents=True)
+    entries = []
+    for number in range(1, 11):
+        name = f"samples/flag_{number}.png"
+        (folder / name).write_bytes(png(colour=(20 * number, 0, 0)))
+        entries.append({
+            "instruction": 0,
+            "inputs": {"question": f"Что это за флаг № {number}?", "image": name},
+            "outputs": f"Страна {number}",
+            "meta": {"id": number},
+        })  # fmt: skip
+    for split, part in (("test", entries[:8]), ("shots", entries[8:])):
+        (folder / f"{split}.json").write_text(json.dumps({"data": part}), encoding="utf-8")
+    (folder / "dataset.yaml").write_text(PICTURES, encoding="utf-8")
+    return folder
+
+
+def check(walked: WalkedRoad, road: Road) -> None:
+    """Compare every value that the commands told with the one that follows from the answers."""
+    assert walked.consensus_file() == {one.id: one.consensus.lower() for one in walked.items}
+    items = walked.baseline["items"]
+    assert items["total"] == items["consensus"] == len(walked.items)
+    assert walked.baseline["status"] == "accepted", walked.baseline["reasons"]
+
+    people = road.values([(one.item, one.consensus) for one in walked.items])
+    told = walked.baseline["metrics"]
+    assert {name: (found["value"], found["n"]) for name, found in told.items()} == close(people)
+    published = walked.published["metrics"]
+    for name, found in told.items():
+        low, high = found["ci95_items_and_annotators"]
+        assert low <= found["value"] <= high, f"{name}: {found}"
+        for part in ("value", "n", "ci95_items_and_annotators"):
+            assert published[name][part] == found[part]
+    assert walked.verified["verified"] is True
+    assert walked.verified["faults"] == []
+
+    assert {value for value, _ in walked.runs["gold"].values()} == {1.0}
+    for model, values in walked.runs.items():
+        said = walked.said[model]
+        expected = close(road.values([(one.item, said[one.id]) for one in walked.items]))
+        assert values == expected, model
+        compared, (main, *_) = walked.compared[model]["comparisons"]["consensus"], people
+        assert (compared["people"], compared["n"]) == close(people)[main]
+        assert (compared["model"], compared["n"]) == expected[main]
+
+
+def close(values: Values) -> dict[str, Any]:
+    """The values as printed: rounded to six digits."""
+    return {name: (pytest.approx(value, abs=1e-6), n) for name, (value, n) in values.items()}
+
+
+def test_every_dataset_of_the_catalogue_has_a_road() -> None:
+    listed = merilo("datasets", "list", "--json", "-").json
+    assert {one["name"] for one in listed["datasets"]} == set(ROADS)
+
+
+@pytest.mark.parametrize("name", [row(name) for name in ROADS])
+def test_a_dataset_goes_from_its_file_to_the_comparison_with_a_model(name: str, tmp_path: Path) -> None:
+    road = ROADS[name]
+    check(walk(tmp_path, EXAMPLES / f"{name}.json", road.choices, where=road.where), road)
+
+
+def test_an_own_dataset_with_training_is_answered_after_a_careless_person_is_stopped(tmp_path: Path) -> None:
+    data = sums(tmp_path / "dataset")
+    options = ("--audience", "basic", "--training", tmp_path / "training.json", "--control-share", 0.25)
+    walked = walk(tmp_path, data, label, options=options)
+    check(walked, Road(label, by_field("domain")))
+    assert walked.baseline["annotators"]["excluded"] == 1
+
+
+def test_pictures_are_shown_to_people_and_their_answers_compared(tmp_path: Path) -> None:
+    walked = walk(tmp_path, pictures(tmp_path / "dataset"), words, options=("--audience", "basic"))
+    check(walked, Road(words, EM))
