@@ -27,7 +27,7 @@ def found(better: int, worse: int, n: int, part: SharedPart = MANY) -> CrossedDi
 
 def outcomes(*ones: CrossedDifference, margin: float | None = 0.05) -> list[str]:
     given = [(one.p, one.value, one) for one in ones]
-    return [verdict.outcome for _, verdict in verdicts(given, None if margin is None else Margin(margin))]
+    return [verdict.outcome for _, verdict in verdicts(given, None if margin is None else Margin(margin), 40)]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_without_a_margin_equality_is_never_claimed() -> None:
 
 def test_several_models_are_corrected_in_every_test() -> None:
     ones = [found(25, 11, 300), found(60, 55, 1000), found(15, 15, 400)]
-    told = verdicts([(one.p, one.value, one) for one in ones], Margin(0.05))
+    told = verdicts([(one.p, one.value, one) for one in ones], Margin(0.05), 40)
     assert [p for p, _ in told] == holm([one.p for one in ones])
     assert [verdict.p_equivalent for _, verdict in told] == holm([one.p_within(0.05) for one in ones])
     assert [verdict.p_not_worse for _, verdict in told] == holm([one.p_above(-0.05) for one in ones])
@@ -77,8 +77,41 @@ def test_too_small_a_study_says_how_many_items_and_annotators_it_needs() -> None
     ):
         outcomes(found(1, 1, 5, FEW))
     one = found(1, 1, 5, FEW)
-    ((_, verdict),) = verdicts([(one.p, one.value, one)], Margin(0.05, "2026-01-02"))
+    ((_, verdict),) = verdicts([(one.p, one.value, one)], Margin(0.05, "2026-01-02"), 2)
     assert (verdict.outcome, verdict.margin) == ("untold", None)
+
+
+@pytest.mark.parametrize(
+    ("annotators", "outcome"), [(9, "untold"), (10, "above"), (2, "untold"), (1, "untold")]
+)
+@pytest.mark.parametrize("over_annotators", [True, False])
+def test_above_and_below_need_as_many_annotators_as_equality(
+    annotators: int, outcome: str, over_annotators: bool
+) -> None:
+    one = found(200, 10, 1000, SharedPart(0.0, 0.0, 0.0, annotators))
+    given = (1e-9, one.value, one if over_annotators else None)
+    ((_, verdict),) = verdicts([given], None, annotators)
+    assert verdict.outcome == outcome
+    assert verdict.few_annotators == (annotators if annotators < 10 else None)
+
+
+def test_a_significant_difference_within_the_margin_is_said_with_the_verdict(tmp_path: Path) -> None:
+    people = study(tmp_path, items=300, people=12, overlap=5)
+    right = {f"q{item}": [LABELS[(item + (item % 3 == 0)) % 3]] for item in range(300)}
+    files = people, model(tmp_path / "m.csv", right), "--margin", 0.9
+    match = merilo("compare", *files, "--json", "-").json["models"][0]["comparisons"]["consensus"]
+    assert (match["verdict"], match["significant"]) == ("human_level", "below")
+    difference = f"{-match['difference']:.3f}"
+    assert match["verdict_sentence"]["en"].startswith(
+        f"Below people by {difference}, and within the margin (±0.9): single answers of m scored 0.667"
+    )
+    russian = (
+        f"Ниже людей на {difference.replace('.', ',')}, но в пределах допуска (±0,9): одиночные ответы m"
+    )
+    assert match["verdict_sentence"]["ru"].startswith(russian)
+    table = merilo("compare", *files, "--format", "markdown").out
+    assert "≡↓ consensus" in table
+    assert "↓ below people" in table
 
 
 @pytest.mark.parametrize("margin", [0, 1, -0.1, float("nan"), float("inf")])
@@ -166,7 +199,7 @@ def test_an_untold_verdict_names_the_study_that_would_tell(tmp_path: Path) -> No
 
 def test_the_report_says_the_verdict_in_both_languages_before_the_table(tmp_path: Path) -> None:
     file = model(tmp_path / "m.csv", guesses(right=0))
-    people = study(tmp_path, "--model", str(file))
+    people = study(tmp_path, "--model", str(file), people=12)
     page = (people / "report.html").read_text(encoding="utf-8")
     said = page.index("Below people: a single answer of m scored")
     assert said < page.index("Ниже людей: один ответ m") < page.index("p for these annotators")
@@ -179,8 +212,8 @@ def test_one_annotator_does_not_place_a_model_above_people(tmp_path: Path) -> No
     for match in outcome.json["models"][0]["comparisons"].values():
         assert match["ci95_items_and_annotators"] == [-1.0, 1.0]
         assert (match["verdict"], match["p"], match["detectable_difference"]) == ("untold", 1.0, None)
-        assert "one annotator" in match["verdict_sentence"]["en"]
-        assert "одного разметчика" in match["verdict_sentence"]["ru"]
+        assert "the answers of 1 annotator do not" in match["verdict_sentence"]["en"]
+        assert "по ответам 1 разметчика нельзя" in match["verdict_sentence"]["ru"]
 
 
 def test_a_metric_without_annotators_in_its_interval_says_so(tmp_path: Path) -> None:

@@ -156,7 +156,8 @@ def compare(
             for match in comparison.matches
             if match.kind == kind
         ]
-        told = verdicts([(match.p, match.difference.value, match.crossed) for _, match in found], margin)
+        differences = [(match.p, match.difference.value, match.crossed) for _, match in found]
+        told = verdicts(differences, margin, crowd.votes.annotators)
         for (place, match), (p, verdict) in zip(found, told, strict=True):
             comparison = comparisons[place]
             told_match = replace(match, corrected=p, verdict=verdict)

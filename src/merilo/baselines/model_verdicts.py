@@ -17,7 +17,7 @@ Outcome: TypeAlias = Literal["above", "human_level", "not_worse", "below", "unto
 #: The significance level of every test.
 ALPHA: Final = 0.05
 #: With fewer items (or clusters of items) or annotators, equivalence is not tested: three annotators give a wrong "human
-#: level" in a tenth of studies (`benchmarks/difference_coverage.py`).
+#: level" in a tenth of studies (`benchmarks/difference_coverage.py`). With fewer annotators, every verdict is "untold".
 FEWEST_ITEMS: Final = 10
 FEWEST_ANNOTATORS: Final = 10
 
@@ -50,6 +50,9 @@ class ComparisonVerdict:
         p_equivalent: the p-value of the two one-sided tests, after Holm's correction over the models.
         p_not_worse: the p-value of the test of not being worse by the margin, after Holm's correction over the models.
         needed: the approximate size of a study that would tell; `None` if the outcome is told or no size is known.
+        significant: whether the model is above or below people by the two-sided test, which a model at human level may be
+            too; `None` if the difference is not significant, or if there are too few annotators for a verdict.
+        few_annotators: the number of annotators if it is too small for a verdict; otherwise `None`.
     """
 
     outcome: Outcome
@@ -57,21 +60,25 @@ class ComparisonVerdict:
     p_equivalent: float | None = None
     p_not_worse: float | None = None
     needed: StudySize | None = None
+    significant: Literal["above", "below"] | None = None
+    few_annotators: int | None = None
 
 
 def verdicts(
-    found: Sequence[tuple[float, float, CrossedDifference | None]], margin: Margin | None
+    found: Sequence[tuple[float, float, CrossedDifference | None]], margin: Margin | None, annotators: int
 ) -> list[tuple[float, ComparisonVerdict]]:
     """Correct the p-values of one kind of comparison over the models, and give the verdicts.
 
     Equivalence is tested by two one-sided tests at 5 %, each over items and annotators. Its verdict comes first, because a
     difference inside the margin counts as none even if it is significant. Then come above and below people, by the
-    two-sided test at 5 %, and not worse than people, by the lower one of the one-sided tests.
+    two-sided test at 5 %, and not worse than people, by the lower one of the one-sided tests. With too few annotators no
+    verdict is told.
 
     Args:
         found: the p-value, the difference and the difference over items and annotators of each model.
         margin: the margin; without it only above, below and untold are possible. A planned margin is left out if there are
             too few items or annotators.
+        annotators: how many annotators the study has; used where there is no difference over items and annotators.
 
     Returns:
         The p-value after Holm's correction, and the verdict, of each model.
@@ -89,8 +96,8 @@ def verdicts(
         raise DataError(f"{argument('margin')} needs {small}")
     if margin is None or small or len(crossed) < len(found):
         return [
-            (p, ComparisonVerdict(_by_difference(p, value) or "untold", None))
-            for p, (_, value, _) in zip(corrected, found, strict=True)
+            (p, _without_margin(p, value, one.annotators if one else annotators))
+            for p, (_, value, one) in zip(corrected, found, strict=True)
         ]
     equivalent = holm([one.p_within(margin.value) for one in crossed])
     not_worse = holm([one.p_above(-margin.value) for one in crossed])
@@ -100,21 +107,29 @@ def verdicts(
     ]
 
 
+def _without_margin(p: float, value: float, annotators: int) -> ComparisonVerdict:
+    if annotators < FEWEST_ANNOTATORS:
+        return ComparisonVerdict("untold", None, few_annotators=annotators)
+    significant = _by_difference(p, value)
+    return ComparisonVerdict(significant or "untold", None, significant=significant)
+
+
 def _verdict(
     one: CrossedDifference, margin: Margin, p: float, within: float, not_worse: float
 ) -> ComparisonVerdict:
     outcome: Outcome
+    significant = _by_difference(p, one.value)
     if within <= ALPHA:
         outcome = "human_level"
-    elif by_difference := _by_difference(p, one.value):
-        outcome = by_difference
+    elif significant:
+        outcome = significant
     else:
         outcome = "not_worse" if not_worse <= ALPHA else "untold"
     needed = None
     if outcome == "untold":
         sizes = size_for_margin(one, margin.value), size_for_difference(one)
         needed = min(filter(None, sizes), key=lambda size: size.items * size.annotators, default=None)
-    return ComparisonVerdict(outcome, margin, within, not_worse, needed)
+    return ComparisonVerdict(outcome, margin, within, not_worse, needed, significant)
 
 
 def _by_difference(p: float, value: float) -> Literal["above", "below"] | None:

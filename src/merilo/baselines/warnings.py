@@ -333,10 +333,10 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
             BaselineWarning(
                 "suspect_controls",
                 f"{suspects} of {len(health.controls)} control items may have a wrong known answer: most annotators who are accurate on "
-                f"the other control items contradict it; without {'this control item' if suspects == 1 else 'these control items'}, the decision to exclude would change for "
+                f"the other control items agree on another answer; without {'this control item' if suspects == 1 else 'these control items'}, the decision to exclude would change for "
                 f"{counted_en(health.judged_differently, 'annotator', 'annotators')} of {health.annotators} (check the known answers)",
-                f"у {controls_ru} из {len(health.controls)} эталонный ответ, возможно, ошибочен: ему противоречит большинство "
-                "разметчиков, которые верно выполняют остальные контрольные задания; без таких заданий решение об исключении "
+                f"у {controls_ru} из {len(health.controls)} эталонный ответ, возможно, ошибочен: большинство разметчиков, "
+                "верно выполняющих остальные контрольные задания, сходятся на другом ответе; без таких заданий решение об исключении "
                 f"изменилось бы для {counted(health.judged_differently, 'разметчика', 'разметчиков', 'разметчиков')} из "
                 f"{health.annotators}",
             )

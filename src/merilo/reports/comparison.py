@@ -148,7 +148,7 @@ def verdict_json(match: Match, model: str) -> dict[str, Json]:
     """Return the verdict of a comparison, and its tests of equivalence if there is a margin, as JSON."""
     verdict, crossed = match.verdict, match.crossed
     if verdict is None:
-        return {"verdict": None, "verdict_sentence": None, "equivalence": None}
+        return {"verdict": None, "significant": None, "verdict_sentence": None, "equivalence": None}
     equivalence: dict[str, Json] | None = None
     if crossed and verdict.margin:
         margin, needed = verdict.margin, verdict.needed
@@ -166,6 +166,7 @@ def verdict_json(match: Match, model: str) -> dict[str, Json]:
         }
     return {
         "verdict": verdict.outcome,
+        "significant": verdict.significant,
         "verdict_sentence": {
             "en": verdict_sentence(match, model, "en"),
             "ru": verdict_sentence(match, model, "ru"),

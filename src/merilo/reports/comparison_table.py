@@ -258,6 +258,7 @@ def _verdict(match: Match | None) -> Json:
     outcome = match.verdict.outcome
     return {
         "verdict": outcome,
+        "significant": match.verdict.significant,
         "tie": outcome in TIES,
         "p_holm": number(match.corrected, 9),
         "n": match.difference.n,

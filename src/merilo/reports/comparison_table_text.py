@@ -120,11 +120,12 @@ def notes(table: ComparisonTable, language: Language = "en") -> list[str]:
     """Return the sentences below the table: the marks, the kinds of human values, and the missing datasets of the total."""
     ru = language == "ru"
     used = {
-        match.verdict.outcome
+        outcome
         for cells in table.models.values()
         for cell in cells.values()
         for match in (cell.comparison.matches if cell.comparison else ())
         if match.verdict
+        for outcome in (match.verdict.outcome, match.verdict.significant)
     }
     marks = "; ".join(f"{mark} {_MARK_NAMES[name][ru]}" for name, mark in MARKS.items() if name in used)
     found = [f"{marks}."] if marks else []
@@ -275,7 +276,11 @@ def _majority(cell: ModelCell | None, language: Language) -> tuple[str, ...]:
 def _beside(match: Match | None, language: Language) -> str:
     if match is None or match.verdict is None:
         return ""
-    return f"{MARKS[match.verdict.outcome]} {_BESIDE[match.kind][language == 'ru']}"
+    outcome, significant = match.verdict.outcome, match.verdict.significant
+    mark = MARKS[outcome]
+    if significant and outcome == "human_level":
+        mark += MARKS[significant]
+    return f"{mark} {_BESIDE[match.kind][language == 'ru']}"
 
 
 def _is_tie(cell: ModelCell | None, kinds: Sequence[str]) -> bool:

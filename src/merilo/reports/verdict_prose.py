@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from merilo.baselines.model_comparison import Match
-from merilo.baselines.model_verdicts import ComparisonVerdict, Margin
-from merilo.bilingual import Language
+from merilo.baselines.model_verdicts import FEWEST_ANNOTATORS, ComparisonVerdict, Margin
+from merilo.bilingual import Language, counted, counted_en
 from merilo.statistics.intervals import Interval
 
 #: The model's side and the people's side of each kind of comparison.
@@ -25,10 +25,12 @@ _SIDES: Final = {
 _OUTCOMES: Final = {
     "en": {
         "above": "above people",
-        "human_level": "at human level (within ±{margin:g})",
-        "not_worse": "not worse than people (by {margin:g})",
+        "human_level": "at human level (within ±{margin})",
+        "not_worse": "not worse than people (by {margin})",
         "below": "below people",
         "untold": "cannot be told",
+        "above_within": "above people by {difference}, and within the margin (±{margin})",
+        "below_within": "below people by {difference}, and within the margin (±{margin})",
     },
     "ru": {
         "above": "выше людей",
@@ -36,6 +38,8 @@ _OUTCOMES: Final = {
         "not_worse": "не хуже людей (с допуском {margin})",
         "below": "ниже людей",
         "untold": "нельзя сказать",
+        "above_within": "выше людей на {difference}, но в пределах допуска (±{margin})",
+        "below_within": "ниже людей на {difference}, но в пределах допуска (±{margin})",
     },
 }
 
@@ -53,7 +57,7 @@ def verdict_sentence(match: Match, model: str, language: Language) -> str:
         return ""
     mine, theirs = (side.format(model=model) for side in _SIDES[language][match.kind])
     values = {
-        "name": _upper(outcome_name(verdict, language)),
+        "name": _upper(_outcome_name(verdict, abs(match.difference.value), language)),
         "mine": mine,
         "theirs": theirs,
         "model": f"{match.difference.second:.3f}",
@@ -64,20 +68,24 @@ def verdict_sentence(match: Match, model: str, language: Language) -> str:
     if language == "ru":
         values = {name: _decimal_commas(name, text) for name, text in values.items()}
     texts = _TEXTS if match.crossed else _TEXTS_FOR_THESE_PEOPLE
-    if match.crossed and match.crossed.annotators < 2:
-        return f"{_ONE_ANNOTATOR[language].format(**values)}{_when(verdict.margin, language)}."
+    if verdict.few_annotators is not None:
+        people = counted_en(verdict.few_annotators, "annotator", "annotators")
+        if language == "ru":
+            people = counted(verdict.few_annotators, "разметчика", "разметчиков", "разметчиков")
+        return f"{_FEW_ANNOTATORS[language].format(**values, annotators=people, fewest=FEWEST_ANNOTATORS)}."
     text = texts[language][verdict.outcome].format(**values)
     if verdict.outcome == "untold":
         text += _untold(verdict, language)
     return f"{text}{_when(verdict.margin, language)}."
 
 
-def outcome_name(verdict: ComparisonVerdict, language: Language) -> str:
-    """Name the outcome of a verdict, with its margin."""
-    margin = verdict.margin.value if verdict.margin else 0.0
-    if language == "ru":
-        return _OUTCOMES["ru"][verdict.outcome].format(margin=f"{margin:g}".replace(".", ","))
-    return _OUTCOMES["en"][verdict.outcome].format(margin=margin)
+def _outcome_name(verdict: ComparisonVerdict, difference: float, language: Language) -> str:
+    """Name the outcome of a verdict, with its margin, and with a significant difference within the margin."""
+    within = verdict.outcome == "human_level" and verdict.significant
+    name = _OUTCOMES[language][f"{verdict.significant}_within" if within else verdict.outcome]
+    margin = f"{verdict.margin.value:g}" if verdict.margin else ""
+    text = name.format(margin=margin, difference=f"{difference:.3f}")
+    return text.replace(".", ",") if language == "ru" else text
 
 
 _TEXTS: Final = {
@@ -129,11 +137,11 @@ _TEXTS_FOR_THESE_PEOPLE: Final = {
         "untold": "{name}: {mine} — {model}, {theirs} — {people}, но на других вопросах разность может быть любой {span}",
     },
 }
-_ONE_ANNOTATOR: Final = {
-    "en": "{name}: {mine} scored {model} and {theirs} {people}, but the answers of one annotator do not show how other people "
-    "would score",
-    "ru": "{name}: {mine} — {model}, {theirs} — {people}, но по ответам одного разметчика нельзя судить о результатах других "
-    "людей",
+_FEW_ANNOTATORS: Final = {
+    "en": "{name}: {mine} scored {model} and {theirs} {people}, but the answers of {annotators} do not show how other people "
+    "would score (a verdict needs at least {fewest} annotators)",
+    "ru": "{name}: {mine} — {model}, {theirs} — {people}, но по ответам {annotators} нельзя судить о результатах других "
+    "людей (для вывода нужно не меньше {fewest} разметчиков)",
 }
 
 

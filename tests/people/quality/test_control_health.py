@@ -118,6 +118,50 @@ def test_a_control_answered_again_is_left_out_with_all_its_answers() -> None:
     assert health.without_controls == 1
 
 
+def suspects(known: str, answers: Sequence[str]) -> tuple[int, ...]:
+    """The suspects of a control with these answers, each of somebody who has two other controls right."""
+    rows: list[tuple[int, str, str, str | None]] = [
+        (control, f"p{n}", "a" if control < 3 else answer, "a" if control < 3 else known)
+        for n, answer in enumerate(answers)
+        for control in (1, 2, 3)
+    ]
+    return health_of(responses_of([*rows, (9, "dan", "x", None)]), ExclusionRule(0.5)).suspects
+
+
+@pytest.mark.parametrize(("answers", "found"), [
+    ("bbb", (3,)), ("bbbbaa", (3,)), ("bbbcd", (3,)),
+    ("bcd", ()), ("bbcc", ()), ("bbb" "cde", ()),  # they contradict the known answer, and each other
+    ("bb", ()), ("bba", ()),  # two people may err alike
+])  # fmt: skip
+def test_those_who_contradict_a_suspect_control_agree_with_each_other(
+    answers: str, found: tuple[int, ...]
+) -> None:
+    assert suspects("a", answers) == found
+
+
+def test_a_known_answer_that_most_people_gave_is_not_suspect() -> None:
+    rows: list[tuple[int, str, str, str | None]] = [
+        *((control, f"good{n}", "a", "a") for n in range(3) for control in (1, 2)),
+        *((control, f"new{n}", f"wrong {n}", "a") for n in range(4) for control in (1, 2)),
+        *((3, f"good{n}", "b", "a") for n in range(3)),
+        *((3, f"new{n}", "a", "a") for n in range(4)),
+        (9, "dan", "x", None),
+    ]
+    health = health_of(responses_of(rows), ExclusionRule(0.5))
+    third = next(one for one in health.controls if one.item == 3)
+    assert (third.good_answers, third.good_correct, third.most_common) == (3, 0, "a")
+    assert health.suspects == ()
+
+
+def test_one_person_who_repeats_an_answer_is_one_person() -> None:
+    rows: list[tuple[int, str, str, str | None]] = [
+        *((control, "ann", "a", "a") for control in (1, 2)),
+        *((3, "ann", "b", "a") for _ in range(3)),
+        (9, "dan", "x", None),
+    ]
+    assert health_of(responses_of(rows), ExclusionRule(0.5)).suspects == ()
+
+
 def test_without_controls_nothing_is_judged() -> None:
     health = health_of(responses_of([(1, "ann", "a", None), (1, "bob", "b", None)]), ExclusionRule(0.5))
     assert health.controls == ()

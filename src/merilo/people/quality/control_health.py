@@ -15,8 +15,8 @@ import polars as pl
 from merilo.people.quality.exclusion import ExclusionRule
 from merilo.responses import Responses
 
-#: Fewest answers of good annotators needed to call a control suspect.
-FEWEST_GOOD_ANSWERS: Final = 3
+#: Fewest good annotators who must give the same other answer for a control to be called suspect.
+FEWEST_IN_AGREEMENT: Final = 3
 
 #: Annotators judged on fewer controls than this are counted, because a single wrong answer can decide about them.
 FEW_CONTROLS: Final = 3
@@ -40,8 +40,9 @@ class ControlItem:
         other_answers: how many gave it.
         good_answers: how many answers are by good annotators.
         good_correct: how many of those equal the known answer.
-        suspect: whether more than half of the answers by good annotators, of at least `FEWEST_GOOD_ANSWERS`, contradict
-            the known answer.
+        suspect: whether more than half of the answers by good annotators are the same other answer, of at least
+            `FEWEST_IN_AGREEMENT` annotators, and the known answer is not the most common one. Several different answers instead of the known one
+            show that an item is difficult, not that its known answer is wrong.
     """
 
     item: int
@@ -180,29 +181,29 @@ def _items(answered: pl.DataFrame, rule: ExclusionRule) -> list[ControlItem]:
     person, pair = ["respondent"], ["respondent", "item"]
     elsewhere = answered.select(
         "item",
-        "correct",
+        "respondent",
+        "answer",
         (pl.col("correct").sum().over(person) - pl.col("correct").sum().over(pair)).alias("right"),
         (pl.len().over(person) - pl.len().over(pair)).alias("answers"),
     )
     right, answers = elsewhere["right"].to_numpy(), elsewhere["answers"].to_numpy()
     good = elsewhere.with_columns(pl.Series("good", rule.judged(answers) & ~rule.excluded(right, answers)))
-    of_good = {
-        item: (n, correct)
-        for item, n, correct in good.filter("good")
-        .group_by("item")
-        .agg(pl.len(), pl.col("correct").sum())
-        .iter_rows()
-    }
-    counts: dict[int, dict[str, int]] = {}
-    for item, answer, n in answered.group_by("item", "answer").len().iter_rows():
-        counts.setdefault(item, {})[answer] = n
+    of_good = good.filter("good")
+    counts, good_counts = _counts(answered), _counts(of_good)
+    good_people = _counts(of_good.unique(["item", "respondent", "answer"]))
     known = dict(answered.group_by("item", maintain_order=True).agg(pl.col("control").first()).iter_rows())
     found = []
     for item, given in counts.items():
         truth = known[item]
         ranked = sorted(given, key=lambda answer: (-given[answer], answer != truth, answer))
         other = next((answer for answer in ranked if answer != truth), None)
-        n, correct = of_good.get(item, (0, 0))
+        good_given = good_counts.get(item, {})
+        n = sum(good_given.values())
+        agreed = any(
+            2 * many > n and good_people[item][answer] >= FEWEST_IN_AGREEMENT
+            for answer, many in good_given.items()
+            if answer != truth
+        )
         found.append(
             ControlItem(
                 item=item,
@@ -214,8 +215,16 @@ def _items(answered: pl.DataFrame, rule: ExclusionRule) -> list[ControlItem]:
                 other=other,
                 other_answers=given[other] if other is not None else 0,
                 good_answers=n,
-                good_correct=correct,
-                suspect=n >= FEWEST_GOOD_ANSWERS and 2 * correct < n,
+                good_correct=good_given.get(truth, 0),
+                suspect=agreed and ranked[0] != truth,
             )
         )
     return found
+
+
+def _counts(answered: pl.DataFrame) -> dict[int, dict[str, int]]:
+    """Return how often each answer was given to each item."""
+    counts: dict[int, dict[str, int]] = {}
+    for item, answer, n in answered.group_by("item", "answer").len().iter_rows():
+        counts.setdefault(item, {})[answer] = n
+    return counts
