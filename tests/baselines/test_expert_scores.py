@@ -100,14 +100,18 @@ def test_points_of_the_exam_are_those_of_each_questions_type() -> None:
     assert made.points == {1: 1.0, 2: 1.0, 3: 0.5}
 
 
-def test_items_that_experts_left_open_count_as_wrong_in_the_lower_figure() -> None:
+def test_no_item_is_left_out_of_the_score() -> None:
     rows = [(1, who, "A", None) for who in FIVE]
     rows += [(2, who, answer, None) for who, answer in zip(FIVE, "AABBC", strict=True)]
+    rows += [(3, who, "may be mine", None) for who in FIVE]
     responses = study(rows)
     result = out_of_bag(responses, OutOfBagDesign())
-    made = score_experts(result, responses, right({1: "A", 2: "A"}), None)
-    assert (made.scores.main["acc"].value, made.scores.main["acc"].n) == (1.0, 1)
-    assert made.undecided_wrong == 0.5
+    made = score_experts(result, responses, right(dict.fromkeys((1, 2, 3), "A")), None)
+    assert (made.scores.main["acc"].value, made.scores.main["acc"].n) == (pytest.approx(1 / 3), 3)
+    assert made.by_rule is not None
+    assert (made.by_rule.value, made.by_rule.n) == (1.0, 1)
+    assert made.points == {1: 1.0, 2: 0.0, 3: 0.0}
+    assert (made.two_ways["acc"].value, made.two_ways["acc"].n) == (pytest.approx(1 / 3), 3)
 
 
 def test_an_item_that_late_answers_decide_is_wrong() -> None:

@@ -152,11 +152,14 @@ def test_items_with_too_few_left_are_named(
         "--min-answers", "5", "--out", out, *COLUMNS,
     ]  # fmt: skip
     content = run_json(capsys, *words)
-    assert len(content["experts"]["items"]["too_few"]) == 40
-    assert content["experts"]["metrics"] == {}
+    items = content["experts"]["items"]
+    assert (len(items["too_few"]), items["decided"], items["decided_share"]) == (40, 0, 0.0)
+    assert (len(items["fallback"]["votes"]), items["counted_as_wrong"]) == (40, [])
+    assert content["experts"]["metrics"]["acc"]["n"] == 40
+    assert content["experts"]["decided_by_rule"] is None
     with (out / "items.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
-    assert {row["outcome"] for row in rows} == {"too_few"}
+    assert {(row["outcome"], row["fallback"]) for row in rows} == {("too_few", "votes")}
     assert json.loads((out / "experts.json").read_text(encoding="utf-8")) == content
 
 
@@ -229,7 +232,17 @@ def test_a_second_answer_and_another_encoding_are_handled_as_asked(
 def test_the_plan_is_the_guides(capsys: pytest.CaptureFixture[str]) -> None:
     content = run_json(capsys, "experts", "plan", "-n", "100", "--experts", "5", "--rate", "10")
     assert content["answers_an_item"] == 4
-    assert content["hours"] == pytest.approx(80 / 30)
+    assert content["hours"] == pytest.approx(100 / 30)
+    assert 3 <= content["hours"] <= 4
+    assert content["hours_without_own"] == pytest.approx(80 / 30)
+    assert main(["experts", "plan", "-n", "100", "--experts", "5"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "hours per expert │ 3.3" in said
+    assert (
+        "Assumed: 30 questions an hour (2 minutes each); each expert wrote an equal share, 20 of the 100 questions"
+        in said
+    )
+    assert "If own questions are not shown, an expert works 2.7 hours." in said
     assert main(["experts", "plan", "--experts", "0"]) == 2
     for impossible in (["--an-hour", "nan"], ["--an-hour", "1e-320"], ["--rate", "-3"], ["--rate", "nan"]):
         assert main(["experts", "plan", *impossible]) == 2
@@ -243,7 +256,9 @@ def test_the_tables_are_printed(
     assert main([*map(str, words)]) == 0
     said = capsys.readouterr().out
     assert "people without training, acc" in said
-    assert "too few answers left: items 1, 2" in said
+    assert "too few answers left for the rule: items 1, 2" in said
+    assert "decided by the most votes: items 1, 2" in said
+    assert "Decided by the rule: 0 of 40 items." in said
     assert main(["experts", "plan"]) == 0
     assert main(["experts", "sample", str(study["gold"]), "-n", "3", "--out", str(tmp_path / "s.jsonl")]) == 0
 

@@ -74,9 +74,9 @@ def test_an_expert_study_has_both_arms_and_their_difference() -> None:
     table = arms_table(study)
     assert table is not None
     assert [row[1:] for row in table.rows] == [
-        ("experts", "0.949", "0.830", "0.990", "39"),
-        ("people without training", "0.600", "0.400", "0.800", "40"),
-        ("difference on common items", "0.342", "0.170", "0.500", "38"),
+        ("experts", "0.925", "0.830", "0.990", "40", "0.975"),
+        ("people without training", "0.600", "0.400", "0.800", "40", ""),
+        ("difference on common items", "0.342", "0.170", "0.500", "38", ""),
     ]
     assert set(paper_files(CONTENT, None, "csv", experts=study)) == {
         "metrics.csv",

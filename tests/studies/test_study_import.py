@@ -344,8 +344,18 @@ def test_experts_decide_the_items_of_the_others(platform: str, closed: bool, tmp
     folder, paths = _expert_files(tmp_path / f"{platform}-{closed}", platform, closed=closed)
     import_files(folder, paths)
     result = expert_study(folder)
-    assert result.summary["experts"]["answers"] == {"counted": 17, "may_be_mine": 1, "late": 0, "missing": 9}  # type: ignore[index,call-overload]
-    assert result.summary["experts"]["items"]["decided"] == 8  # type: ignore[index,call-overload]
+    assert result.summary["experts"]["answers"] == {
+        "counted": 17,
+        "may_be_mine": 10,
+        "not_shown": 9,
+        "late": 0,
+        "missing": 0,
+    }  # type: ignore[index,call-overload]
+    items = result.summary["experts"]["items"]  # type: ignore[index,call-overload]
+    assert (items["decided"], len(items["fallback"]["votes"])) == (8, 1)
+    assert result.summary["experts"]["people"] == {"total": 3, "answered_all": 3, "unanswered": 0}  # type: ignore[index,call-overload]
+    assert result.summary["experts"]["metrics"]["acc" if closed else "em"]["n"] == 9  # type: ignore[index,call-overload]
+    assert result.summary["cost"]["pages"] == 18  # type: ignore[index,call-overload]
     assert result.people is None
 
 
@@ -358,12 +368,12 @@ def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:
     assert [one.arm for one in made.added] == ["experts", "people", "experts", "experts"]
     result = expert_study(folder)
     assert result.people is not None
-    assert result.summary["comparison"]["n"] == 8  # type: ignore[index,call-overload]
+    assert result.summary["comparison"]["n"] == 9  # type: ignore[index,call-overload]
     assert result.summary["experts"]["metrics"]["acc"]["value"] == 1.0  # type: ignore[index,call-overload]
     assert result.items().height == 9
     shown = merilo("study", "baseline", folder.path, "--arm", "experts", "--out", tmp_path / "e")
     assert shown.status == 0
-    assert "On the 8 items that both decided" in shown.out
+    assert "On the 9 items that both decided" in shown.out
     assert sorted(path.name for path in (tmp_path / "e").iterdir()) == ["experts.json", "items.csv", "raw"]
 
 

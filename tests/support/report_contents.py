@@ -39,13 +39,17 @@ STUDY: dict[str, Any] = {
     "experts": {
         "protocol": "out-of-bag",
         "experts": {"physics": 5, "law": 4},
-        "items": {"total": 40, "decided": 39},
-        "answers": {"counted": 171, "may_be_mine": 21, "late": 2, "missing": 0},
+        "people": {"total": 8, "answered_all": 7, "unanswered": 3},
+        "items": {
+            "total": 40, "decided": 39, "decided_share": 0.975, "fallback": {"votes": [], "late": [], "skill": []}, "counted_as_wrong": [7],
+        },
+        "answers": {"counted": 171, "may_be_mine": 21, "not_shown": 0, "late": 2, "missing": 3},
         "design": {"time_limit_seconds": 60.0, "late": "drop", "min_answers": 3, "decision": "majority"},
-        "metrics": {"acc": {"value": 0.9487, "ci95": [0.83, 0.99], "n": 39}},
-        "undecided_counted_as_wrong": 0.925,
-        "by_domain": {"physics": {"value": 0.95, "ci95": [0.76, 0.99], "n": 20}, "law": {"value": 0.9474, "ci95": None, "n": 19}},
+        "metrics": {"acc": {"value": 0.925, "ci95": [0.83, 0.99], "n": 40}},
+        "decided_by_rule": {"value": 0.9487, "ci95": [0.83, 0.99], "n": 39},
+        "by_domain": {"physics": {"value": 0.95, "ci95": [0.76, 0.99], "n": 20}, "law": {"value": 0.9, "ci95": None, "n": 20}},
     },
+    "cost": {"total": 640.0, "currency": "USD", "pages": 171, "hours": 5.7, "hourly": 112.28, "median_seconds_per_answer": 96.0},
     "people": {"protocol": "basic"},
     "comparison": {
         "n": 38, "experts": 0.947368, "people": 0.605263, "difference": 0.342105, "ci95": [0.17, 0.5], "p": 0.0004,

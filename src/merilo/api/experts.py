@@ -146,8 +146,9 @@ def expert_baseline(
         mine_column: a column of marks "may be mine" separate from the answers.
         time_limit: seconds for a question, from the moment it is shown.
         late: whether answers after the time limit are dropped, counted, or counted as wrong.
-        min_answers: items with fewer answers left are named and not decided.
-        decision: what decides: more than half of the answers left, or the most of them.
+        min_answers: items with fewer answers left are named, and the rule does not decide them.
+        decision: what decides: more than half of the answers left, or the most of them. Other items are decided too; see
+            docs/experts.md.
         domain: the field of the domain: an input field, or a column (or `meta` field) of the file of gold answers.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         gold: the gold answers, in any form that `baseline` accepts.

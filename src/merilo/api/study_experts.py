@@ -19,6 +19,7 @@ from merilo.api.study_baseline import (
 )
 from merilo.atomic_write import guarded
 from merilo.baselines.expert_scores import LabelScores
+from merilo.baselines.experts import with_own_items
 from merilo.baselines.provenance import provenance
 from merilo.baselines.settings import Settings
 from merilo.errors import DataError, UsageError, argument
@@ -28,10 +29,12 @@ from merilo.reports.hb.expert_raw import experts_computed
 from merilo.reports.hb.raw_study import RAW, RawStudy, without_folders
 from merilo.responses import Responses
 from merilo.strict_json import Json, as_text
+from merilo.studies.author_overlap import author_field
 from merilo.studies.collected import collected_table, read_imports
 from merilo.studies.plan_file import plan_path
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_tasks import authors_of
 from merilo.wording import shown
 
 
@@ -76,7 +79,8 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
     """Compute the experts' baseline of a study whose experts skip their own questions.
 
     An item is decided by the majority of the experts who did not mark it as possibly their own. It needs as many answers as the
-    overlap less one, and at most 3, because one expert normally is the author. Answers after the time limit do not count.
+    overlap less one, and at most 3, because one expert normally is the author. Answers after the time limit do not count. Other
+    items are decided too; see `out_of_bag`.
 
     Args:
         study: the study's folder.
@@ -95,7 +99,7 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
         raise UsageError(f"the arm '{name}' does not skip its own questions", field=argument("arm"))
     declared, gold = folder.declared(), gold_file(folder)
     design = OutOfBagDesign(seconds=group.time_limit, min_answers=max(1, min(3, group.overlap - 1)))
-    raw = study_responses(folder, arm=name)
+    raw = _with_own_items(folder, study_responses(folder, arm=name))
     known = gold_of(raw, declared, gold, None, None)
     others = _people(folder, name)
     settings = Settings(
@@ -123,6 +127,16 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
     made = experts_computed(study_raw, design, others.details if others else None)
     summary: dict[str, Json] = {"dataset": declared.name, **made.content, "provenance": record.to_json()}
     return ExpertStudyResult(summary, made.bag, made.scored, made.responses, others, study_raw)
+
+
+def _with_own_items(folder: StudyFolder, responses: Responses) -> Responses:
+    items = [one.item for one in folder.items()]
+    field = author_field(items)
+    authors = {str(item.id): authors_of(item, field) for item in items}
+    numbers = responses.items.select("item", "id").iter_rows()
+    return with_own_items(
+        responses, {int(number): authors[str(name)] for number, name in numbers if str(name) in authors}
+    )
 
 
 def _people(folder: StudyFolder, experts: str) -> BaselineResult | None:

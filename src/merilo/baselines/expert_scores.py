@@ -10,7 +10,7 @@ import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.dataset_items import item_points, metas, texts
-from merilo.baselines.decision_rule import DecisionRule, decision_rule, two_ways
+from merilo.baselines.decision_rule import DecisionRule, decision_rule, tie_weights, two_ways
 from merilo.baselines.item_clusters import ItemClusters, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.steps import test_items
@@ -21,7 +21,7 @@ from merilo.metrics.answers import Given
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, score
-from merilo.people.aggregation import NO_LABEL, Consensus, Resolution
+from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.people.gold import Gold
 from merilo.people.uncertainty.two_way import TwoWay
@@ -35,7 +35,7 @@ class OutOfBagRule:
 
     Attributes:
         scorer: scores a consensus.
-        rule: the experts' votes and the votes that a consensus needs.
+        rule: the experts' votes, and the weights that break ties.
         consensus: the consensus of the experts.
     """
 
@@ -52,7 +52,7 @@ class LabelScores:
         scores: every metric of the dataset.
         points: mapping from item number to the answer's points, from 0 to 1, by the first metric that scores single items.
         by_domain: mapping from domain to the first metric on its items.
-        undecided_wrong: the first metric with undecided items counted as wrong; NaN without gold.
+        by_rule: the first metric on the items that the experts' rule decided; `None` without gold, and for other annotators.
         two_ways: mapping from metric to its uncertainty over items and annotators, without metrics for which it is not
             defined.
         domain_two_ways: mapping from domain to the uncertainty of `by_domain` over items and annotators.
@@ -63,7 +63,7 @@ class LabelScores:
     scores: Scores = field(default_factory=lambda: Scores({}))
     points: Mapping[int, float] = field(default_factory=dict)
     by_domain: Mapping[str, Score] = field(default_factory=dict)
-    undecided_wrong: float = float("nan")
+    by_rule: Score | None = None
     two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
     domain_two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
     decided_by: OutOfBagRule | None = None
@@ -79,7 +79,7 @@ def score_experts(
 ) -> LabelScores:
     """Score the out-of-bag labels of experts.
 
-    An item decided only by late answers counts as unanswered, which is wrong for every metric.
+    Every item with gold is scored. One without a label counts as unanswered, which is wrong for every metric.
 
     Args:
         result: the experts' out-of-bag labels.
@@ -94,25 +94,18 @@ def score_experts(
         UsageError: the dataset's items require more than one label each, or there is no field `cluster`.
     """
     clusters = _clusters(responses, gold, declared, cluster)
-    labels = {
-        one.item: one.label or "" for one in result.items if one.label is not None or one.outcome == "late"
-    }
+    labels = {one.item: one.label or "" for one in result.items}
     made = score_labels(labels, responses, gold, declared, clusters)
     if gold is None:
         return made
-    known = set(gold.answers["item"].to_list())
     main = next(iter(made.scores.main), None)
-    every = {one.item: labels.get(one.item, "") for one in result.items if one.item in known}
-    all_items = score_labels(every, responses, gold, declared, clusters).scores.main.get(
-        main or _first(declared)
-    )
+    ruled = {one.item: labels[one.item] for one in result.items if one.by_rule}
+    by_rule = score_labels(ruled, responses, gold, declared, clusters).scores.main.get(main or "")
     scorer, rule, consensus = _out_of_bag_rule(result, responses, gold, declared, clusters)
     by_domain: dict[str, Score] = {}
     domain_two_ways: dict[str, TwoWay] = {}
     for domain in result.experts:
-        own = {
-            one.item: labels[one.item] for one in result.items if one.domain == domain and one.item in labels
-        }
+        own = {one.item: labels[one.item] for one in result.items if one.domain == domain}
         if main and (found := score_labels(own, responses, gold, declared, clusters).scores.main.get(main)):
             by_domain[domain] = found
             within = scorer.on([one.item for one in result.items if one.domain == domain])
@@ -122,7 +115,7 @@ def score_experts(
         made.scores,
         made.points,
         by_domain,
-        all_items.value if all_items else float("nan"),
+        by_rule,
         two_ways(rule, scorer, consensus, made.scores.all()),
         domain_two_ways,
         OutOfBagRule(scorer, rule, consensus),
@@ -147,25 +140,19 @@ def _out_of_bag_rule(
 ) -> tuple[ConsensusScorer, DecisionRule, Consensus]:
     """Return the scorer, the rule and the consensus of experts who skip their own items.
 
-    An item keeps the number of its answers that count, so that more than half of them stay the majority. Items with too few
-    answers are left out.
+    In a resample the leading label decides an item, and the experts' skill breaks ties.
     """
-    design = result.design
-    asked = [one for one in result.items if one.left >= design.min_answers]
-    rows = [(one.item, who, label) for one in asked for who, label in one.given.items()]
+    label_of = {one.item: one.label or "" for one in result.items}
+    rows = [(one.item, who, label) for one in result.items for who, label in one.deciding.items()]
     columns = zip(*rows, strict=True) if rows else ((), (), ())
-    encoding = encode(*(pl.Series(list(column)) for column in columns))
+    wrong = [""] if "" in label_of.values() else []
+    encoding = encode(*(pl.Series(list(column)) for column in columns), known_labels=wrong)
     numbers = [int(number) for number in encoding.items]
     votes = replace(encoding.votes, cluster=clusters.codes(numbers) if clusters else None)
     codes = {str(text): code for code, text in enumerate(encoding.labels)}
-    of_item = {one.item: one for one in asked}
-    ordered = [of_item[number] for number in numbers]
-    decided = [one.outcome in {"majority", "plurality", "late"} for one in ordered]
-    label = [
-        codes[one.label or ""] if known else NO_LABEL for one, known in zip(ordered, decided, strict=True)
-    ]
-    left = np.array([one.left for one in ordered], dtype=np.int64)
-    needed = left // 2 + 1 if design.decision == "majority" else np.ones_like(left)
+    label = [codes[label_of[number]] for number in numbers]
+    skill = np.array([result.skill.get(str(who), np.nan) for who in encoding.annotators], dtype=np.float64)
+    rule = DecisionRule(votes, weight=tie_weights(votes, skill, None))
     consensus = Consensus(
         np.array(label, dtype=np.int32),
         np.full(len(label), Resolution.MAJORITY, dtype=np.int8),
@@ -174,7 +161,7 @@ def _out_of_bag_rule(
     by, items = _scored_items(responses, gold, declared)
     by_number = {int(item.id): item for item in items}
     scorer = ConsensusScorer.of(by, encoding, by_number, clusters.for_scores(by_number) if clusters else None)
-    return scorer, DecisionRule(votes, needed=needed), consensus
+    return scorer, rule, consensus
 
 
 def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
@@ -236,10 +223,6 @@ def _scored_items(
     meta, inputs = metas(gold), texts(responses.items, responses.fields)
     items = [Item(int(n), "", inputs[int(n)], str(text), meta.get(int(n), {})) for n, text in right]
     return declared or PlainDataset("the study", ("acc",), PlainAnswer()), items
-
-
-def _first(declared: Dataset | None) -> str:
-    return declared.metrics[0] if declared else "acc"
 
 
 def _require_labels(declared: Dataset) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from merilo.baselines.expert_comparison import compare
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
-from merilo.people.experts.marks import spelling
+from merilo.people.experts.marks import NOT_SHOWN, spelling
 from merilo.people.experts.out_of_bag import OutOfBagDesign
 from merilo.people.gold import Gold, read_gold, records
 from merilo.responses import INPUT_MARK, Responses
@@ -107,6 +107,41 @@ def domains_of(
         raise UsageError(f"there is no field '{name}' for the domain (choose from: {listed(there)})")
     gold = read_gold(gold_file, responses.items, column=column, encoding=encoding)
     return {int(item): str(domain) for item, domain in gold.answers.select("item", "gold").iter_rows()}
+
+
+def with_own_items(
+    responses: Responses, authors: Mapping[int, Collection[str]], domains: Mapping[int, str] | None = None
+) -> Responses:
+    """Add a mark to the answers for every item that was not shown to the expert who wrote it.
+
+    An author is known by their id. A platform's id tells no name; but an expert who answered all items of their domains except
+    exactly those of one author is that author, whose sheet has no others left out.
+
+    Args:
+        responses: the experts' answers.
+        authors: mapping from item number to its authors; empty if authorship is not known.
+        domains: mapping from item number to domain; by default, all items have one domain.
+    """
+    wrote: dict[str, set[int]] = {}
+    for item, names in authors.items():
+        for name in names:
+            wrote.setdefault(name, set()).add(item)
+    tests = responses.table.filter(~pl.col("is_control"))
+    added = []
+    for rows in tests.partition_by("respondent", maintain_order=True):
+        answered = set(rows["item"].to_list())
+        scope = {(domains or {}).get(item) for item in answered}
+        left = {item for item in authors if (domains or {}).get(item) in scope} - answered
+        name = str(rows["respondent"][0])
+        exact = {frozenset(own & left) for own in wrote.values() if own & left == left and not own & answered}
+        hidden = wrote[name] & left if name in wrote else left if exact and left else set()
+        row = rows.head(1).select("respondent", "is_control", "file", "row")
+        added += [row.with_columns(pl.lit(item, pl.UInt32).alias("item")) for item in sorted(hidden)]
+    if not added:
+        return responses
+    marks = pl.concat(added).with_columns(pl.lit(NOT_SHOWN).alias("answer"))
+    table = pl.concat([responses.table, marks], how="diagonal").select(responses.table.columns)
+    return replace(responses, table=table)
 
 
 def outside_labels(

@@ -97,7 +97,7 @@ def plan_(
     if json_to != "-":
         from merilo.cli.experts_table import show_plan  # noqa: PLC0415 - the JSON needs no tables
 
-        show_plan(made)
+        show_plan(made, an_hour, equal_shares=own is None)
     return 0
 
 
@@ -111,7 +111,7 @@ def baseline_(
     mine_column: Annotated[str | None, typer.Option(help="The column that marks answers as 'may be mine'.")] = None,
     time_limit: Annotated[float | None, typer.Option(help="Time limit of a question in seconds, from the moment it is shown (the guide: 60).")] = None,
     late: Annotated[Late, typer.Option(help="Answers after the time limit: drop them, keep them, or count them as wrong.")] = "drop",
-    min_answers: Annotated[int, typer.Option(help="Items with fewer remaining answers are listed and not decided.")] = 3,
+    min_answers: Annotated[int, typer.Option(help="With fewer remaining answers, the rule does not decide an item.")] = 3,
     decision: Annotated[Decision, typer.Option(help="What decides an item: more than half of the remaining answers, or most votes.")] = "majority",
     domain: Annotated[str | None, typer.Option(help="The field that holds the domain: an input field, or a column or meta field of --gold.")] = None,
     dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset's name.")] = None,

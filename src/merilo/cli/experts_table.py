@@ -33,20 +33,27 @@ def show_sample(sample: Sample, domain: str | None, fields: Sequence[str], out: 
     console.print(f"The questions: {out}", soft_wrap=True, markup=False)
 
 
-def show_plan(plan: ExpertPlan) -> None:
-    """Print an expert study's plan."""
+def show_plan(plan: ExpertPlan, speed: float, *, equal_shares: bool) -> None:
+    """Print an expert study's plan and what it assumes."""
     table = Table(show_header=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_row("questions", str(plan.questions))
     table.add_row("experts", str(plan.experts))
-    table.add_row("questions per expert", f"{plan.answered:.1f}")
+    table.add_row("answers per expert", f"{plan.answered:.1f}")
     table.add_row("hours per expert", f"{plan.hours:.1f}")
     table.add_row("hours of all experts", f"{plan.total_hours:.1f}")
     table.add_row("answers kept per item, on average", f"{plan.answers_an_item:.1f}")
     if plan.usd is not None:
         table.add_row("pay, USD", f"{plan.usd:.2f}")
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(table)
+    wrote = f"each expert wrote {'an equal share, ' if equal_shares else ''}{plan.own:g} of the {plan.questions} questions"
+    console.print(
+        f"Assumed: {speed:g} questions an hour ({60 / speed:.3g} minutes each); {wrote}, reads them too, and skips them. If own "
+        f"questions are not shown, an expert works {plan.hours_without_own:.1f} hours.",
+        soft_wrap=True,
+    )
 
 
 def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
@@ -56,10 +63,11 @@ def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
     table.add_column("")
     table.add_column("estimate, 95 % interval over items and annotators")
     table.add_column("items", justify="right")
+    table.add_column("decided", justify="right")
     experts, people = summary["experts"], summary["people"]
     for name, side in (("experts", experts), ("people without training", people)):
         for metric, score in _scores(side, "metrics"):
-            table.add_row(f"{name}, {escape(metric)}", _figure(score), str(score["n"]))
+            table.add_row(f"{name}, {escape(metric)}", _figure(score), str(score["n"]), _decided(side))
         for domain, score in _scores(side, "by_domain"):
             if domain:
                 table.add_row(f"  {escape(domain)}", _figure(score), str(score["n"]))
@@ -98,14 +106,32 @@ def _print_bag(console: Console, experts: dict[str, Json]) -> None:
     if isinstance(mine := experts["taken_as_mine"], dict) and mine:
         spelt = "; ".join(f"'{text}' ({n})" for text, n in mine.items())
         console.print(f"Counted as 'may be mine': {spelt}", soft_wrap=True, markup=False)
-    for what, text in (("too_few", "too few answers left"), ("no_majority", "no majority")):
-        named = items[what]
+    console.print(f"Decided by the rule: {items['decided']} of {items['total']} items.")
+    kept = items["fallback"] if isinstance(items["fallback"], dict) else {}
+    for named, text in (
+        (items["too_few"], "too few answers left for the rule"),
+        (items["no_majority"], "no majority"),
+        (kept.get("votes"), "decided by the most votes"),
+        (kept.get("late"), "decided with late answers"),
+        (kept.get("skill"), "decided by the experts' skill"),
+        (items["counted_as_wrong"], "not decided, counted as wrong"),
+    ):
         if isinstance(named, list) and named:
             console.print(
                 f"{text}: {'item' if len(named) == 1 else 'items'} {', '.join(map(str, named))}",
                 soft_wrap=True,
                 markup=False,
             )
+    alone = experts["decided_by_rule"]
+    if isinstance(alone, dict) and items["decided"] != items["total"]:
+        console.print(f"On the items that the rule decided: {alone['value']:.3f} ({alone['n']}).")
+
+
+def _decided(side: Json) -> str:
+    """The share of items that the experts' rule decided."""
+    items = side.get("items") if isinstance(side, dict) else None
+    share = items.get("decided_share") if isinstance(items, dict) else None
+    return f"{share:.1%}" if isinstance(share, float) else ""
 
 
 def _missing(side: Json) -> str:

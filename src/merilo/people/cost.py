@@ -7,6 +7,7 @@ from math import fsum
 
 import polars as pl
 
+from merilo.people.experts.marks import NOT_SHOWN
 from merilo.responses import Responses, page_of
 
 
@@ -43,7 +44,8 @@ def cost(responses: Responses, currency: str | None = None) -> Cost:
         responses: all responses of the study, including those of excluded annotators, who were paid as well.
         currency: the currency, if the platform does not give it.
     """
-    table = responses.table.with_columns(page_of().alias("page"))
+    asked = responses.table.filter(pl.col("answer").ne_missing(NOT_SHOWN))
+    table = asked.with_columns(page_of().alias("page"))
     pages = table.group_by("file", "page", "respondent", maintain_order=True).agg(
         pl.col("page_reward", "page_seconds").drop_nulls().first(), pl.len().alias("rows")
     )

@@ -259,15 +259,20 @@ def baseline_facts(
         groups=tuple(groups),
         group_metric=_group_metric(content, groups),
         has_gold=content.get("gold") is not None or bool(mapping_at(content, "metrics")),
-        cost=CostFacts(
-            total=number_at(content, "cost", "total"),
-            currency=text_at(content, "cost", "currency"),
-            pages=count_at(content, "cost", "pages"),
-            hours=number_at(content, "cost", "hours"),
-            hourly=number_at(content, "cost", "hourly"),
-            seconds=number_at(content, "cost", "median_seconds_per_answer"),
-        ),
+        cost=cost_facts(content),
         conditions=_conditions(plan, role, language),
+    )
+
+
+def cost_facts(content: Mapping[str, Json]) -> CostFacts:
+    """Take time and money from the key `cost`."""
+    return CostFacts(
+        total=number_at(content, "cost", "total"),
+        currency=text_at(content, "cost", "currency"),
+        pages=count_at(content, "cost", "pages"),
+        hours=number_at(content, "cost", "hours"),
+        hourly=number_at(content, "cost", "hourly"),
+        seconds=number_at(content, "cost", "median_seconds_per_answer"),
     )
 
 

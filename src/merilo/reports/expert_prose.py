@@ -10,7 +10,7 @@ from merilo.reports import baseline_prose_en as en
 from merilo.reports import baseline_prose_ru as ru
 from merilo.reports.baseline_facts import MetricFacts, metric_facts
 from merilo.reports.estimates import counted as counted_en
-from merilo.reports.json_record import count_at, interval_at, mapping_at, number_at, text_at
+from merilo.reports.json_record import count_at, interval_at, list_at, mapping_at, number_at, text_at
 from merilo.reports.metric_names import metric_title
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
@@ -74,10 +74,7 @@ def _p(p: float) -> str:
 def _russian(experts: Mapping[str, Json]) -> str:
     total, decided = count_at(experts, "items", "total"), count_at(experts, "items", "decided")
     told = [_who_ru(experts)]
-    told.append(
-        "Каждый эксперт отвечал на все вопросы своего домена, кроме тех, которые мог придумать сам: для них был вариант"
-        " «пропустить вопрос, так как он, возможно, был придуман мной»."
-    )
+    told.append(_asked_ru(experts))
     if limit := number_at(experts, "design", "time_limit_seconds"):
         n = round(limit)
         told.append(f"На вопрос отводилось не более {n} {form(n, 'секунды', 'секунд', 'секунд')}.")
@@ -97,17 +94,19 @@ def _russian(experts: Mapping[str, Json]) -> str:
     if total is not None and decided is not None:
         verb = form(decided, "решён", "решены", "решено")
         told.append(f"Так {verb} {decided} из {total} {form(total, 'вопроса', 'вопросов', 'вопросов')}.")
+        told += _kept_ru(experts, total - decided)
+    share = number_at(experts, "items", "decided_share")
     for one in metric_facts(experts):
         name, where = metric_title(one.name).ru, f"{one.n} {form(one.n, 'вопросе', 'вопросах', 'вопросах')}"
-        sure = f" ({_sure_ru(one)})" if one.over_both or one.over_items else ""
+        ruled = f"по этому правилу решено {ru.percent(share)} вопросов" if share is not None else ""
+        sure = "; ".join(filter(None, [_sure_ru(one), ruled]))
         told.append(
-            f"{name[0].upper()}{name[1:]} экспертов на {where} составляет {ru.decimal(one.value)}{sure}."
+            f"{name[0].upper()}{name[1:]} экспертов на {where} составляет {ru.decimal(one.value)}{f' ({sure})' if sure else ''}."
         )
-    wrong = number_at(experts, "undecided_counted_as_wrong")
-    if wrong is not None and total and decided is not None and decided < total:
-        told.append(
-            f"Если считать нерешённые вопросы ошибками, получается {ru.decimal(wrong)} (на {total} {form(total, 'вопросе', 'вопросах', 'вопросах')})."
-        )
+    value, alone = number_at(experts, "decided_by_rule", "value"), count_at(experts, "decided_by_rule", "n")
+    if value is not None and alone and decided != total:
+        where = f"{alone} {form(alone, 'вопросе, решённом', 'вопросах, решённых', 'вопросах, решённых')}"
+        told.append(f"Только на {where} по этому правилу, получилось бы {ru.decimal(value)}.")
     return " ".join(told + _domains(experts, "ru"))
 
 
@@ -136,11 +135,62 @@ def _who_ru(experts: Mapping[str, Json]) -> str:
     return f"На вопросы отвечали эксперты по доменам: {shown}."
 
 
+def _domain_of(experts: Mapping[str, Json]) -> int:
+    """Return 0 without domains, 1 if every expert has one domain, 2 if some have several."""
+    counts, people = _experts(experts), count_at(experts, "people", "total") or 0
+    return 0 if len(counts) < 2 else 1 if sum(counts.values()) <= people else 2
+
+
+def _asked_ru(experts: Mapping[str, Json]) -> str:
+    """Say which items experts were asked, and whether all of them answered all of these."""
+    whose = ("", " своего домена", " своих доменов")[_domain_of(experts)]
+    option = "для них был вариант «пропустить вопрос, так как он, возможно, был придуман мной»"
+    people, complete = count_at(experts, "people", "total"), count_at(experts, "people", "answered_all")
+    if people is not None and people == complete:
+        return (
+            f"Каждый эксперт ответил на все вопросы{whose}, кроме тех, которые мог придумать сам: {option}."
+        )
+    told = f"Эксперты должны были ответить на все вопросы{whose}, кроме тех, которые могли придумать сами: {option}."
+    if people is None or complete is None:
+        return told
+    lack = counted(count_at(experts, "people", "unanswered") or 0, "ответа", "ответов", "ответов")
+    if not complete:
+        return f"{told} Ни один эксперт не ответил на все такие вопросы; не хватает {lack}."
+    verb = form(complete, "ответил", "ответили", "ответили")
+    of = form(people, "эксперта", "экспертов", "экспертов")
+    return f"{told} На все такие вопросы {verb} {complete} из {people} {of}; не хватает {lack}."
+
+
+def _kept_ru(experts: Mapping[str, Json], rest: int) -> list[str]:
+    """Say how the items were decided that the rule did not decide."""
+    votes, late, skill = (
+        len(list_at(experts, "items", "fallback", name)) for name in ("votes", "late", "skill")
+    )
+    wrong = len(list_at(experts, "items", "counted_as_wrong"))
+    parts = [
+        f"{votes} {form(votes, 'решён', 'решены', 'решено')} по наибольшему числу голосов" if votes else "",
+        f"{late} {form(late, 'решён', 'решены', 'решено')} с учётом ответов после истечения времени" if late else "",
+        f"{skill} {form(skill, 'решён', 'решены', 'решено')} по точности ответивших экспертов" if skill else "",
+        f"{wrong} {form(wrong, 'засчитан как ошибка', 'засчитаны как ошибки', 'засчитано как ошибки')}" if wrong else "",
+    ]  # fmt: skip
+    told = ", ".join(filter(None, parts))
+    which = form(
+        rest,
+        "Вопрос, который это правило не решило, не отброшен",
+        *2 * ("Вопросы, которые это правило не решило, не отброшены",),
+    )
+    return [f"{which}: {told}."] if rest and told else []
+
+
 def _left_out_ru(experts: Mapping[str, Json]) -> str:
     mine, late = count_at(experts, "answers", "may_be_mine") or 0, count_at(experts, "answers", "late") or 0
+    hidden = count_at(experts, "answers", "not_shown") or 0
+    mine -= hidden
     told = ""
     if mine:
         told += f"; {mine} {form(mine, 'раз', 'раза', 'раз')} эксперты пропустили вопрос, который мог быть придуман ими"
+    if hidden:
+        told += f"; {hidden} {form(hidden, 'раз', 'раза', 'раз')} вопрос не показан эксперту, который его придумал"
     if late:
         fate = {"keep": "засчитаны", "wrong": "засчитаны как ошибки"}.get(
             text_at(experts, "design", "late") or "", "не учтены"
@@ -159,9 +209,7 @@ def _english(experts: Mapping[str, Json]) -> str:
     else:
         shown = ", ".join(f"{n} for {name}" for name, n in counts.items())
         told = [f"Experts of each domain answered its items ({shown})."]
-    told.append(
-        "Each expert answered all items of their domain except those that they might have written, for which there was an option to skip."
-    )
+    told.append(_asked_en(experts))
     if limit := number_at(experts, "design", "time_limit_seconds"):
         told.append(f"The time limit was {counted_en(round(limit), 'second')} per item.")
     used = count_at(experts, "answers", "counted")
@@ -177,22 +225,67 @@ def _english(experts: Mapping[str, Json]) -> str:
         told.append(
             f"In this way {decided} of {counted_en(total, 'item')} {'was' if decided == 1 else 'were'} decided."
         )
+        told += _kept_en(experts, total - decided)
+    share = number_at(experts, "items", "decided_share")
     for one in metric_facts(experts):
-        sure = f" ({_sure_en(one)})" if one.over_both or one.over_items else ""
+        ruled = f"this rule decided {en.percent(share)} of the items" if share is not None else ""
+        sure = "; ".join(filter(None, [_sure_en(one), ruled]))
         told.append(
-            f"The {metric_title(one.name).en} of the experts is {one.value:.3f} on {counted_en(one.n, 'item')}{sure}."
+            f"The {metric_title(one.name).en} of the experts is {one.value:.3f} on {counted_en(one.n, 'item')}{f' ({sure})' if sure else ''}."
         )
-    wrong = number_at(experts, "undecided_counted_as_wrong")
-    if wrong is not None and total and decided is not None and decided < total:
-        told.append(
-            f"If undecided items counted as wrong, it would be {wrong:.3f} (on {counted_en(total, 'item')})."
-        )
+    value, alone = number_at(experts, "decided_by_rule", "value"), count_at(experts, "decided_by_rule", "n")
+    if value is not None and alone and decided != total:
+        told.append(f"On the {counted_en(alone, 'item')} that this rule decided, it would be {value:.3f}.")
     return " ".join(told + _domains(experts, "en"))
+
+
+def _asked_en(experts: Mapping[str, Json]) -> str:
+    """Say which items experts were asked, and whether all of them answered all of these."""
+    whose = ("", " of their domain", " of their domains")[_domain_of(experts)]
+    besides = (
+        f"all items{whose} except those that they might have written, for which there was an option to skip"
+    )
+    people, complete = count_at(experts, "people", "total"), count_at(experts, "people", "answered_all")
+    if people is not None and people == complete:
+        return f"Each expert answered {besides}."
+    told = f"Experts were asked to answer {besides}."
+    if people is None or complete is None:
+        return told
+    missing = count_at(experts, "people", "unanswered") or 0
+    lack = f"{counted_en(missing, 'answer')} {'is' if missing == 1 else 'are'} missing"
+    return (
+        f"{told} {complete or 'None'} of {counted_en(people, 'expert')} answered all of these items; {lack}."
+    )
+
+
+def _kept_en(experts: Mapping[str, Json], rest: int) -> list[str]:
+    """Say how the items were decided that the rule did not decide."""
+    votes, late, skill = (
+        len(list_at(experts, "items", "fallback", name)) for name in ("votes", "late", "skill")
+    )
+    wrong = len(list_at(experts, "items", "counted_as_wrong"))
+    parts = [
+        f"{votes} by the most votes" if votes else "",
+        f"{late} with the answers after the time limit" if late else "",
+        f"{skill} by the accuracy of the experts who answered" if skill else "",
+    ]
+    told = (
+        [f"{told} {'was' if votes + late + skill == 1 else 'were'} decided"]
+        if (told := ", ".join(filter(None, parts)))
+        else []
+    )
+    told += [f"{wrong} {'counts' if wrong == 1 else 'count'} as wrong"] if wrong else []
+    which = f"The {'item' if rest == 1 else 'items'} that this rule did not decide {'was' if rest == 1 else 'were'} kept"
+    return [f"{which}: {', and '.join(told)}."] if rest and told else []
 
 
 def _left_out_en(experts: Mapping[str, Json]) -> str:
     mine, late = count_at(experts, "answers", "may_be_mine") or 0, count_at(experts, "answers", "late") or 0
+    hidden = count_at(experts, "answers", "not_shown") or 0
+    mine -= hidden
     told = ""
+    if hidden:
+        told += f"; an item was not shown to the expert who wrote it {counted_en(hidden, 'time')}"
     if mine:
         told += f"; experts skipped an item as possibly their own {counted_en(mine, 'time')}"
     if late:

@@ -32,12 +32,27 @@ def out_of_bag_summary(
         scored: the scores of these labels.
         outside: answers outside the labels, with their counts; these answers count as votes.
     """
+    total, decided = len(result.items) + len(marks.only_marked), sum(one.by_rule for one in result.items)
+    fallbacks: dict[str, Json] = {
+        name: [one.item for one in result.items if one.fallback == name]
+        for name in ("votes", "late", "skill")
+    }
     return {
         "protocol": "out-of-bag",
         "experts": {name: len(ids) for name, ids in result.experts.items()},
+        "people": {
+            "total": result.people,
+            "answered_all": result.people - len(result.unanswered),
+            "unanswered": sum(result.unanswered.values()),
+        },
         "items": {
-            "total": len(result.items) + len(marks.only_marked),
-            "decided": sum(one.label is not None or one.outcome == "late" for one in result.items),
+            "total": total,
+            "decided": decided,
+            "decided_share": rounded(decided / total),
+            "fallback": fallbacks,
+            "counted_as_wrong": [
+                one.item for one in result.items if not one.by_rule and one.fallback is None
+            ],
             "too_few": list(result.named("too_few")),
             "no_majority": list(result.named("no_majority")),
             "only_marked": list(marks.only_marked),
@@ -46,6 +61,7 @@ def out_of_bag_summary(
         "answers": {
             "counted": sum(one.left for one in result.items),
             "may_be_mine": sum(one.marks for one in result.items),
+            "not_shown": sum(one.not_shown for one in result.items),
             "late": sum(one.late for one in result.items),
             "missing": sum(one.missing for one in result.items),
         },
@@ -60,7 +76,7 @@ def out_of_bag_summary(
         },
         "clusters": clusters_json(scored.clusters),
         **_metrics(scored),
-        "undecided_counted_as_wrong": rounded(scored.undecided_wrong),
+        "decided_by_rule": score_json(scored.by_rule) if scored.by_rule else None,
         "by_domain": {
             name: _over_both(score, scored.domain_two_ways.get(name))
             for name, score in scored.by_domain.items()
@@ -147,12 +163,14 @@ def expert_items(result: OutOfBag, scored: LabelScores, responses: Responses) ->
             "domain": one.domain,
             "experts": one.experts,
             "may_be_mine": one.marks,
+            "not_shown": one.not_shown,
             "late": one.late,
             "missing": one.missing,
             "left": one.left,
             "answers": "; ".join(f"{label or '(late)'}: {n}" for label, n in one.answers.items()),
             "label": one.label,
             "outcome": one.outcome,
+            "fallback": one.fallback,
             "points": scored.points.get(one.item),
         }
         for one in result.items

@@ -118,6 +118,7 @@ def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
                 _value(one.value),
                 *_ends(one.over_both or one.over_items),
                 str(one.n),
+                _decided(mapping_at(study, arm)),
             )
             for one in metric_facts(mapping_at(study, arm))
         ]
@@ -133,12 +134,19 @@ def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
                 _value(difference),
                 *_ends(interval_at(found, "ci95")),
                 str(n),
+                "",
             )
         )
-    columns = ("metric", "respondents", "estimate", "low", "high", "items")
+    columns = ("metric", "respondents", "estimate", "low", "high", "items", "decided")
     return PaperTable(
         "arms", "Experts and people without training, with 95% confidence intervals.", columns, tuple(rows)
     )
+
+
+def _decided(arm: Mapping[str, Json]) -> str:
+    """Return the share of items that a rule of votes decided; empty if it is not known."""
+    share = number_at(arm, "items", "decided_share")
+    return "" if share is None else _value(share)
 
 
 def methods_paragraph(

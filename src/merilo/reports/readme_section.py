@@ -9,7 +9,7 @@ from typing import Final
 
 from merilo.bilingual import Language
 from merilo.reports import baseline_prose_en, baseline_prose_ru
-from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
+from merilo.reports.baseline_facts import BaselineFacts, baseline_facts, cost_facts
 from merilo.reports.expert_prose import comparison_paragraph, experts_paragraph
 from merilo.reports.json_editing import decoded_object, encoded_like, with_members
 from merilo.reports.json_record import mapping_at, text_at
@@ -79,14 +79,15 @@ def _expert_paragraphs(
     own = mapping_at(study, "experts")
     if not own:  # the experts' own baseline, without a comparison
         return paragraphs(baseline_facts(study, plan, language=language, role="experts"), language)
+    prose = _PROSE[language]
+    paid = [str(prose.pay(cost_facts(study)))] if mapping_at(study, "cost") else []
     if text_at(own, "protocol") == "out-of-bag":
-        return [experts_paragraph(own, language)]
+        return [experts_paragraph(own, language), *paid]
     if "resolved_by" in own:
         return paragraphs(baseline_facts(own, plan, language=language, role="experts"), language)
     facts = baseline_facts({**own, "dataset": study.get("dataset")}, plan, language=language, role="experts")
-    prose = _PROSE[language]
     asked = " ".join(filter(None, [prose.conditions(facts), prose.exclusion(facts)]))
-    return [asked, str(prose.results(facts))]
+    return [asked, str(prose.results(facts)), *paid]
 
 
 def readme_with_section(raw: bytes, section: str, file: str) -> bytes:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
-from merilo.people.experts.marks import may_be_mine
+from merilo.people.experts.marks import NOT_SHOWN, may_be_mine
 from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.experts.planning import plan
 from merilo.people.experts.sampling import even_shares, sample_questions
@@ -145,12 +145,60 @@ def test_case_yo_quotes_and_punctuation_of_a_mark_do_not_matter(mine: str) -> No
     assert not OutOfBagDesign(mine=("ещё не решён",)).marks("решён")
 
 
-def test_items_with_too_few_left_are_named_and_not_decided() -> None:
+def test_an_item_with_too_few_answers_for_the_rule_is_named_and_decided_by_those_it_has() -> None:
     rows = [(1, who, "mine" if who < "d" else "A", None) for who in FIVE]
     rows += [(2, who, "A", None) for who in FIVE]
     result = decided(rows)
     assert result.named("too_few") == [1]
-    assert [one.label for one in result.items] == [None, "A"]
+    assert [(one.label, one.fallback) for one in result.items] == [("A", "votes"), ("A", None)]
+
+
+def test_late_answers_break_a_tie_before_skill_does() -> None:
+    rows = [(1, who, answer, 10.0) for who, answer in zip(FIVE[:4], ["A", "A", "B", "B"], strict=True)]
+    (item,) = decided([*rows, (1, "eve", "B", 61.0)], seconds=60).items
+    assert (item.outcome, item.label, item.fallback, item.left) == ("no_majority", "B", "late", 4)
+    assert item.deciding["eve"] == "B"
+    (item,) = decided([(1, who, "C", 61.0) for who in FIVE], seconds=60).items
+    assert (item.outcome, item.label, item.fallback) == ("too_few", "C", "late")
+
+
+def test_the_more_accurate_experts_decide_a_tie() -> None:
+    # Ann and Bob agree with the majority on items 2 to 6; Cat and Dan contradict it on two of them.
+    tie = [(1, who, answer, None) for who, answer in zip(FIVE[:4], ["A", "A", "B", "B"], strict=True)]
+    rest = [
+        (n, who, "X" if n > 4 and who in {"cat", "dan"} else "A", None) for n in range(2, 7) for who in FIVE
+    ]
+    result = decided([*tie, (1, "eve", "mine", None), *rest])
+    assert (result.items[0].outcome, result.items[0].label, result.items[0].fallback) == (
+        "no_majority", "A", "skill",
+    )  # fmt: skip
+    assert result.skill == {"ann": 1.0, "bob": 1.0, "cat": 0.6, "dan": 0.6, "eve": 1.0}
+
+
+def test_an_item_that_nothing_decides_has_no_label_and_stays_in_the_result() -> None:
+    tie = [(1, who, answer, None) for who, answer in zip(FIVE[:4], ["A", "A", "B", "B"], strict=True)]
+    nobody = [(2, who, "mine", None) for who in FIVE]
+    result = decided([*tie, *nobody])
+    assert [(one.label, one.fallback, one.by_rule) for one in result.items] == [(None, None, False)] * 2
+    assert result.items[1].deciding == dict.fromkeys(FIVE, "")
+
+
+def test_an_author_to_whom_an_item_was_not_shown_is_one_of_k_and_not_missing() -> None:
+    rows = [(1, who, NOT_SHOWN if who == "ann" else "A", None) for who in FIVE]
+    rows += [(2, who, "A", None) for who in FIVE[:4]]
+    result = decided(rows)
+    first, second = result.items
+    assert (first.marks, first.not_shown, first.missing, first.left) == (1, 1, 0, 4)
+    assert (second.marks, second.missing) == (0, 1)
+    assert (result.people, result.unanswered) == (5, {"eve": 1})
+
+
+def test_an_expert_is_expected_to_answer_only_the_items_of_their_domains() -> None:
+    rows = [(n, who, "A", None) for n in (1, 2) for who in FIVE[:3]]
+    rows += [(n, who, "A", None) for n in (3, 4) for who in FIVE[2:] if (n, who) != (4, "eve")]
+    result = out_of_bag(experts(rows), OutOfBagDesign(), domains={1: "law", 2: "law", 3: "art", 4: "art"})
+    assert result.experts == {"art": ("cat", "dan", "eve"), "law": ("ann", "bob", "cat")}
+    assert (result.people, result.unanswered) == (5, {"eve": 1})
 
 
 def test_half_is_no_majority_and_most_votes_may_be_asked_for() -> None:
@@ -164,7 +212,7 @@ def test_half_is_no_majority_and_most_votes_may_be_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("late", "left", "label", "outcome"),
-    [("drop", 2, None, "too_few"), ("keep", 5, "A", "majority"), ("wrong", 5, None, "late")],
+    [("drop", 2, "A", "too_few"), ("keep", 5, "A", "majority"), ("wrong", 5, None, "late")],
 )
 def test_late_answers_are_handled_as_the_design_said(
     late: str, left: int, label: str | None, outcome: str
@@ -197,9 +245,10 @@ def test_only_the_people_of_a_domain_count_into_its_n() -> None:
 def test_the_guides_figures_of_time() -> None:
     made = plan(100, 5, usd_an_hour=10)
     assert (made.answered, made.answers_an_item) == (80, 4)
-    assert made.hours == pytest.approx(80 / 30)
-    assert made.usd == pytest.approx(10 * 5 * 80 / 30)
-    # The guide allows 3 to 4 hours for the full hundred.
-    assert 3 <= plan(100, 5, own=0).hours <= 4
+    # The guide: 30 questions an hour, 3 to 4 hours for the full hundred.
+    assert made.hours == pytest.approx(100 / 30)
+    assert made.hours_without_own == pytest.approx(80 / 30)
+    assert made.usd == pytest.approx(10 * 5 * 100 / 30)
+    assert plan(100, 5, own=0).hours_without_own == made.hours
     with pytest.raises(UsageError):
         plan(100, 5, own=101)

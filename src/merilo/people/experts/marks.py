@@ -7,6 +7,9 @@ from typing import Final
 
 from merilo.people.normalisation import canonical, rules_of
 
+#: What stands in a table of answers for a question that was not shown to the expert who wrote it.
+NOT_SHOWN: Final = "не показан: вопрос придуман этим экспертом"
+
 #: Case, ё, quotation marks, dashes, white space and punctuation are ignored.
 _RULES: Final = rules_of(["words"])
 _PUNCTUATION: Final = re.compile(r"[^\w\s]+")

@@ -2,19 +2,23 @@
 
 An expert who may have written a question marks and skips it; the other experts decide it by majority. The name comes
 from bagging, where a tree is evaluated on the rows that were not used to grow it.
+
+No question is left out. One that the rule does not decide gets the label with the most votes; if several have as many, late
+answers are counted too, and then the experts' skill decides. A question that is still open has no label and counts as wrong.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isclose
 from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
 from merilo.errors import DataError, UsageError
-from merilo.people.experts.marks import may_be_mine, spelling
+from merilo.people.experts.marks import NOT_SHOWN, may_be_mine, spelling
 from merilo.responses import Responses
 
 #: How an answer after the time limit is treated: ignored, counted, or counted as wrong.
@@ -23,8 +27,13 @@ Late: TypeAlias = Literal["drop", "keep", "wrong"]
 #: The decision rule: more than half of the remaining answers, or the most frequent one.
 Decision: TypeAlias = Literal["majority", "plurality"]
 
-#: How an item was decided.
+#: How the rule decided an item, or why it did not.
 Outcome: TypeAlias = Literal["majority", "plurality", "no_majority", "too_few", "late"]
+
+#: What decided an item that the rule did not decide: the most votes, late answers as well, or the experts' skill.
+Fallback: TypeAlias = Literal["votes", "late", "skill"]
+
+_DECIDED: Final = frozenset({"majority", "plurality", "late"})
 
 ONE_DOMAIN: Final = ""
 
@@ -37,7 +46,7 @@ class OutOfBagDesign:
         mine: answers that mean "may be mine", besides the guide's own wording (`marks.may_be_mine`).
         seconds: the time limit for a question, from the moment it is shown; `None` sets none.
         late: how answers after the limit are treated.
-        min_answers: items with fewer remaining answers are listed and not decided.
+        min_answers: the rule decides no item with fewer remaining answers.
         decision: the decision rule.
     """
 
@@ -55,7 +64,7 @@ class OutOfBagDesign:
 
     def marks(self, answer: str) -> bool:
         """Check whether an answer means "may be mine"; case, ё, quotation marks and punctuation do not matter."""
-        return may_be_mine(answer) or spelling(answer) in map(spelling, self.mine)
+        return answer == NOT_SHOWN or may_be_mine(answer) or spelling(answer) in map(spelling, self.mine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +76,43 @@ class ExpertItem:
         domain: its domain.
         experts: N, the experts of the domain.
         marks: k, the number of these experts who may have written the item.
+        not_shown: how many of the marks are of authors to whom the item was not shown.
         late: answers after the time limit.
         missing: experts of the domain who neither answered nor marked the item.
         answers: label -> answers that count, most frequent first; late answers that count as wrong have the label "".
-        label: the experts' answer; `None` if there is none.
-        outcome: how it was decided, or why not.
+        label: the experts' answer; `None` if there is none, which counts as wrong.
+        outcome: how the rule decided it, or why not.
+        fallback: what decided an item that the rule did not decide; `None` otherwise.
         given: expert -> label of their answer that counts, as in `answers`.
+        late_given: expert -> label of their late answer that is ignored.
+        marked: the experts who may have written the item.
     """
 
     item: int
     domain: str
     experts: int
     marks: int = 0
+    not_shown: int = 0
     late: int = 0
     missing: int = 0
     answers: Mapping[str, int] = field(default_factory=dict)
     label: str | None = None
     outcome: Outcome = "too_few"
+    fallback: Fallback | None = None
     given: Mapping[str, str] = field(default_factory=dict)
+    late_given: Mapping[str, str] = field(default_factory=dict)
+    marked: tuple[str, ...] = ()
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether the rule decided the item; answers that are late and count as wrong decide it too."""
+        return self.outcome in _DECIDED
+
+    @property
+    def deciding(self) -> Mapping[str, str]:
+        """Expert -> label, as the item was decided; an item without any answer counts as answered wrongly by those who marked it."""
+        late = self.late_given if self.fallback == "late" or not self.given else {}
+        return {**self.given, **late} or dict.fromkeys(self.marked, "")
 
     @property
     def left(self) -> int:
@@ -101,16 +129,26 @@ class OutOfBag:
         items: every question.
         experts: domain -> the ids of its experts.
         mine: the answers that were read as "may be mine" -> how often each was given.
+        skill: expert -> share of right answers to control items, and of answers equal to the label that the rule decided; without
+            experts who gave no such answer.
+        unanswered: expert -> the items of their domains that they neither answered nor marked; without experts who did all.
     """
 
     design: OutOfBagDesign
     items: tuple[ExpertItem, ...]
     experts: Mapping[str, tuple[str, ...]]
     mine: Mapping[str, int]
+    skill: Mapping[str, float] = field(default_factory=dict)
+    unanswered: Mapping[str, int] = field(default_factory=dict)
 
     def named(self, outcome: Outcome) -> list[int]:
         """Return the numbers of the items with this outcome."""
         return [one.item for one in self.items if one.outcome == outcome]
+
+    @property
+    def people(self) -> int:
+        """The number of experts."""
+        return len({who for ids in self.experts.values() for who in ids})
 
 
 def out_of_bag(
@@ -149,7 +187,7 @@ def out_of_bag(
         people[domain_of[item]].add(person)
     given = {str(text): int(n) for text, n in table["answer"].value_counts().sort("answer").iter_rows()}
     mine = {text: n for text, n in given.items() if design.marks(text)}
-    items = tuple(
+    items = [
         _item(
             ExpertItem(item, domain_of[item], len(people[domain_of[item]])),
             {who: (None if text in mine else text, time) for who, (text, time) in rows[item].items()},
@@ -157,8 +195,55 @@ def out_of_bag(
             design,
         )
         for item in sorted(rows)
+    ]
+    hidden = Counter(table.filter(pl.col("answer") == NOT_SHOWN)["item"].to_list())
+    skill = _skill(responses, items)
+    unanswered = Counter(
+        who for one in items for who in people[one.domain].difference(rows[one.item], one.marked)
     )
-    return OutOfBag(design, items, {name: tuple(sorted(ids)) for name, ids in sorted(people.items())}, mine)
+    return OutOfBag(
+        design,
+        tuple(_decided(replace(one, not_shown=hidden[one.item]), skill) for one in items),
+        {name: tuple(sorted(ids)) for name, ids in sorted(people.items())},
+        mine,
+        skill,
+        dict(sorted(unanswered.items())),
+    )
+
+
+def _skill(responses: Responses, items: Sequence[ExpertItem]) -> dict[str, float]:
+    """Return each expert's share of right answers to control items, and of answers equal to the label that the rule decided."""
+    right: dict[str, list[bool]] = defaultdict(list)
+    controls = responses.table.filter("is_control").drop_nulls(["respondent", "answer", "control"])
+    for who, answer, known in controls.select("respondent", "answer", "control").iter_rows():
+        right[who].append(answer.strip() == known.strip())
+    for one in items:
+        for who, label in one.given.items() if one.label is not None else ():
+            right[who].append(label == one.label)
+    return {who: sum(found) / len(found) for who, found in sorted(right.items())}
+
+
+def _decided(item: ExpertItem, skill: Mapping[str, float]) -> ExpertItem:
+    """Decide an item that the rule did not decide: by the most votes, by late answers as well, or by skill."""
+    if item.by_rule:
+        return item
+    everyone = {**item.given, **item.late_given}
+    attempts: tuple[tuple[Fallback, Mapping[str, str]], ...] = (("votes", item.given), ("late", everyone))
+    for fallback, votes in attempts:
+        leading = _leading(Counter(votes.values()))
+        if len(leading) == 1:
+            return replace(item, label=leading[0] or None, fallback=fallback)
+    weight = {
+        label: sum(skill.get(who, 0.0) for who, given in everyone.items() if given == label)
+        for label in _leading(Counter(everyone.values()))
+    }
+    best = [label for label, sum_of_skills in weight.items() if isclose(sum_of_skills, max(weight.values()))]
+    return replace(item, label=best[0] or None, fallback="skill") if len(best) == 1 else item
+
+
+def _leading(counts: Counter[str]) -> list[str]:
+    """Return the labels with the most votes."""
+    return [label for label, n in counts.items() if n == max(counts.values())]
 
 
 def _with_seconds(responses: Responses) -> pl.DataFrame:
@@ -185,10 +270,11 @@ def _item(
     marked: Collection[str],
     design: OutOfBagDesign,
 ) -> ExpertItem:
-    """Decide one item; an answer of `None` is a mark."""
+    """Decide one item by the rule; an answer of `None` is a mark."""
     counted: dict[str, str] = {}
     authors = {who for who, (answer, _) in given.items() if answer is None} | set(marked)
     late = 0
+    dropped: dict[str, str] = {}
     for who, (answer, seconds) in given.items():
         if answer is None or who in authors:
             continue
@@ -198,6 +284,8 @@ def _item(
             counted[who] = answer
         elif design.late == "wrong":
             counted[who] = ""
+        else:
+            dropped[who] = answer
     counts = Counter(counted.values())
     label, outcome = _decide(counts, design)
     return replace(
@@ -209,6 +297,8 @@ def _item(
         label=label,
         outcome=outcome,
         given=counted,
+        late_given=dropped,
+        marked=tuple(sorted(authors)),
     )
 
 

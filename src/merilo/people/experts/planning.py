@@ -20,7 +20,8 @@ class ExpertPlan:
         experts: N, the experts of the domain.
         own: questions that an expert wrote and skips, on average.
         answered: questions that an expert answers, on average.
-        hours: hours of work of one expert.
+        hours: hours of work of one expert. Own questions are counted too: an expert reads them before skipping them.
+        hours_without_own: hours of one expert to whom own questions are not shown.
         total_hours: hours of work of all experts.
         answers_an_item: N - k on average: answers that an item keeps when its authors skip it.
         usd: the cost; `None` without a rate.
@@ -31,6 +32,7 @@ class ExpertPlan:
     own: float
     answered: float
     hours: float
+    hours_without_own: float
     total_hours: float
     answers_an_item: float
     usd: float | None
@@ -64,8 +66,8 @@ def plan(
         Five experts and a hundred questions, of which each expert wrote a fifth:
 
         >>> made = plan(100, 5)
-        >>> made.answered, round(made.hours, 2), made.answers_an_item
-        (80.0, 2.67, 4.0)
+        >>> made.answered, round(made.hours, 1), round(made.hours_without_own, 1), made.answers_an_item
+        (80.0, 3.3, 2.7, 4.0)
     """
     if questions < 1 or experts < 1 or not 0 < questions_an_hour < inf:
         raise UsageError("a plan needs at least one question, one expert and a speed above 0")
@@ -75,7 +77,7 @@ def plan(
     if not 0 <= own <= questions:
         raise UsageError(f"an expert cannot have written {own:g} of {questions} questions")
     answered = questions - own
-    hours = answered / questions_an_hour
+    hours = questions / questions_an_hour
     if not hours * experts < inf:
         raise UsageError(f"{questions_an_hour:g} questions an hour is too slow: the total time is infinite")
     return ExpertPlan(
@@ -84,6 +86,7 @@ def plan(
         own=own,
         answered=answered,
         hours=hours,
+        hours_without_own=answered / questions_an_hour,
         total_hours=hours * experts,
         answers_an_item=experts * answered / questions,
         usd=None if usd_an_hour is None else hours * experts * usd_an_hour,
