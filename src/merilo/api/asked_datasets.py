@@ -147,6 +147,12 @@ def _file(name: str, declared: Dataset, data: Path | None, *, alone: bool) -> Pa
             )
         return data
     if data is not None and not data.is_dir():
+        if (data.parent / "baseline.json").is_file():
+            raise InputError(
+                f"this baseline has no items that a model can be asked: its pool lacks fields of {declared.title}, or asked "
+                "people another question",
+                file=data,
+            )
         raise InputError("there is no such folder of items", file=data)
     is_file = Path(name).suffix in {".yaml", ".yml"}
     own = Path(name).parent if is_file else Path(name)
@@ -216,7 +222,7 @@ def _asked(
         raise UsageError(
             f"the log-likelihoods of {declared.title} are the same in each sample: leave {argument('samples')} out"
         )
-    return AskedDataset(
+    asked = AskedDataset(
         prompter,
         split,
         count,
@@ -229,6 +235,8 @@ def _asked(
         limit,
         _below(source.file.parent, media_folder) if media_folder and declared.media else "",
     )
+    asked.refuse_blind()
+    return asked
 
 
 def _below(folder: Path, media_folder: Path) -> str:

@@ -6,10 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import spread
+from merilo.datasets.solvers import SOLVERS
+from merilo.errors import DataError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
-from merilo.metrics.scoring import Declared, explain
+from merilo.metrics.scoring import RATED, Declared, explain
 from merilo.people.gold import Gold
+from merilo.people.gold_keys import is_id
+from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 
 _META = "meta."
@@ -64,3 +70,65 @@ def item_points(
     """
     judged = {item.id: explain(declared, item, answers[item.id])[0] for item in items if item.id in answers}
     return {int(number): one.points / one.most for number, one in judged.items()}
+
+
+def items_of_pool(dataset: Dataset, items: Sequence[Item]) -> tuple[Item, ...] | None:
+    """Convert the items of a platform's pool to those of a dataset, with the dataset's fields and prompts.
+
+    The pool's columns become the dataset's fields (`Dataset.pool_fields` names those that are called otherwise), and its other
+    columns `meta`. Turns of a dialogue are numbered. Prompts are assigned as in a study, with seed 0.
+
+    Args:
+        dataset: the declaration.
+        items: the pool's items in order, with its columns as `inputs`.
+
+    Returns:
+        The items; `None` if the pool lacks a field of the dataset, or people were asked other questions than the dataset's.
+    """
+    if not items or set(dataset.metrics) & set(RATED):
+        return None
+    made: list[Item] = []
+    dialogue = turn = 0
+    for item in items:
+        columns = _columns(item)
+        inputs = _inputs(dataset, columns)
+        if inputs is None:
+            return None
+        meta: dict[str, Json] = {**{name: columns[name] for name in columns}, **item.meta, "id": item.id}
+        if dataset.shots.earlier_turns and "dialog_id" not in meta:
+            place = str(meta.pop("turn", turn + 1))
+            if not place.isdecimal():
+                return None
+            dialogue += int(place) <= turn
+            turn = int(place)
+            meta |= {"dialog_id": dialogue, "question_id": turn}
+        made.append(Item(item.id, "", inputs, item.outputs, meta))
+    try:
+        return tuple(spread(made, dataset, seed=0))
+    except DataError:
+        return None
+
+
+def _columns(item: Item) -> dict[str, str]:
+    """Return the texts of a pool's item by column; an empty column counts as missing."""
+    inputs = {"inputs": item.inputs} if isinstance(item.inputs, str) else item.inputs
+    return {
+        name.removeprefix(INPUT_MARK): str(text) for name, text in inputs.items() if text not in (None, "")
+    }
+
+
+def _inputs(dataset: Dataset, columns: dict[str, str]) -> str | dict[str, Json] | None:
+    """Take the inputs of a dataset's item out of a pool's columns; `None` if a field that prompts show is missing."""
+    found: dict[str, Json] = {}
+    for name in dataset.fields or ("inputs",):
+        known = [(name,), dataset.pool_fields.get(name, (name,))]
+        if not dataset.fields:
+            known.append((dataset.placeholder,))
+            # The solver has computed the gold answer from all columns, so they are the question.
+            known += [tuple(one for one in columns if not is_id(one))] if dataset.name in SOLVERS else []
+        held = next((names for names in known if names and set(names) <= columns.keys()), None)
+        if held is not None:
+            found[name] = " ".join(columns.pop(one) for one in held)
+        elif name not in dataset.hidden:
+            return None
+    return found if dataset.fields else str(found["inputs"])

@@ -55,6 +55,7 @@ class Baseline:
 
     Attributes:
         settings: the settings of the baseline.
+        dataset: the dataset's declaration; `None` if labels are compared as texts.
         declaration: the dataset as the scorer uses it.
         cleaned: the responses ready for aggregation.
         screened: the annotators and responses that count; `annotators` includes the model's estimates.
@@ -68,6 +69,7 @@ class Baseline:
     """
 
     settings: Settings
+    dataset: Dataset | None
     declaration: PlainDataset
     cleaned: Cleaned
     screened: Screened
@@ -225,6 +227,7 @@ def baseline(
     check = check_controls(cleaned, screened, declaration, settings, skills)
     return Baseline(
         settings=settings,
+        dataset=dataset,
         declaration=declaration,
         cleaned=cleaned,
         screened=screened,

@@ -105,6 +105,8 @@ class Dataset:
         placeholder: the name of a plain text in prompts.
         media: those of the fields that hold a file below `samples/`.
         hidden: those of the fields that a prompt may leave out, such as the tests of a program.
+        pool_fields: a field, or `inputs` for a plain text -> the columns of annotation pools that hold it, if their names differ;
+            several columns are joined by spaces.
         answer: the form of an answer.
         metrics: names of metrics, the main one first.
         extra: the name of the metric by group, the group's field or fields in braces: `acc.{domain}`.
@@ -131,6 +133,7 @@ class Dataset:
     placeholder: str = "inputs"
     media: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    pool_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     answer: Answer
     metrics: tuple[str, ...]
     extra: str | None = None

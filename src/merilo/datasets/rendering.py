@@ -95,7 +95,7 @@ def template(item: Item, declared: Dataset) -> str:
 
 def prompts(declared: Dataset) -> Mapping[str, tuple[str, ...]]:
     """Return a dataset's prompts by group; a dataset without groups has one group, named by the empty string."""
-    return declared.prompts or _bundled(declared.name)
+    return declared.prompts or _bundled(declared.name, "prompts")
 
 
 def group(item: Item, declared: Dataset) -> str:
@@ -116,7 +116,7 @@ def spread(items: Sequence[Item], declared: Dataset, *, seed: int) -> list[Item]
     """Give each item a prompt of its dataset, so that all prompts of a group are used equally often.
 
     In each group, all prompts are assigned in a random order before any is used again: the counts of two prompts of a
-    group differ by at most one.
+    group differ by at most one. An item that lacks hidden fields gets a prompt that does not name them.
 
     Args:
         items: the items; their own instructions are replaced.
@@ -124,23 +124,35 @@ def spread(items: Sequence[Item], declared: Dataset, *, seed: int) -> list[Item]
         seed: random seed for the order.
 
     Raises:
-        DataError: an item's group has no prompts.
+        DataError: an item's group has no prompts, or none that the item can fill.
     """
     random = Random(f"prompts {declared.name} {seed}")  # noqa: S311 - reproducible on purpose, not a secret
-    decks: dict[str, Iterator[str]] = {}
+    decks: dict[tuple[str, tuple[str, ...]], Iterator[str]] = {}
     return [replace(item, instruction=next(_deck(item, declared, decks, random))) for item in items]
 
 
-def _deck(item: Item, declared: Dataset, decks: dict[str, Iterator[str]], random: Random) -> Iterator[str]:
+def _deck(
+    item: Item, declared: Dataset, decks: dict[tuple[str, tuple[str, ...]], Iterator[str]], random: Random
+) -> Iterator[str]:
     name = group(item, declared)
-    if name not in decks:
+    held = item.inputs if isinstance(item.inputs, Mapping) else {}
+    lacking = tuple(field for field in declared.hidden if field not in held)
+    if (name, lacking) not in decks:
         known = prompts(declared).get(name)
         if not known:
             raise DataError(
                 f"{declared.title} has no prompts for '{name}'", field=f"meta.{declared.prompts_by}"
             )
-        decks[name] = _dealt(known, random)
-    return decks[name]
+        named = {f"{{{field}}}" for field in lacking}
+        full = tuple(text for text in known if not any(field in text for field in named))
+        known = full or _bundled(declared.name, "without_hidden").get("", ())
+        if not known:
+            raise DataError(
+                f"every prompt of {declared.title} names {lacking[0]}, which item {item.id} lacks",
+                field="inputs",
+            )
+        decks[name, lacking] = _dealt(known, random)
+    return decks[name, lacking]
 
 
 def _dealt(texts: Sequence[str], random: Random) -> Iterator[str]:
@@ -159,7 +171,7 @@ def _parts(text: str, item: Item, declared: Dataset, context: str) -> Iterator[s
                     f"the prompt of item {item.id} names {{{in_braces}}}, which the item does not have",
                     field="inputs",
                 )
-            filling: str | Media = _shown(values[in_braces])
+            filling: str | Media = shown_value(values[in_braces])
         elif in_angles in declared.media:
             filling = Media(in_angles, _path(item, in_angles))
         else:
@@ -187,7 +199,7 @@ def _path(item: Item, field: str) -> str:
     return path
 
 
-def _shown(value: Json) -> str:
+def shown_value(value: Json) -> str:
     """Convert a value to text: texts and numbers as they are, null as an empty string, lists and objects as JSON."""
     if value is None:
         return ""
@@ -195,14 +207,14 @@ def _shown(value: Json) -> str:
 
 
 @cache
-def _bundled(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the prompts bundled with Merilo."""
+def _bundled(name: str, key: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the prompts bundled with Merilo under a key of the dataset's file."""
     import yaml  # noqa: PLC0415 - not needed if an item has its own template
 
     file = files("merilo.datasets") / "prompts" / f"{name}.yaml"
     if not file.is_file():
         return MappingProxyType({})
     held = cast("Mapping[str, list[str] | dict[str, list[str]]]", yaml.safe_load(file.read_text("utf-8")))
-    texts = held["prompts"]
+    texts = held.get(key, {})
     groups = texts if isinstance(texts, dict) else {"": texts}
     return MappingProxyType({name: tuple(group) for name, group in groups.items()})

@@ -100,6 +100,23 @@ class AskedDataset:
         """Make a request for each item without asking; turns of a dialogue have no earlier turns."""
         return (self.prompter.request(item) for item in self.split)
 
+    def refuse_blind(self) -> None:
+        """Refuse items whose prompts show nothing of them, before anything is asked.
+
+        Raises:
+            DataError: a prompt is empty or shows none of its item's inputs, or an item cannot be rendered.
+        """
+        blind = [(item, fault) for item in self.split if (fault := self.prompter.blind(item))]
+        if blind:
+            item, fault = blind[0]
+            more = f" (and {len(blind) - 1} more of {len(self.split)})" if len(blind) > 1 else ""
+            named = [f"{{{name}}}" for name in self.declared.fields or (self.declared.placeholder,)]
+            raise DataError(
+                f"the prompt of item {item.id}{more} of {self.declared.title} {fault}: an item needs an instruction that names its"
+                f" inputs, which the dataset calls {listed(named)}",
+                file=self.source,
+            )
+
     def record(self) -> DatasetRecord:
         """Return the record of what is asked."""
         first = self.prompter.request(self.split.items[0])

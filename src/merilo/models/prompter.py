@@ -12,13 +12,14 @@ from typing import Final
 
 from merilo.datasets.bare_forms import bare_parts
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import Media, parts
+from merilo.datasets.rendering import Media, parts, shown_value
 from merilo.errors import UsageError, argument
 from merilo.items import Item
 from merilo.models.asking import ChatMessage, Request
 from merilo.models.dialogue_context import EarlierTurn, Parts, names_context, turns
 from merilo.models.prompt_settings import PromptSettings
 from merilo.models.shot_choice import ShotDeck, shot_count, shown_gold
+from merilo.wording import listed
 
 #: What stands between a question and its answer, and between solved items.
 TARGET_DELIMITER: Final = " "
@@ -96,6 +97,25 @@ class Prompter:
             top_p=settings.top_p if generated else None,
             seed=settings.seed_for(declared, sample) if generated else None,
         )
+
+    def blind(self, item: Item) -> str | None:
+        """Return what is wrong with the prompt of an item if it shows nothing of the item; `None` if it shows something.
+
+        Raises:
+            DataError: as for `request`.
+        """
+        _, question = self._solved(item, ())
+        text = _text(question)
+        if not text.strip():
+            return "is empty"
+        if any(isinstance(part, Media) for part in question):
+            return None
+        inputs = {self.declared.placeholder: item.inputs} if isinstance(item.inputs, str) else item.inputs
+        asked = {name: value for name, value in inputs.items() if name not in self.declared.hidden}
+        texts = [shown_value(value).strip() for value in asked.values()]
+        if any(shown and shown in text for shown in texts):
+            return None
+        return f"shows none of its inputs ({listed([*asked]) or 'it has none'})"
 
     def _solved(self, item: Item, earlier: Sequence[EarlierTurn]) -> tuple[list[tuple[Parts, str]], Parts]:
         """Return the solved items with their answers, and the question."""

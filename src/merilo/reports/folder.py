@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
+
 from merilo.atomic_write import guarded
 from merilo.baselines.baseline_reader import ITEMS_FILE, responses_with_fate
+from merilo.baselines.dataset_items import items_of_pool
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_tables import confusion_table, posterior_table
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
-from merilo.items import entry_of
+from merilo.items import Item, entry_of
+from merilo.people.gold_keys import is_id
 from merilo.reports.item_browser import item_browser
 from merilo.reports.model_sections import with_models
 from merilo.reports.page import page
@@ -34,7 +38,8 @@ def write_folder(
 ) -> tuple[dict[str, Json], list[ModelComparison]]:
     """Write all files of a baseline.
 
-    `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items with gold, if it is known). As CSV and
+    `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items as a model can
+    be asked them, with gold if it is known). As CSV and
     Parquet: `responses` (every response and its use), `annotators`, `consensus`, `quality` (the quality measures of every
     annotator) and, if a model of annotators was fitted, `posterior` (the probability of every label of every item) and
     `confusion`. In CSV, text that a spreadsheet would run as a formula is prefixed with an apostrophe; Parquet keeps
@@ -89,15 +94,34 @@ def write_folder(
 
 
 def _write_items(folder: Path, baseline: Baseline) -> None:
-    """Write the items with gold under the ids of the consensus, for `merilo score consensus.csv --data items.jsonl`."""
-    scorer = baseline.scorer
-    if scorer is None or baseline.gold is None:
+    """Write the items that people answered, for `merilo run --data items.jsonl` and `merilo score consensus.csv --data items.jsonl`.
+
+    Items with gold have the ids of the consensus. Without gold, only items that can be asked are written, without answers.
+    """
+    scorer, gold = baseline.scorer, baseline.gold
+    if scorer is not None and gold is not None:
+        items = [replace(item, id=gold.items[int(item.id)].id) for item in scorer.items]
+        asked = None if any(item.instruction for item in items) else _of_dataset(baseline, items)
+    elif gold is None:
+        asked, items = _of_dataset(baseline, _without_gold(baseline.cleaned.items)), []
+    else:
         return
-    own = baseline.gold.items
-    with (folder / ITEMS_FILE).open("w", encoding="utf-8") as stream:
-        for item in scorer.items:
-            entry = entry_of(replace(item, id=own[int(item.id)].id))
-            stream.write(f"{json.dumps(entry, ensure_ascii=False)}\n")
+    if lines := [json.dumps(entry_of(item), ensure_ascii=False) for item in asked or items]:
+        (folder / ITEMS_FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _without_gold(items: pl.DataFrame) -> list[Item]:
+    """Return the items of a pool under their own ids, or under their numbers if the pool has no distinct ids."""
+    named = next((name for name in items.columns if is_id(name)), "item")
+    ids = items[named] if items[named].is_unique().all() and not items[named].null_count() else items["item"]
+    if ids.dtype == pl.String and ids.str.contains(r"^(0|[1-9]\d{0,17})$").all():
+        ids = ids.cast(pl.Int64)
+    rows = items.drop("item").iter_rows(named=True)
+    return [Item(name, "", row) for name, row in zip(ids, rows, strict=True)]
+
+
+def _of_dataset(baseline: Baseline, items: list[Item]) -> tuple[Item, ...] | None:
+    return items_of_pool(baseline.dataset, items) if baseline.dataset else None
 
 
 def _write_summary(folder: Path, content: dict[str, Json]) -> None:
