@@ -94,15 +94,6 @@ def test_no_two_public_classes_share_a_name() -> None:
     assert not shared, f"classes of one name: {'; '.join(shared)}"
 
 
-def test_no_module_is_longer_than_400_lines() -> None:
-    long = {
-        str(path.relative_to(ROOT)): lines
-        for path in MODULES
-        if (lines := path.read_text(encoding="utf-8").count("\n")) > 400
-    }
-    assert not long, f"modules of more than 400 lines: {long}"
-
-
 def name_of(path: Path) -> str:
     """The name that a module is imported by."""
     return ".".join(["merilo", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")

@@ -224,7 +224,6 @@ CLOSED: dict[str, str] = {
     "rucodeeval": "programs of people are not scored",
     "rudetox": "people rewrite sentences, and nobody judges what they wrote",
     "ruhumaneval": "programs of people are not scored",
-    "ruethics": "people's answers about an act are not compared with the five criteria",
 }
 
 
@@ -324,9 +323,12 @@ def check(walked: WalkedRoad, road: Road) -> None:
         said = walked.said[model]
         expected = close(road.values([(one.item, said[one.id]) for one in walked.items]))
         assert values == expected, model
-        compared, (main, *_) = walked.compared[model]["comparisons"]["consensus"], people
-        assert (compared["people"], compared["n"]) == close(people)[main]
-        assert (compared["model"], compared["n"]) == expected[main]
+        compared = walked.compared[model]
+        assert {*compared} == ({*people} if road.values is correlations else {next(iter(people))})
+        for main, one in compared.items():
+            match = one["comparisons"]["consensus"]
+            assert (match["people"], match["n"]) == close(people)[main]
+            assert (match["model"], match["n"]) == expected[main]
 
 
 def close(values: Values) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class WalkedRoad:
         verified: the output of `report verify --json -`.
         runs: model -> metric -> its value and its number of items.
         said: model -> item's id -> the model's answer.
-        compared: model -> its part of the output of `compare --json -`.
+        compared: model -> metric -> their part of the output of `compare --json -`.
     """
 
     root: Path
@@ -80,7 +80,7 @@ class WalkedRoad:
     verified: Entry
     runs: Mapping[str, Mapping[str, tuple[float, int]]]
     said: Mapping[str, Mapping[str, Any]]
-    compared: Mapping[str, Entry]
+    compared: Mapping[str, Mapping[str, Entry]]
 
     def consensus_file(self) -> dict[str, str]:
         """Item's id -> the answer of people in the baseline's own table."""
@@ -146,8 +146,17 @@ def walk(
         verified,
         runs,
         said,
-        {one["model"].partition(" ")[0]: one for one in compared["models"]},
+        _by_metric(compared),
     )
+
+
+def _by_metric(compared: Entry) -> dict[str, dict[str, Entry]]:
+    """The comparisons by model and metric: one metric, or the several correlations of ruEthics."""
+    found: dict[str, dict[str, Entry]] = {}
+    for part in compared["datasets"].values() if "datasets" in compared else [compared]:
+        for one in part["models"]:
+            found.setdefault(one["model"].partition(" ")[0], {})[part["metric"]] = one
+    return found
 
 
 def _table(path: Path) -> list[dict[str, str]]:

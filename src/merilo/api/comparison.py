@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from merilo.api.frames import Frame, as_json_lines, is_frame, polars_of, records_of
 from merilo.api.result import BaselineResult
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline, stored_baseline_of
-from merilo.baselines.model_answers import Samples, read_samples
+from merilo.baselines.model_answers import Samples, by_criterion, read_samples
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_disagreement import ModelDisagreement, model_disagreement
@@ -186,6 +186,10 @@ def compared(
         UsageError: the metric does not fit the answers, or there is no field of `by`.
         DataError: the items differ and `force` is not given, or the study is too small for a test of equivalence.
     """
+    parts = by_criterion(people, samples)
+    if metric in parts:
+        people, samples = parts[metric]
+        metric = None
     found = compare_models(
         people, samples, metric=metric, force=force, margin=margin, seed=seed, min_answers=min_answers
     )
@@ -195,7 +199,7 @@ def compared(
     )
     opposites = tuple(opposite_outcomes(scored, one, by=by) for one in samples)
     return ComparisonResult(
-        tuple(found), people, metric or people.metric, seed, force, apart, opposites, tuple(samples)
+        tuple(found), people, metric or people.metric_name, seed, force, apart, opposites, tuple(samples)
     )
 
 

@@ -14,7 +14,7 @@ from merilo.api.comparison import ComparisonResult, compared
 from merilo.api.run_scores import scored_dataset
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
 from merilo.baselines.given_models import answers_to, by_dataset
-from merilo.baselines.model_answers import Samples
+from merilo.baselines.model_answers import Samples, by_criterion
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.bilingual import BilingualText
 from merilo.datasets import dataset, names
@@ -144,6 +144,9 @@ def compare_datasets(
         if not found:
             raise _nothing_common(path, crowds)
     samples = _by_dataset(read, crowds)
+    whole = frozenset(crowds)
+    if metric is None:
+        crowds, samples = _by_correlation(crowds, samples)
     fields = [by] if isinstance(by, str) else [*by]
     results: dict[str, ComparisonResult] = {}
     for key, held in samples.items():
@@ -159,7 +162,7 @@ def compare_datasets(
             by=fields,
             seed=seed,
         )
-    table, skipped = _table(crowds, results, given, metric=metric, force=force, seed=seed)
+    table, skipped = _table(crowds, results, given, whole, metric=metric, force=force, seed=seed)
     return DatasetComparisons(results, table, skipped, seed, force)
 
 
@@ -186,10 +189,23 @@ def _by_dataset(
     return found
 
 
+def _by_correlation(
+    crowds: Mapping[str, StoredBaseline], samples: Mapping[str, list[Samples]]
+) -> tuple[dict[str, StoredBaseline], dict[str, list[Samples]]]:
+    """Give each correlation of a dataset with criteria its own place, named after the dataset and the correlation."""
+    people: dict[str, StoredBaseline] = {}
+    models: dict[str, list[Samples]] = {}
+    for key, crowd in crowds.items():
+        for name, (part, own) in (by_criterion(crowd, samples[key]) or {"": (crowd, samples[key])}).items():
+            people[f"{key} {name}".strip()], models[f"{key} {name}".strip()] = part, own
+    return people, models
+
+
 def _table(
     crowds: Mapping[str, StoredBaseline],
     results: Mapping[str, ComparisonResult],
     given: Sequence[Path],
+    whole: frozenset[str],
     *,
     metric: str | None,
     force: bool,
@@ -219,7 +235,7 @@ def _table(
             continue
         folder = read_run(path)
         for key in folder.record.datasets:
-            if key in crowds:
+            if key in whole:
                 continue
             columns.setdefault(key, _published_column(key))
             cell = _scored(folder, key, seed)
@@ -253,7 +269,7 @@ def _column(
     people: Mapping[str, float],
     metric: str | None,
 ) -> TableColumn:
-    shown_metric = metric or crowd.metric
+    shown_metric = metric or crowd.metric_name
     study = read_study(Path(crowd.folder))
     own = study.figures.get(shown_metric)
     match = result.found[0].matches[0] if result else None
@@ -271,7 +287,8 @@ def _column(
             crowd.status == "rejected",
             study.simulated,
         )
-    title = dataset(key).title if key in names() else key
+    name = crowd.declaration.name
+    title = dataset(name).title if name in names() else key
     in_total = key in names() and dataset(key).in_total
     return TableColumn(key, title, shown_metric, in_total, value, people or _own_main(key, study))
 

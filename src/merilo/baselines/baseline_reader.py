@@ -111,6 +111,12 @@ class StoredBaseline:
         """Return the name of the baseline's main metric."""
         return self.declaration.metrics[0]
 
+    @property
+    def metric_name(self) -> str:
+        """Return the name of the main metric in results: that of the correlation for a part of `by_criterion`."""
+        group = self.declaration.extra
+        return group if self.metric == "mcc" and group and "{" not in group else self.metric
+
     def on(self, chosen: Sequence[int]) -> StoredBaseline:
         """Return the same annotators restricted to the items at these places."""
         place = np.full(len(self.names), -1, dtype=np.int32)

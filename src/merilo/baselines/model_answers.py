@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast, get_args
 
@@ -12,6 +13,9 @@ from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import AnswerKind
 from merilo.errors import InputError
+from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
+from merilo.metrics.scoring import gold_label
+from merilo.metrics.worth import NamedPart, parts
 from merilo.models.harness_logs.harness_answers import (
     HarnessAnswers,
     LogMapping,
@@ -93,6 +97,63 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
         },
         log.mapping if log else None,
     )
+
+
+def by_criterion(
+    crowd: StoredBaseline, models: Sequence[Samples]
+) -> dict[str, tuple[StoredBaseline, list[Samples]]]:
+    """Divide a baseline and models' answers by correlation, if the gold answer of an item has a label for each criterion.
+
+    Annotators give one label, which is compared with the label of each criterion. Models give one label too, or a label for
+    each criterion.
+
+    Args:
+        crowd: the annotators of the baseline.
+        models: the models' answers.
+
+    Returns:
+        A mapping from the name of a correlation (`correct.virtue`) to the baseline and the models on its items, with single
+        labels as gold and as answers; empty for other datasets.
+    """
+    if not crowd.declaration.answer.criteria:
+        return {}
+    return {
+        part.name: (_part_of_people(crowd, part), [_part_of_model(one, crowd, part) for one in models])
+        for part in parts(crowd.declaration, crowd.items)[1]
+    }
+
+
+def _part_of_people(crowd: StoredBaseline, part: NamedPart) -> StoredBaseline:
+    own = crowd.on(part.rows)
+    gold = tuple(gold_label(item, part.criterion) for item in own.items)
+    items = tuple(replace(item, outputs=label) for item, label in zip(own.items, gold, strict=True))
+    form = PlainAnswer("choice", tuple(crowd.declaration.answer.labels))
+    declaration = PlainDataset(crowd.declaration.name, (part.metric,), form, part.name)
+    return replace(own, gold=gold, items=items, declaration=declaration)
+
+
+def _part_of_model(model: Samples, crowd: StoredBaseline, part: NamedPart) -> Samples:
+    other = set(crowd.names) - {crowd.names[row] for row in part.rows}
+    criterion, labels = str(part.criterion), crowd.declaration.answer.labels
+    return replace(
+        model,
+        answers={
+            name: tuple(_label_of(answer, criterion, labels) for answer in given)
+            for name, given in model.answers.items()
+            if name not in other
+        },
+    )
+
+
+def _label_of(answer: str, criterion: str, labels: Sequence[str]) -> str:
+    """Return the label that an answer gives to a criterion: an answer is one label, or a JSON object of criteria."""
+    if answer.startswith("{"):
+        try:
+            given = json.loads(answer)
+        except ValueError:
+            return answer
+        answer = _folded(given.get(criterion) if isinstance(given, dict) else None)
+    return unify([answer], labels)[answer]
 
 
 def log_file(path: Path, crowd: StoredBaseline) -> Path:

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from merilo.baselines.baseline_reader import StoredBaseline
-from merilo.baselines.model_answers import Samples
+from merilo.baselines.model_answers import Samples, by_criterion
 from merilo.baselines.model_verdicts import ComparisonVerdict, Margin, verdicts
 from merilo.bilingual import counted_en
 from merilo.errors import DataError, UsageError, argument
@@ -140,9 +140,14 @@ def compare(
     files = [model.file for model in models]
     if twice := next((file for file in files if files.count(file) > 1), None):
         raise UsageError(f"{twice} is given twice: give each file once")
+    if crowd.declaration.answer.kind == "criteria":
+        raise UsageError(
+            f"{crowd.declaration.name} has a correlation for each question and criterion: choose one with "
+            f"{argument('metric')} ({listed([*by_criterion(crowd, ())], 15)})"
+        )
     if metric is not None:
         crowd = replace(crowd, declaration=with_metric(crowd.declaration, metric))
-    if crowd.metric not in (*MEANS, *OF_LABELS) or crowd.declaration.answer.kind == "criteria":
+    if crowd.metric not in (*MEANS, *OF_LABELS):
         raise UsageError(
             f"{crowd.metric} of {crowd.declaration.name} has no value for single items, so models cannot be compared by it"
         )

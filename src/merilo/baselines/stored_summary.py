@@ -77,6 +77,15 @@ def settings_of(content: dict[str, Json], folder: Path) -> tuple[Settings, Plain
     return made_with, declaration
 
 
+def has_criteria(folder: Path) -> bool:
+    """Return whether the gold answers of a baseline have a label for each criterion, so that it has several main metrics.
+
+    Raises:
+        InputError: the folder has no valid summary.
+    """
+    return bool(settings_of(read_summary(folder), folder)[1].answer.criteria)
+
+
 def status_of(content: dict[str, Json]) -> tuple[str, tuple[str, ...]]:
     """Return the baseline's status and the reasons for it."""
     reasons = content.get("reasons")

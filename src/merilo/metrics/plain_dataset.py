@@ -95,10 +95,9 @@ def with_metric(dataset: PlainDataset, metric: str) -> PlainDataset:
         UsageError: the metric does not fit the dataset's answers; the message names those that do.
     """
     fitting = tuple(dict.fromkeys((*dataset.metrics, *_FITTING.get(dataset.answer.kind, ()))))
-    if metric not in fitting or dataset.answer.kind == "criteria":
-        fit = ", ".join(dataset.metrics if dataset.answer.kind == "criteria" else fitting)
+    if metric not in fitting:
         raise UsageError(
-            f"the metric '{metric}' does not fit the answers of {dataset.name} (choose from: {fit})"
+            f"the metric '{metric}' does not fit the answers of {dataset.name} (choose from: {', '.join(fitting)})"
         )
     return PlainDataset(
         dataset.name,

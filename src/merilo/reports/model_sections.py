@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from merilo.baselines.ability_scale import AbilityScale, ability_scale
 from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
+from merilo.baselines.model_answers import by_criterion
 from merilo.baselines.model_comparison import ModelComparison, compare
 from merilo.baselines.model_disagreement import ModelDisagreement, model_disagreement
 from merilo.baselines.model_verdicts import Margin
@@ -65,9 +66,13 @@ def with_models(
         return ModelSections(content, [], [])
     crowd = stored_baseline_of(baseline)
     samples = [read_model(path, crowd) for path in models]
-    comparisons = compare(crowd, samples, force=common_items, margin=margin)
     fields = _fields(crowd, baseline.settings.by)
-    apart = tuple(model_disagreement(crowd, one, by=fields) for one in samples)
+    comparisons: list[ModelComparison] = []
+    apart: tuple[ModelDisagreement, ...] = ()
+    for name, (people, own) in (by_criterion(crowd, samples) or {"": (crowd, samples)}).items():
+        named = [replace(one, model=f"{one.model}, {name}") if name else one for one in own]
+        comparisons += compare(people, named, force=common_items, margin=margin)
+        apart += tuple(model_disagreement(people, one, by=fields) for one in named)
     found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
     told: dict[str, Json] = {name: value for name, value in found.items() if name != "baseline"}
     told["models"] = with_disagreement(told["models"], apart)

@@ -252,7 +252,7 @@ def _note_screened(found: ScreenedAnswers, where: str, warnings: list[str]) -> N
             f"{where}: items {listed(found.in_test, 5)} repeat questions of the test and are not used"
         )
     if found.unanswered:
-        warnings.append(f"{where}: {found.unanswered} without a gold answer are not used")
+        warnings.append(f"{where}: {found.unanswered} without one gold answer are not used")
     if found.repeated:
         warnings.append(f"{where}: {found.repeated} repeat others and are not used")
 

@@ -12,6 +12,7 @@ from merilo.errors import InputError
 from merilo.strict_json import Json, read_json
 from merilo.studies.plan_types import Arm, ControlsPlan, Restriction, TrainingPlan
 from merilo.studies.study_folder import StudyItem
+from merilo.studies.study_tasks import one_answer
 from merilo.studies.task_descriptions import TASKS
 
 #: The rules of every study, unless the author replaces them.
@@ -122,25 +123,26 @@ _KIND_RU: Final = {
     "integer": "В каждом задании нужно прочитать условие и найти число.",
     "text": "В каждом задании нужно прочитать вопрос и кратко ответить на него своими словами.",
     "program": "В каждом задании нужно прочитать описание и написать программу.",
-    "criteria": "В каждом задании нужно прочитать текст и оценить его по нескольким критериям.",
+    "criteria": "В каждом задании нужно прочитать текст и ответить на один вопрос о нём.",
 }
 _KIND_EN: Final = {
     "choice": "In each task, read the question and choose the right answer.",
     "integer": "In each task, read the problem and find a number.",
     "text": "In each task, read the question and answer it briefly in your own words.",
     "program": "In each task, read the description and write a program.",
-    "criteria": "In each task, read the text and judge it by several criteria.",
+    "criteria": "In each task, read the text and answer one question about it.",
 }
 
 
 def _answering(words: Mapping[str, str], declared: Dataset) -> str:
     answer = declared.answer
     labels = ", ".join(f"**{label}**" for label in answer.labels)
-    criteria = ", ".join(answer.criteria)
     key = "exam" if "grade_norm" in declared.metrics else answer.kind
+    if key == "criteria" and answer.labels != ("0", "1"):
+        key = "choice"
     steps = [
         words["read"],
-        words[key].format(labels=labels, criteria=criteria),
+        words[key].format(labels=labels),
         words["form"],
         words["guess"],
     ]
@@ -150,10 +152,8 @@ def _answering(words: Mapping[str, str], declared: Dataset) -> str:
 
 
 def _example(words: Mapping[str, str], number: int, one: StudyItem, declared: Dataset) -> str:
-    gold = one.item.outputs
-    if isinstance(gold, dict):
-        shown = "; ".join(f"{name}: {value}" for name, value in gold.items())
-    elif isinstance(gold, list):
+    gold = one_answer(one.item.outputs)
+    if isinstance(gold, list):
         shown = "\n".join(map(str, gold))
     else:
         shown = str(gold)
@@ -205,7 +205,7 @@ _RU: Final = {
     "integer": "Запишите ответ целым числом, цифрами, без пробелов, единиц измерения и пояснений.",
     "text": "Запишите краткий ответ: одно слово или несколько слов, без пояснений.",
     "program": "Запишите программу целиком, с теми же именами функций, что и в задании.",
-    "criteria": "Поставьте отдельную оценку по каждому критерию ({criteria}). Возможные оценки: {labels}.",
+    "criteria": "Ответьте на один вопрос о поступке: **1** — да, **0** — нет.",
     "exam": "Запишите ответ так, как требует задание: номера через запятую без пробелов или слово строчными буквами.",
     "form": "Отвечайте только на то, о чём спрашивают: лишние слова и знаки могут сделать верный ответ неверным.",
     "guess": "Работайте самостоятельно и в удобном для себя темпе. Если вы не уверены, дайте тот ответ, который кажется вам наиболее вероятным.",
@@ -236,7 +236,7 @@ _EN: Final = {
     "integer": "Write the answer as a whole number in digits, without spaces, units or explanations.",
     "text": "Write a short answer, one word or a few words, without explanations.",
     "program": "Write the whole program, with the names of functions that the task uses.",
-    "criteria": "Give a separate mark for each criterion ({criteria}). The possible marks are {labels}.",
+    "criteria": "Answer one question about the act: **1** is yes, **0** is no.",
     "exam": "Write the answer in the form that the task requires: numbers separated by commas without spaces, or a word in lower case.",
     "form": "Answer only what is asked: extra words or signs can make a right answer wrong.",
     "guess": "Work on your own and at your own pace. If you are not sure, give the answer that seems most likely to you.",

@@ -14,6 +14,7 @@ from merilo.studies.drawing import draw_balanced
 from merilo.studies.item_fields import ANSWER, KeptField, fields_of, grouping_fields
 from merilo.studies.lookalikes import LookalikeCheck, LookalikeItem, check_lookalikes
 from merilo.studies.study_source import comparable
+from merilo.studies.study_tasks import one_answer
 
 #: Fields with more categories than this are not compared with the test when control items are drawn.
 _MOST_FIELDS: Final = 6
@@ -26,7 +27,7 @@ class ScreenedAnswers:
     Attributes:
         items: the items that may be used.
         in_test: ids of items whose text is that of a test item.
-        unanswered: the number of items without a gold answer.
+        unanswered: the number of items without one gold answer: with none, or with criteria that differ.
         repeated: the number of items whose text another one has.
     """
 
@@ -49,7 +50,7 @@ def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> ScreenedAnswers:
     unanswered = repeated = 0
     seen: set[str] = set()
     for item, text in zip(pool, comparable(pool), strict=True):
-        if item.outputs is None:
+        if one_answer(item.outputs) is None:
             unanswered += 1
         elif text in asked:
             in_test.append(str(item.id))
@@ -201,7 +202,8 @@ def compare_controls(
 
 def _looks(item: Item, declared: Dataset) -> LookalikeItem:
     groups = [sign for sign in _signs(item, declared) if not sign.startswith(f"{ANSWER}: ")]
-    answer = str(item.outputs) if declared.answer.labels and item.outputs is not None else ""
+    known = one_answer(item.outputs)
+    answer = str(known) if declared.answer.labels and known is not None else ""
     # The fields of the item only: its template may be any of the dataset's prompts.
     shown = [item.inputs] if isinstance(item.inputs, str) else [str(value) for value in item.inputs.values()]
     return LookalikeItem("\n".join(shown), "; ".join(groups), answer)

@@ -24,6 +24,7 @@ from merilo.studies.plan_file import PlanFault, plan_path, read_plan_text
 from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
 from merilo.studies.study_folder import StudyFolder, StudyItem, read_study_items
 from merilo.studies.study_source import comparable, sha256_of
+from merilo.studies.study_tasks import one_answer
 from merilo.wording import listed
 
 
@@ -199,8 +200,9 @@ class _Visit:
                 f"ids {listed(shared, 5)} are also those of other items of the study, but answers are matched by id",
             )
         for one, text in zip(known, comparable([one.item for one in known]), strict=True):
-            if one.item.outputs is None:
-                self.wrong(key, f"item {one.item.id} has no gold answer")
+            if one_answer(one.item.outputs) is None:
+                differ = " (its criteria differ)" if isinstance(one.item.outputs, dict) else ""
+                self.wrong(key, f"item {one.item.id} has no gold answer{differ}")
             if (other := test.get(text)) is not None:
                 self.wrong(key, f"item {one.item.id} repeats the question of test item {other.item.id}")
             if (other := taken.get(text)) is not None:

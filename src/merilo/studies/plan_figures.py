@@ -222,9 +222,7 @@ def paid_work(arm: Arm, plan: Study, answers: int) -> tuple[int, int, float | No
 def chance_of(declared: Dataset) -> float:
     """Return the accuracy of guessing: one in the number of labels; a small number where answers are numbers or texts."""
     labels = len(declared.answer.labels)
-    if not labels:
-        return _LEAST_CHANCE
-    return max(float(labels) ** -max(len(declared.answer.criteria), 1), _LEAST_CHANCE)
+    return max(1 / labels, _LEAST_CHANCE) if labels else _LEAST_CHANCE
 
 
 def _controls(

@@ -205,13 +205,26 @@ def form_of(item: Item, declared: Dataset) -> AnswerForm:
     return "text"
 
 
+def one_answer(outputs: Json) -> Json:
+    """Return the answer that people give: of gold labels by criteria, the one label of all; `None` if the labels differ.
+
+    Example:
+        >>> one_answer({"law": "1", "moral": "1"}), one_answer({"law": "1", "moral": "0"}), one_answer("1")
+        ('1', None, '1')
+    """
+    if not isinstance(outputs, dict):
+        return outputs
+    labels = {str(label) for label in outputs.values()}
+    return labels.pop() if len(labels) == 1 else None
+
+
 def known_answer_of(item: Item, declared: Dataset, kind: TaskKind) -> str:
     """Return the known answer of a control or training item: of several alternatives, the first.
 
     Raises:
         DataError: the item has no single answer.
     """
-    known = item.outputs
+    known = one_answer(item.outputs)
     if isinstance(known, bool) or not isinstance(known, str | int | float) or known == "":
         raise DataError(f"the {kind} item {item.id!r} has no known answer", field="outputs")
     text = str(known)

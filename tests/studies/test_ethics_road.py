@@ -1,0 +1,261 @@
+"""ruEthics from its file to the comparison with models: people answer one question about an act, and fifteen correlations follow."""
+
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import pytest
+from command import Outcome, merilo
+from label_metrics import by_scikit_learn
+from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
+
+from merilo.studies.study_folder import open_study
+from merilo.studies.study_tasks import study_tasks
+
+QUESTIONS = {"correct": "правильно", "good": "хорошо", "ethical": "этично"}
+CRITERIA = ("virtue", "law", "moral", "justice", "utilitarianism")
+CORRELATIONS = [f"{question}.{criterion}" for question, criterion in product(QUESTIONS, CRITERIA)]
+ACTS = range(1, 17)
+#: Acts with known answers: all criteria agree, except for the last one, which is no control item.
+KNOWN = range(101, 111)
+PEOPLE = 5
+
+#: Whoever answers: an act and a question give a label.
+Answers = Mapping[tuple[int, str], str]
+
+
+def entry(number: int, act: int, question: str, judged: Mapping[str, str]) -> dict:
+    template = f"Текст: {{text}}\nКто: {{actant_1}}. С кем: {{actant_2}}.\nПоступок совершён {QUESTIONS[question]}? 1 — да, 0 — нет.\nОтвет:"
+    inputs = {"text": f"Поступок № {act}.", "actant_1": "сосед", "actant_2": "соседка"}
+    return {
+        "instruction": template,
+        "inputs": inputs,
+        "outputs": dict(judged),
+        "meta": {"id": number, "question": question},
+    }
+
+
+def judgements() -> dict[int, dict[str, str]]:
+    random = Random(4)
+    return {act: {criterion: str(random.randrange(2)) for criterion in CRITERIA} for act in ACTS}
+
+
+def split(path: Path, entries: list[dict]) -> Path:
+    path.write_text(json.dumps({"data": {"test": entries}}, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def answer_on_the_site(study: Path, people: Mapping[str, Answers]) -> dict[str, str]:
+    """Let people come one after the other and answer what the site shows them; the last page of each."""
+    folder = open_study(study)
+    path, last = f"/s/{study_tasks(folder).ids.study('people')}/", {}
+    words = {word: question for question, word in QUESTIONS.items()}
+    with opened_site(folder) as site, visiting(site) as first:
+        for number, (person, answers) in enumerate(people.items()):
+            client = from_elsewhere(first, f"10.0.0.{number}")
+            page = to_first_task(client, path, person)
+            while 'name="task"' in page:
+                shown = html.unescape(page)
+                act = re.search(r"Поступок № (\d+)\.", shown)
+                asked = re.search(r"Поступок совершён (\w+)\?", shown)
+                assert act is not None, shown
+                assert asked is not None, shown
+                form = {"answer": answers[int(act[1]), words[asked[1]]]}
+                form |= {name: hidden(page, name) for name in ("token", "task")}
+                page = client.post(f"{path}task", data=form).text
+            last[person] = page
+    return last
+
+
+@dataclass(frozen=True)
+class Road:
+    """A study of ruEthics with everything that was made of it."""
+
+    root: Path
+    created: Outcome
+    shown: Outcome
+    last: Mapping[str, str]
+    people: Mapping[str, Answers]
+
+    def correlations(self, answers: Answers) -> dict[str, float]:
+        """The correlations of one label per act and question with the judgements, by scikit-learn."""
+        judged = judgements()
+        return {
+            f"{question}.{criterion}": by_scikit_learn(
+                "mcc", [judged[act][criterion] for act in ACTS], [answers[act, question] for act in ACTS]
+            )
+            for question, criterion in product(QUESTIONS, CRITERIA)
+        }
+
+    def majority(self) -> Answers:
+        honest = [answers for person, answers in self.people.items() if person != "careless"]
+        return {
+            place: Counter(answers[place] for answers in honest).most_common(1)[0][0]
+            for place in product(ACTS, QUESTIONS)
+        }
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory: pytest.TempPathFactory) -> Road:
+    root = tmp_path_factory.mktemp("ethics")
+    acts = [entry(3 * act + at, act, question, judged) for act, judged in judgements().items() for at, question in enumerate(QUESTIONS)]  # fmt: skip
+    known = [entry(1000 + act, act, "correct", dict.fromkeys(CRITERIA, str(act % 2))) for act in KNOWN]
+    known[-1]["outputs"]["law"] = "1"
+    data = split(root / "ruethics.json", acts)
+    controls = split(root / "known.json", known)
+    random = Random(8)
+    right = {(act, question): str(act % 2) for act in KNOWN for question in QUESTIONS}
+    people = {
+        "careless": {place: str(1 - int(label)) for place, label in right.items()}
+        | dict.fromkeys(product(ACTS, QUESTIONS), "0"),
+        **{
+            f"w{person}": right
+            | {
+                (act, question): judged["moral"] if random.random() < 0.5 else str(random.randrange(2))
+                for act, judged in judgements().items()
+                for question in QUESTIONS
+            }
+            for person in range(PEOPLE)
+        },
+    }
+    study, hb = root / "study", root / "hb"
+    created = merilo("study", "create", data, "--out", study, "--controls", controls, "--control-share", 0.2)
+    assert created.status == 0, created.err
+    assert merilo("study", "freeze", study, "--date", "2026-01-12").status == 0
+    last = answer_on_the_site(study, people)
+    assert merilo("study", "collect", study, "--out", root / "answers.csv").status == 0
+    assert merilo("study", "import", study, root / "answers.csv").status == 0
+    shown = merilo("study", "baseline", study, "--out", study / "baseline")
+    assert shown.status == 0, shown.err
+    card = {"metrics": {name: {"en": name, "ru": name} for name in CORRELATIONS}, "human_benchmark": {}}
+    (root / "raw_dataset_meta.json").write_text(json.dumps(card), encoding="utf-8")
+    for language, title in (("ru", "Мотивация"), ("en", "Motivation")):
+        (root / f"raw_readme_{language}.json").write_text(json.dumps({title: "-"}), encoding="utf-8")
+    assert merilo("report", study, "--out", hb, "--cards", root).status == 0
+    return Road(root, created, shown, last, people)
+
+
+def test_people_read_of_one_question_and_not_of_criteria(road: Road) -> None:
+    for language, sentence in (
+        ("ru", "Ответьте на один вопрос о поступке: **1** — да, **0** — нет."),
+        ("en", "Answer one question about the act: **1** is yes, **0** is no."),
+    ):
+        text = (road.root / "study" / f"instruction.{language}.md").read_text(encoding="utf-8")
+        assert sentence in text
+        assert not any(criterion in text for criterion in CRITERIA)
+        assert "критери" not in text
+
+
+def test_a_control_item_has_one_known_answer(road: Road) -> None:
+    controls = (road.root / "study" / "controls.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(controls) == len(KNOWN) - 1
+    assert f"{road.root / 'known.json'}: 1 without one gold answer are not used" in road.created.err
+
+
+def test_only_the_careless_person_is_stopped(road: Road) -> None:
+    stopped = {person for person, page in road.last.items() if "Участие завершено" in page}
+    assert stopped == {"careless"}
+
+
+def test_the_fifteen_correlations_are_in_every_result(road: Road) -> None:
+    expected = road.correlations(road.majority())
+    assert len(expected) == 15
+    baseline = json.loads((road.root / "study" / "baseline" / "baseline.json").read_text(encoding="utf-8"))
+    published = json.loads((road.root / "hb" / "metrics.json").read_text(encoding="utf-8"))
+    card = json.loads((road.root / "hb" / "cards" / "raw_dataset_meta.json").read_text(encoding="utf-8"))
+    for metrics in (baseline["metrics"], published["metrics"]):
+        assert {name: one["value"] for name, one in metrics.items()} == pytest.approx(expected, abs=1e-6)
+        for name, one in metrics.items():
+            assert one["n"] == len(ACTS), name
+            low, high = one["ci95_items_and_annotators"]
+            assert -1 <= low <= one["value"] <= high <= 1, name
+            assert one["annotators"] == PEOPLE
+    assert card["human_benchmark"] == pytest.approx(expected, abs=1e-4)
+    told = {
+        "terminal": road.shown.out,
+        **{
+            name: (road.root / "hb" / name).read_text(encoding="utf-8")
+            for name in ("report.html", "cards/human_baseline_en.md")
+        },
+    }
+    for where, text in told.items():
+        for name, value in expected.items():
+            assert name in text, (where, name)
+            assert f"{value:.3f}".replace("-0.000", "0.000") in text.replace("−", "-"), (where, name)
+
+
+def test_the_published_values_are_recomputed_from_the_raw_answers(road: Road) -> None:
+    assert merilo("report", "verify", road.root / "hb").status == 0
+
+
+def test_a_model_that_gives_one_label_is_compared_by_the_same_fifteen(road: Road) -> None:
+    random = Random(3)
+    answers = {(act, question): str(random.randrange(2)) for act in ACTS for question in QUESTIONS}
+    rows = {3 * act + at: answers[act, question] for act in ACTS for at, question in enumerate(QUESTIONS)}
+    compared_by_fifteen(road, "one", rows, road.correlations(answers))
+
+
+def test_a_model_that_answers_the_five_criteria_is_compared_by_the_same_fifteen(road: Road) -> None:
+    random, judged = Random(5), judgements()
+    given = {
+        (act, question): {criterion: str(random.randrange(2)) for criterion in CRITERIA}
+        for act in ACTS
+        for question in QUESTIONS
+    }
+    rows = {3 * act + at: given[act, question] for act in ACTS for at, question in enumerate(QUESTIONS)}
+    expected = {
+        f"{question}.{criterion}": by_scikit_learn(
+            "mcc", [judged[act][criterion] for act in ACTS], [given[act, question][criterion] for act in ACTS]
+        )
+        for question, criterion in product(QUESTIONS, CRITERIA)
+    }
+    compared_by_fifteen(road, "five", rows, expected)
+
+
+def compared_by_fifteen(
+    road: Road, name: str, rows: Mapping[int, object], expected: Mapping[str, float]
+) -> None:
+    file = road.root / f"{name}.jsonl"
+    lines = [json.dumps({"id": number, "answer": answer}) for number, answer in rows.items()]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    made = merilo("compare", road.root / "study" / "baseline", file, "--json", "-")
+    assert made.status == 0, made.err
+    people = road.correlations(road.majority())
+    found = {key.removeprefix("ruethics "): one for key, one in made.json["datasets"].items()}
+    assert list(found) == [key for key in found if key in expected]
+    assert set(found) == set(CORRELATIONS)
+    for key, one in found.items():
+        match = one["models"][0]["comparisons"]["consensus"]
+        assert one["metric"] == key
+        assert (match["people"], match["model"]) == pytest.approx((people[key], expected[key]), abs=1e-6)
+    one = merilo("compare", road.root / "study" / "baseline", file, "--metric", "good.law", "--json", "-")
+    assert one.json["metric"] == "good.law"
+    assert one.json["models"][0]["comparisons"]["consensus"]["model"] == pytest.approx(expected["good.law"], abs=1e-6)  # fmt: skip
+
+
+def test_built_in_respondents_run_on_the_same_file_and_are_compared(road: Road) -> None:
+    for model, right in (("gold", True), ("random", False)):
+        out = road.root / model
+        run = merilo(
+            "run", "--model", model, "--datasets", "ruethics", "--data", road.root / "ruethics.json", "--out", out
+        )  # fmt: skip
+        assert run.status == 0, run.err
+        made = merilo("compare", road.root / "study" / "baseline", out, "--json", "-").json
+        values = {one["models"][0]["comparisons"]["consensus"]["model"] for one in made["datasets"].values()}
+        assert (values == {1.0}) == right
+    shown = merilo("study", "baseline", road.root / "study", "--model", road.root / "gold", "--json", "-")
+    assert shown.status == 0, shown.err
+    assert {one["model"] for one in shown.json["models"]["models"]} == {f"gold (built-in), {name}" for name in CORRELATIONS}  # fmt: skip
+
+
+def test_a_wrong_metric_names_the_fifteen(road: Road) -> None:
+    for metric in ("mcc", "correct.love"):
+        outcome = merilo("compare", road.root / "study" / "baseline", road.root / "gold", "--metric", metric)
+        assert outcome.status == 2
+        assert "choose one with --metric (correct.virtue, correct.law, " in outcome.complaint
