@@ -76,7 +76,7 @@ def test_an_expert_dataset_has_two_arms_and_its_cards_description(school: Path, 
     assert (people.items_per_person, experts.items_per_person) == (50, 100)
     text = made.folder.instruction("ru")
     assert "Ответьте на школьный вопрос." in text
-    assert "пропустить вопрос, так как он, возможно, был придуман мной" in text
+    assert "придуман" not in text  # only experts need the rule, and it is added to their page
     assert made.folder.plan.baseline.by == ("subject",)
     # Items of the study carry their template, so that the metadata's prompts are not needed.
     assert made.folder.items()[0].prompt == "Test question 1? A or B?"
@@ -108,7 +108,7 @@ def test_a_dataset_without_shots_says_so(tmp_path: Path, create) -> None:
     made = create(path, dataset="lcs")
     assert made.folder.plan.controls is None
     assert any("no solved items for controls" in warning for warning in made.warnings)
-    assert any("the instruction has no examples" in warning for warning in made.warnings)
+    assert made.folder.instruction("ru").count("Правильный ответ") == 10, "Merilo's own examples, one a label"
     assert problems(made.folder.path) == []
 
 
@@ -159,6 +159,10 @@ def test_training_items_are_neither_controls_nor_examples(lcs_file: Path, tmp_pa
         ({"time_limit": 0.0}, "time_limit takes a number of seconds above 0"),
         ({"name": ""}, "name takes a text that is not empty"),
         ({"restrictions": (" ",)}, "restriction takes a text that is not empty"),
+        (
+            {"restrictions": ("Be quiet. | Hurry.",)},
+            "restriction takes a rule in one language, or in Russian and",
+        ),
         ({"overlap": 0}, "overlap takes a number from 1 on"),
         ({"per_domain": 3}, "per_domain needs the field of the domain"),
         ({"split": "dev"}, "has no split 'dev'"),
@@ -232,8 +236,17 @@ def test_validate_finds_a_control_that_repeats_a_test_item_or_its_id(lcs_file: P
     assert any("answers are matched by id" in problem for problem in found)
 
 
-def test_an_instruction_that_lost_a_restriction_is_a_warning(lcs_file: Path, create) -> None:
+def test_a_restriction_without_a_translation_is_left_out_and_named(lcs_file: Path, create) -> None:
     made = create(lcs_file, dataset="lcs", restrictions=("Работайте в тишине.",))
+    assert "Работайте в тишине." in made.folder.instruction("ru")
+    assert "Работайте" not in made.folder.instruction("en")
+    (named,) = (text for text in validate_study(made.folder.path).warnings if "restriction" in text)
+    assert named.startswith("restrictions.3.en: restriction 4 has no text in this language")
+    assert named in freeze_study(made.folder.path)[1].warnings
+
+
+def test_an_instruction_that_lost_a_restriction_is_a_warning(lcs_file: Path, create) -> None:
+    made = create(lcs_file, dataset="lcs", restrictions=("Работайте в тишине. | Work in silence.",))
     assert not any("restriction" in warning for warning in validate_study(made.folder.path).warnings)
     edit(made.folder.path, "- Работайте в тишине.\n", "", "instruction.ru.md")
     warnings = validate_study(made.folder.path).warnings

@@ -1,20 +1,36 @@
 import re
+from ast import literal_eval
+from pathlib import Path
 
 from every import every
 
+from merilo.api.study import create_study, freeze_study
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.bundled import examples
-from merilo.studies.instruction_text import DEFAULT_RESTRICTIONS, fenced, write_instruction
-from merilo.studies.plan_types import Arm, ControlsPlan, TrainingPlan
+from merilo.items import write_splits
+from merilo.site.served_study import load_study
+from merilo.studies.instruction_html import html_of
+from merilo.studies.instruction_text import (
+    MORE_EXAMPLES,
+    UNFOLDED,
+    default_restrictions,
+    fenced,
+    write_instruction,
+)
+from merilo.studies.plan_types import Arm, ControlsPlan, Restriction, TrainingPlan
 from merilo.studies.study_folder import study_items
-from merilo.studies.task_descriptions import TASKS
+from merilo.studies.study_wishes import StudyWishes
+from merilo.studies.task_descriptions import task_descriptions, written_examples
+
+RIGHT = {"ru": "**Правильный ответ:**", "en": "**Right answer:**"}
+MORE = {language: f"## {title}" for language, title in MORE_EXAMPLES.items()}
 
 
 def instruction(language: str, name: str = "rummlu", **other: object) -> str:
     declared = dataset(name)
     known = {
         "task": None,
-        "restrictions": DEFAULT_RESTRICTIONS,
+        "restrictions": default_restrictions(declared),
         "arms": {"people": Arm(kind="basic")},
         "controls": ControlsPlan(),
         "training": None,
@@ -23,15 +39,130 @@ def instruction(language: str, name: str = "rummlu", **other: object) -> str:
     return write_instruction(language, declared, **{**known, **other})
 
 
+def created_instruction(folder: Path, name: str, language: str) -> str:
+    """The instruction of a study made of the bundled items."""
+    declared = dataset(name)
+    if not (folder / name).exists():
+        write_splits(folder / f"{name}.json", list(examples(declared).values()))
+        create_study(folder / f"{name}.json", folder / name, StudyWishes(dataset=name))
+    return (folder / name / f"instruction.{language}.md").read_text("utf-8")
+
+
+def shown_answers(text: str, language: str) -> list[str]:
+    answers = (part.strip().split("\n\n")[0] for part in text.split(RIGHT[language])[1:])
+    return [answer.removeprefix("```text\n").removesuffix("\n```") for answer in answers]
+
+
 @every("name", sorted(CATALOGUE))
 def test_every_dataset_of_the_catalogue_says_what_to_do_in_both_languages(name: str) -> None:
-    assert set(TASKS[name]) == {"ru", "en"}
+    task = task_descriptions()[name].task
     russian, english = instruction("ru", name), instruction("en", name)
-    assert TASKS[name]["ru"] in russian
-    assert TASKS[name]["en"] in english
+    assert task.ru in russian
+    assert task.en in english
     assert not re.search("[а-яё]", english.split("## Examples")[0].replace("Да", "").replace("Нет", ""))
     assert "{" not in russian.split("## Примеры")[0]
     assert "{" not in english.split("## Examples")[0]
+
+
+@every("language", ["ru", "en"])
+@every("name", sorted(CATALOGUE))
+def test_every_label_has_its_meaning_and_an_example(tmp_path: Path, name: str, language: str) -> None:
+    declared = dataset(name)
+    text = created_instruction(tmp_path, name, language)
+    meant = [label for group in task_descriptions()[name].labels for label in group.split(", ")]
+    if declared.answer.labels:
+        assert sorted(meant) == sorted(declared.answer.labels)
+    for meaning in task_descriptions()[name].labels.values():
+        assert f" — {getattr(meaning, language)}\n" in text
+    assert set(declared.answer.labels) <= set(shown_answers(text, language))
+    assert len(shown_answers(text, language)) >= 2
+
+
+@every("language", ["ru", "en"])
+@every("name", sorted(CATALOGUE))
+def test_at_most_eight_examples_are_unfolded(tmp_path: Path, name: str, language: str) -> None:
+    text = created_instruction(tmp_path, name, language)
+    at_first = text.split(MORE[language])[0]
+    assert 2 <= at_first.count(RIGHT[language]) <= UNFOLDED == 8
+    page = html_of(text)
+    assert page.count("<details>") == text.count(MORE[language]) == page.count("</details>")
+    assert len(page.partition("<details>")[2]) >= len(html_of(text.partition(MORE[language])[2]))
+
+
+def test_the_exam_unfolds_one_short_example_of_every_form(tmp_path: Path) -> None:
+    text = created_instruction(tmp_path, "use", "ru")
+    first, _, more = text.partition(MORE["ru"])
+    assert text.count(RIGHT["ru"]) > 20
+    assert len(first) < 12_000, "a few screens of a phone"
+    assert more
+
+
+@every("name", sorted(CATALOGUE))
+def test_written_examples_are_no_items_of_the_bundled_sets(name: str) -> None:
+    declared = dataset(name)
+    there = {str(item.inputs) for split in examples(declared).values() for item in split}
+    own = written_examples(declared, examples(declared)["test"].items)
+    assert len({str(item.inputs) for item in own}) == len(own) or name == "rwsd"
+    assert not there & {str(item.inputs) for item in own}
+
+
+def common(one: str, other: str) -> int:
+    """The length of the longest common subsequence, by its definition."""
+    if not one or not other:
+        return 0
+    if one[0] == other[0]:
+        return 1 + common(one[1:], other[1:])
+    return max(common(one[1:], other), common(one, other[1:]))
+
+
+def test_the_answers_of_written_examples_are_right() -> None:
+    known = task_descriptions()
+    for item in known["lcs"].examples:
+        assert str(common(*str(item.inputs).split())) == item.outputs
+    for name in ("simplear", "rumultiar"):
+        for item in known[name].examples:
+            text = str(item.inputs).removesuffix(" = ")
+            assert re.fullmatch(r"[\d ()*+-]+", text)
+            assert str(eval(text)) == item.outputs
+    for item in known["rumodar"].examples:
+        *solved, last = [line.split(" -> ") for line in str(item.inputs).split("\n")]
+        added = {int(value) - eval(text) for text, value in solved}
+        assert len(added) == 1
+        assert str(eval(last[0]) + added.pop()) == item.outputs
+    for item in known["ruhumaneval"].examples:
+        program, function = str(item.meta["canonical_solution"]), str(item.inputs["function"])
+        space: dict[str, object] = {}
+        exec(program if program.startswith("def") else f"{function}\n{program}", space)
+        made = next(value for name, value in space.items() if callable(value))
+        for given, wanted in zip(literal_eval(item.inputs["tests"]), item.outputs, strict=True):
+            assert str(made(**given)) == wanted
+
+
+def test_examples_use_the_prompt_of_the_items() -> None:
+    """People must find in the examples the form of text that they will see."""
+    declared = dataset("rcb")
+    items = examples(declared)["test"].items
+    assert {item.instruction for item in written_examples(declared, items[3:])} == {items[3].instruction}
+
+
+@every("name", ["ruhumaneval", "rucodeeval"])
+def test_programmers_are_told_how_much_to_write_and_not_to_run_it(name: str) -> None:
+    text = instruction("ru", name)
+    assert "тело функции или функцию целиком" in text
+    assert "Не запускайте программу: пользоваться Python" in text
+    assert "Do not run the program" in instruction("en", name)
+
+
+def test_examples_of_programs_show_a_body_and_a_whole_function(tmp_path: Path) -> None:
+    answers = shown_answers(created_instruction(tmp_path, "ruhumaneval", "ru"), "ru")
+    assert {answer.startswith("def ") for answer in answers} == {True, False}
+
+
+def test_a_dialogue_shows_its_beginning(tmp_path: Path) -> None:
+    text = created_instruction(tmp_path, "rutie", "ru")
+    turns = [str(item.inputs["question"]) for item in examples(dataset("rutie"))["shots"]]
+    shown = [turn for turn in turns if turn in text]
+    assert shown == turns[: len(shown)]
 
 
 def test_an_instruction_holds_what_the_guide_demands() -> None:
@@ -61,12 +192,27 @@ def test_seconds_agree_with_their_number(seconds: float, said: str) -> None:
     assert f"отводится {said.replace('.', ',')} с момента" in text
 
 
-def test_the_option_for_authors_is_that_of_the_guide() -> None:
-    arms = {"people": Arm(kind="untrained"), "experts": Arm(kind="expert", skip_own=True)}
-    assert "«пропустить вопрос, так как он, возможно, был придуман мной»" in instruction("ru", arms=arms)
-    assert "Экспертам" in instruction("ru", arms=arms)
-    assert "Экспертам" not in instruction("ru", arms={"experts": arms["experts"]})
-    assert "придуман мной" not in instruction("ru")
+def test_only_experts_read_of_their_own_items(tmp_path: Path) -> None:
+    declared = dataset("rummlu")
+    write_splits(tmp_path / "rummlu.json", list(examples(declared).values()))
+    made = create_study(tmp_path / "rummlu.json", tmp_path / "s", StudyWishes(dataset="rummlu")).folder
+    freeze_study(made.path)
+    people, experts = (load_study(made, arm).instructions for arm in ("people", "experts"))
+    assert "придуман" not in people["ru"]
+    assert "you wrote a question" not in people["en"]
+    assert "придуман" in experts["ru"]
+    assert "you wrote a question" in experts["en"]
+
+
+def test_a_restriction_appears_in_its_own_languages_only() -> None:
+    rules = tuple(map(Restriction.of, ("Не спешите. | Take your time.", "Молчите.", "Use no paper.")))
+    russian, english = instruction("ru", restrictions=rules), instruction("en", restrictions=rules)
+    for text, said, unsaid in (
+        (russian, ("Не спешите.", "Молчите."), ("Take", "paper")),
+        (english, ("Take your time.", "Use no paper."), ("спешите", "Молчите")),
+    ):
+        assert all(rule in text for rule in said)
+        assert not any(rule in text for rule in unsaid)
 
 
 def test_training_and_controls_are_mentioned_only_if_there_are_any() -> None:

@@ -135,7 +135,7 @@ def guide_study(root: Path) -> GuideStudy:
     created = _done(
         "study", "create", data, "--out", study, "--size", ASKED, "--items-per-page", 10, "--pay-per-page", 0.5,
         "--expert-pay-per-page", 5, "--expert-overlap", 4, "--time-limit", 60, "--training", root / "training.json",
-        "--restriction", "Не обсуждайте задания.", "--json", "-",
+        "--restriction", "Не обсуждайте задания. | Do not discuss the tasks.", "--json", "-",
     ).json  # fmt: skip
     _done("study", "validate", study)
     _done("study", "freeze", study, "--date", "2026-11-22")

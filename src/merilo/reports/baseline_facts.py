@@ -378,5 +378,4 @@ def _restriction(one: Json, language: str) -> str | None:
         return one_line(one) or None
     if not isinstance(one, dict):
         return None
-    other = "en" if language == "ru" else "ru"
-    return one_line(text_at(one, language) or text_at(one, other) or "") or None
+    return one_line(text_at(one, language) or "") or None

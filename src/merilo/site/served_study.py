@@ -25,6 +25,7 @@ from merilo.studies.adaptive_plans import needs_fixed_overlap
 from merilo.studies.author_overlap import author_field
 from merilo.studies.freezing import changes_since_freeze, read_frozen
 from merilo.studies.instruction_html import html_of, instruction_body
+from merilo.studies.instruction_text import SKIP_OWN
 from merilo.studies.outgoing import Outgoing
 from merilo.studies.plan_types import Arm, Study
 from merilo.studies.study_folder import StudyFolder
@@ -244,10 +245,15 @@ def _rules(plan: Study, arm: Arm, made: StudyTasks, votes: EqualVotes) -> StudyR
 def _instruction(
     folder: StudyFolder, arm: str, key: str, language: Language, tests: tuple[StudyTask, ...]
 ) -> str:
-    limit = folder.plan.arms[arm].time_limit
-    html = html_of(folder.instruction(language))
+    group = folder.plan.arms[arm]
     page = Outgoing(
-        study=key, title=folder.plan.study, language=language, instruction=html, tests=tests, time_limit=limit
+        study=key,
+        title=folder.plan.study,
+        language=language,
+        instruction=html_of(folder.instruction(language)),
+        tests=tests,
+        time_limit=group.time_limit,
+        mine=SKIP_OWN[language] if group.skip_own else "",
     )
     return instruction_body(page)
 

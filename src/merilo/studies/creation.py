@@ -20,7 +20,7 @@ from merilo.strict_json import indented
 from merilo.studies.adaptive_plans import needs_fixed_overlap
 from merilo.studies.author_overlap import overlap_shortfalls
 from merilo.studies.checklist_questions import AUTHOR_QUESTIONS
-from merilo.studies.instruction_text import DEFAULT_RESTRICTIONS, card_text, write_instruction
+from merilo.studies.instruction_text import UNFOLDED, card_text, default_restrictions, write_instruction
 from merilo.studies.item_fields import grouping_fields
 from merilo.studies.known_answers import (
     ChosenControls,
@@ -28,6 +28,7 @@ from merilo.studies.known_answers import (
     ScreenedAnswers,
     choose_controls,
     choose_examples,
+    opening_turns,
     screen_known,
     spacing,
     wanted_controls,
@@ -48,7 +49,6 @@ from merilo.studies.plan_types import (
     ControlsPlan,
     Pay,
     PlannedAnalysis,
-    Restriction,
     SourceFile,
     Study,
     TrainingPlan,
@@ -57,6 +57,7 @@ from merilo.studies.study_folder import StudyFolder, StudyItem, item_lines, stud
 from merilo.studies.study_source import StudySource, comparable, read_source, sha256_of
 from merilo.studies.study_wishes import StudyWishes
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
+from merilo.studies.task_descriptions import written_examples
 from merilo.wording import listed, shown
 
 #: The declaration of a custom dataset, copied into the study's folder.
@@ -195,7 +196,7 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
         # Shots serve both, because an example cannot be a control item: examples leave as many shots as there should be
         # control items, or half of the shots if these are fewer.
         most = max(ceil(len(pool) / 2), len(pool) - wanted)
-        known.examples = choose_examples(_free(pool, taken), subset.items, declared, most=most)
+        known.examples = _examples(source, subset, _free(pool, taken), most)
         taken.update(comparable(known.examples.items))
         # A turn of one dialogue makes no sense inside another.
         rest = [] if source.split.lengths else _free(pool, taken)
@@ -215,9 +216,18 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
         known.controls = replace(chosen, items=_apart(chosen.items, ids, "control"))
         taken.update(comparable(known.controls.items))
     if wishes.controls is not None:
-        known.examples = choose_examples(_free(pool, taken), subset.items, declared, most=len(pool))
+        known.examples = _examples(source, subset, _free(pool, taken), len(pool))
     _note_known(known, shots, warnings)
     return known
+
+
+def _examples(source: StudySource, subset: ChosenSubset, solved: Sequence[Item], most: int) -> ChosenExamples:
+    """Choose the examples of the instruction from the dataset's solved items and from those written for Merilo."""
+    if source.split.lengths and solved:
+        return opening_turns(solved, source.declared, most=UNFOLDED)
+    written = written_examples(source.declared, subset.items)
+    written = list(screen_known(written, source.split.items).items)
+    return choose_examples(solved, subset.items, source.declared, most=most, written=written)
 
 
 def _free(items: Sequence[Item], taken: set[str]) -> list[Item]:
@@ -258,7 +268,7 @@ def _note_screened(found: ScreenedAnswers, where: str, warnings: list[str]) -> N
 
 
 def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str]) -> None:
-    if not shots.items:
+    if not known.examples.items:
         warnings.append("the dataset has no shots: the instruction has no examples; write some into it")
     elif known.examples.uncovered:
         warnings.append(
@@ -340,8 +350,8 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         ),
         arms=arms,
         restrictions=(
-            *DEFAULT_RESTRICTIONS,
-            *(Restriction(ru=text, en=text) for text in wishes.restrictions),
+            *default_restrictions(declared),
+            *wishes.rules,
         ),
         subset=subset.section,
         controls=ControlsPlan(share=wishes.control_share, every=spacing(wishes.control_share))

@@ -6,6 +6,7 @@ import re
 from html import escape
 from typing import Final
 
+from merilo.studies.instruction_text import MORE_EXAMPLES
 from merilo.studies.outgoing import Outgoing
 
 #: Fonts and colours of a page; no font or script is loaded from elsewhere.
@@ -15,9 +16,14 @@ STYLE: Final = (
     "img,video{max-width:100%}pre{white-space:pre-wrap;overflow-wrap:anywhere}table{border-collapse:collapse}td,th{border:1px solid;padding:.2em .6em}"
 )
 
+#: The section of further examples: its heading, and its text up to the next section.
+_FOLDED: Final = re.compile(
+    rf"<h2>(?P<title>{'|'.join(MORE_EXAMPLES.values())})</h2>\n(?P<body>.*?)(?=<h[12]>|\Z)", re.DOTALL
+)
+
 
 def html_of(markdown: str) -> str:
-    r"""Convert Markdown to HTML; HTML inside it stays text, and links to scripts stay text too.
+    r"""Convert Markdown to HTML; HTML inside it stays text, links to scripts stay text too, and further examples are folded.
 
     Example:
         >>> html_of("*Ответ*: <script>alert(1)</script>")
@@ -31,7 +37,9 @@ def html_of(markdown: str) -> str:
         .enable("table")
         .disable(["image", "html_block", "html_inline"])
     )
-    return str(reader.render(markdown))
+    return _FOLDED.sub(
+        r"<details><summary>\g<title></summary>\n\g<body></details>\n", str(reader.render(markdown))
+    )
 
 
 def page(title: str, language: str, body: str) -> str:
@@ -57,13 +65,15 @@ def instruction_page(outgoing: Outgoing) -> str:
 
 
 def instruction_body(outgoing: Outgoing) -> str:
-    """Return the instruction as HTML, with the time limit if there is one and the instruction does not state it."""
-    if outgoing.time_limit is None:
-        return outgoing.instruction
-    limit = f"{outgoing.time_limit:g}"
-    if re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", outgoing.instruction):
-        return outgoing.instruction
-    return f"{outgoing.instruction}<p><strong>{escape(outgoing.word('limit', limit))}</strong></p>\n"
+    """Return the instruction of a group of annotators as HTML: with its time limit and its option to skip own items, unless stated."""
+    found = outgoing.instruction
+    if outgoing.time_limit is not None:
+        limit = f"{outgoing.time_limit:g}"
+        if not re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", outgoing.instruction):
+            found += f"<p><strong>{escape(outgoing.word('limit', limit))}</strong></p>\n"
+    if outgoing.mine and outgoing.mine.casefold() not in outgoing.instruction.casefold():
+        found += f"<p><strong>{escape(outgoing.word('mine', outgoing.mine))}</strong></p>\n"
+    return found
 
 
 def training_page(outgoing: Outgoing) -> str:

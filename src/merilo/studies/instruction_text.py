@@ -13,23 +13,36 @@ from merilo.strict_json import Json, read_json
 from merilo.studies.plan_types import Arm, ControlsPlan, Restriction, TrainingPlan
 from merilo.studies.study_folder import StudyItem
 from merilo.studies.study_tasks import one_answer
-from merilo.studies.task_descriptions import TASKS
+from merilo.studies.task_descriptions import TaskDescription, task_descriptions
 
-#: The rules of every study, unless the author replaces them.
-DEFAULT_RESTRICTIONS: Final = (
-    Restriction(
-        ru="Не ищите ответы в интернете, книгах и других источниках.",
-        en="Do not search for answers on the internet, in books or in other sources.",
-    ),
-    Restriction(
-        ru="Не пользуйтесь калькулятором и программами для вычислений.",
-        en="Do not use a calculator or any program that computes.",
-    ),
-    Restriction(
-        ru="Не пользуйтесь нейросетями, чат-ботами и голосовыми помощниками и не копируйте в них задания.",
-        en="Do not use neural networks, chatbots or voice assistants, and do not copy the tasks into them.",
-    ),
+_NO_SEARCH: Final = Restriction(
+    ru="Не ищите ответы в интернете, книгах и других источниках.",
+    en="Do not search for answers on the internet, in books or in other sources.",
 )
+_NO_CALCULATOR: Final = Restriction(
+    ru="Не пользуйтесь калькулятором, электронными таблицами и языками программирования, например Python.",
+    en="Do not use a calculator, a spreadsheet or a programming language such as Python.",
+)
+_NO_RUNNING: Final = Restriction(
+    ru="Не запускайте программу: пользоваться Python, средой разработки и калькулятором нельзя.",
+    en="Do not run the program: Python, development environments and calculators are not allowed.",
+)
+_NO_NETWORKS: Final = Restriction(
+    ru="Не пользуйтесь нейросетями, чат-ботами и голосовыми помощниками и не копируйте в них задания.",
+    en="Do not use neural networks, chatbots or voice assistants, and do not copy the tasks into them.",
+)
+
+
+def default_restrictions(declared: Dataset) -> tuple[Restriction, ...]:
+    """Return the rules of every study of a dataset, unless the author replaces them."""
+    programs = declared.answer.kind == "program"
+    return _NO_SEARCH, _NO_RUNNING if programs else _NO_CALCULATOR, _NO_NETWORKS
+
+
+#: The number of examples that the instruction shows; the others are folded.
+UNFOLDED: Final = 8
+#: The heading of the folded examples.
+MORE_EXAMPLES: Final = {"ru": "Ещё примеры", "en": "More examples"}
 
 #: The option for annotators who may have written an item.
 SKIP_OWN: Final = {
@@ -83,18 +96,17 @@ def write_instruction(
         examples: solved items.
     """
     words = _RU if language == "ru" else _EN
+    known = task_descriptions().get(declared.name)
     parts = [f"# {words['title'].format(title=declared.title)}"]
-    parts += [f"## {words['task']}", _task(language, declared, task), words["as_models"]]
-    parts += [f"## {words['answering']}", _answering(words, declared)]
+    parts += [f"## {words['task']}", _task(language, declared, task, known), words["as_models"]]
+    parts += [f"## {words['answering']}", _answering(language, declared, known)]
     limits = sorted({arm.time_limit for arm in arms.values() if arm.time_limit is not None})
     if limits:
         seconds = f"{limits[0]:g}".replace(".", "," if language == "ru" else ".")
         parts.append(words["time_limit"].format(seconds=seconds, unit=_seconds(limits[0], language)))
-    if any(arm.skip_own for arm in arms.values()):
-        alone = all(arm.skip_own for arm in arms.values())
-        parts.append(words["skip_own" if alone else "skip_own_experts"].format(option=SKIP_OWN[language]))
     parts += [f"## {words['rules']}", words["rules_why"]]
-    parts.append("\n".join(f"- {rule.text(language)}" for rule in restrictions) or words["no_rules"])
+    rules = [rule for one in restrictions if (rule := one.text(language))]
+    parts.append("\n".join(f"- {rule}" for rule in rules) or words["no_rules"])
     if training is not None or controls is not None:
         parts.append(f"## {words['checks']}")
     if training is not None:
@@ -102,16 +114,19 @@ def write_instruction(
         parts.append(words["training"].format(share=_percent(training.threshold, language)) + feedback)
     if controls is not None:
         parts.append(words["controls"].format(share=_percent(controls.min_accuracy, language)))
-    if examples:
-        parts += [f"## {words['examples']}", words["examples_how"]]
-        parts += [_example(words, number, one, declared) for number, one in enumerate(examples, start=1)]
+    solved = [_example(words, number, one, declared) for number, one in enumerate(examples, start=1)]
+    if solved:
+        parts += [f"## {words['examples']}", words["examples_how"], *solved[:UNFOLDED]]
+    if len(solved) > UNFOLDED:
+        parts += [f"## {MORE_EXAMPLES[language]}", *solved[UNFOLDED:]]
     return "\n\n".join(parts) + "\n"
 
 
-def _task(language: str, declared: Dataset, task: str | None) -> str:
-    known = TASKS.get(declared.name)
-    if task or known:
-        return task or (known or {})[language]
+def _task(language: str, declared: Dataset, task: str | None, known: TaskDescription | None) -> str:
+    if task:
+        return task
+    if known:
+        return known.task.ru if language == "ru" else known.task.en
     if language == "en" and declared.about:
         return f"{declared.about.rstrip('.')}."
     kind = {"ru": _KIND_RU, "en": _KIND_EN}[language]
@@ -134,26 +149,44 @@ _KIND_EN: Final = {
 }
 
 
-def _answering(words: Mapping[str, str], declared: Dataset) -> str:
+def _answering(language: str, declared: Dataset, known: TaskDescription | None) -> str:
+    words = _RU if language == "ru" else _EN
     answer = declared.answer
     labels = ", ".join(f"**{label}**" for label in answer.labels)
-    key = "exam" if "grade_norm" in declared.metrics else answer.kind
-    if key == "criteria" and answer.labels != ("0", "1"):
-        key = "choice"
-    steps = [
-        words["read"],
-        words[key].format(labels=labels),
-        words["form"],
-        words["guess"],
-    ]
+    if known and known.answer:
+        how = known.answer.ru if language == "ru" else known.answer.en
+    elif known and known.labels:
+        how = words["one"]
+    else:
+        key = "exam" if "grade_norm" in declared.metrics else answer.kind
+        if key == "criteria" and answer.labels != ("0", "1"):
+            key = "choice"
+        how = words[key].format(labels=labels)
+    if known:
+        meanings = ((one, text.ru if language == "ru" else text.en) for one, text in known.labels.items())
+        how += "".join(f"\n   - {_bold(one)} — {meaning}" for one, meaning in meanings)
+    steps = [words["read"], how]
+    if not answer.labels:
+        steps.append(words["form"])
     if declared.media:
         steps.insert(1, words["media"])
+    steps.append(words["guess"])
     return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
+
+
+def _bold(labels: str) -> str:
+    """Return labels in bold, a long series by its ends."""
+    each = labels.split(", ")
+    shown = each if len(each) < 6 else [each[0], each[1], "…", each[-1]]
+    return ", ".join(one if one == "…" else f"**{one}**" for one in shown)
 
 
 def _example(words: Mapping[str, str], number: int, one: StudyItem, declared: Dataset) -> str:
     gold = one_answer(one.item.outputs)
-    if isinstance(gold, list):
+    program = one.item.meta.get("canonical_solution")
+    if declared.answer.kind == "program" and isinstance(program, str):
+        shown = program.strip("\n")
+    elif isinstance(gold, list):
         shown = "\n".join(map(str, gold))
     else:
         shown = str(gold)
@@ -197,30 +230,29 @@ def _seconds(number: float, language: str) -> str:
 _RU: Final = {
     "title": "Инструкция к заданиям датасета {title}",
     "task": "Что нужно сделать",
-    "as_models": "Каждое задание показано в том же виде, в каком его получает языковая модель: с тем же текстом вопроса и с теми же вариантами ответа. По вашим ответам мы оцениваем, насколько хорошо с этими заданиями справляется человек.",
+    "as_models": "Вы видите задания в том же виде, в каком их получает языковая модель. По вашим ответам мы оценим, насколько хорошо с ними справляются люди.",
     "answering": "Как отвечать",
-    "read": "Прочитайте задание до конца: требования к ответу обычно стоят в последней строке.",
+    "read": "Прочитайте задание до конца: требования к ответу стоят в начале или в конце задания.",
     "media": "Откройте изображение, запись или видео, если оно приложено, и изучите его полностью.",
-    "choice": "Выберите один ответ из предложенных: {labels}. Указывайте само обозначение ответа, а не его текст.",
+    "one": "Выберите один ответ:",
+    "choice": "Выберите один ответ из предложенных: {labels}.",
     "integer": "Запишите ответ целым числом, цифрами, без пробелов, единиц измерения и пояснений.",
     "text": "Запишите краткий ответ: одно слово или несколько слов, без пояснений.",
-    "program": "Запишите программу целиком, с теми же именами функций, что и в задании.",
+    "program": "Запишите то, что просит задание: тело функции или функцию целиком.",
     "criteria": "Ответьте на один вопрос о поступке: **1** — да, **0** — нет.",
-    "exam": "Запишите ответ так, как требует задание: номера через запятую без пробелов или слово строчными буквами.",
+    "exam": "Запишите ответ так, как требует задание: номера через запятую без пробелов (например, 1,4) или слово строчными буквами. Если нужно выписать несколько слов, пишите их без пробелов и запятых.",
     "form": "Отвечайте только на то, о чём спрашивают: лишние слова и знаки могут сделать верный ответ неверным.",
-    "guess": "Работайте самостоятельно и в удобном для себя темпе. Если вы не уверены, дайте тот ответ, который кажется вам наиболее вероятным.",
+    "guess": "Работайте самостоятельно и в удобном для вас темпе. Если вы не уверены, дайте ответ, который кажется вам самым вероятным.",
     "time_limit": "На одно задание отводится {seconds} {unit} с момента его показа.",
-    "skip_own": "Если у вас есть хотя бы подозрение, что вопрос придумали вы сами, обязательно выберите вариант «{option}».",
-    "skip_own_experts": "Экспертам, участвовавшим в создании датасета: если у вас есть хотя бы подозрение, что вопрос придумали вы сами, обязательно выберите вариант «{option}».",
     "rules": "Ограничения",
-    "rules_why": "Ответы людей и моделей сравнимы, только если условия одинаковы. Кроме того, вопросы датасета не должны попасть в открытый доступ: модели могут на них обучиться. Поэтому соблюдайте правила:",
+    "rules_why": "Ответы людей и моделей можно сравнивать, только если условия одинаковы. Кроме того, вопросы не должны попасть в открытый доступ: на них могут обучить модели. Поэтому соблюдайте правила:",
     "no_rules": "- Отвечайте самостоятельно, без помощи других людей.",
     "checks": "Проверка качества",
-    "training": "Перед основными заданиями нужно пройти обучение. К основным заданиям допускаются те, кто верно выполнил не менее {share} учебных.",
-    "feedback": " После каждого неверного ответа в обучении показан правильный.",
-    "controls": "Среди заданий встречаются контрольные, ответы на которые известны заранее; внешне они не отличаются от остальных. Если доля верных ответов на контрольные задания ниже {share}, ответы разметчика не учитываются.",
+    "training": "Перед основными заданиями нужно пройти тренировку. К основным заданиям допускаются те, кто верно выполнил не менее {share} тренировочных.",
+    "feedback": " После каждого неверного ответа в тренировке показан правильный.",
+    "controls": "Среди заданий есть контрольные: ответы на них известны заранее, а на вид они не отличаются от остальных. Если верны менее {share} ваших ответов на контрольные задания, остальные ваши ответы не учитываются.",
     "examples": "Примеры",
-    "examples_how": "Ниже приведены примеры заданий с правильными ответами. В самих заданиях подсказок не будет.",
+    "examples_how": "Это примеры заданий с правильными ответами. В самих заданиях подсказок не будет.",
     "example": "Пример",
     "right": "Правильный ответ",
     "or": " или ",
@@ -228,30 +260,29 @@ _RU: Final = {
 _EN: Final = {
     "title": "Instruction for the tasks of {title}",
     "task": "What to do",
-    "as_models": "Each task is shown exactly as a language model receives it, with the same text of the question and the same options. Your answers tell us how well people solve these tasks.",
+    "as_models": "You see the tasks exactly as a language model receives them. Your answers show how well people solve these tasks.",
     "answering": "How to answer",
-    "read": "Read the task to the end: the last line usually says what form the answer must have.",
+    "read": "Read the task to the end: its beginning or its end says what form the answer must have.",
     "media": "Open the picture, recording or film if there is one, and study all of it.",
-    "choice": "Choose one of these answers: {labels}. Give the label of the answer, not its text.",
+    "one": "Choose one answer:",
+    "choice": "Choose one of these answers: {labels}.",
     "integer": "Write the answer as a whole number in digits, without spaces, units or explanations.",
     "text": "Write a short answer, one word or a few words, without explanations.",
-    "program": "Write the whole program, with the names of functions that the task uses.",
+    "program": "Write what the task asks for: the body of the function or the whole function.",
     "criteria": "Answer one question about the act: **1** is yes, **0** is no.",
-    "exam": "Write the answer in the form that the task requires: numbers separated by commas without spaces, or a word in lower case.",
+    "exam": "Write the answer in the form that the task requires: numbers separated by commas without spaces (for example 1,4), or a word in lower case. If several words are needed, write them without spaces and commas.",
     "form": "Answer only what is asked: extra words or signs can make a right answer wrong.",
     "guess": "Work on your own and at your own pace. If you are not sure, give the answer that seems most likely to you.",
     "time_limit": "You have {seconds} {unit} for a task from the moment it is shown.",
-    "skip_own": "If you have the slightest suspicion that you wrote a question yourself, you must choose the option “{option}”.",
-    "skip_own_experts": "For experts who took part in making the dataset: if you have the slightest suspicion that you wrote a question yourself, you must choose the option “{option}”.",
     "rules": "Restrictions",
     "rules_why": "The answers of people and models can be compared only under equal conditions. Besides, the questions must not become public, because models could be trained on them. Please follow these rules:",
     "no_rules": "- Answer on your own, without help from other people.",
     "checks": "Quality checks",
     "training": "The tasks are preceded by a training. Only those who solve at least {share} of the training tasks are admitted to the main tasks.",
     "feedback": " After each wrong answer, the training shows the right one.",
-    "controls": "Some of the tasks are control tasks, whose answers are known in advance; they look like all other tasks. If an annotator answers less than {share} of the control tasks correctly, their answers are not used.",
+    "controls": "Some of the tasks are control tasks, whose answers are known in advance; they look like all other tasks. If less than {share} of your answers to control tasks are right, your other answers are not used.",
     "examples": "Examples",
-    "examples_how": "Here are examples of tasks with their right answers. The tasks themselves give no hints.",
+    "examples_how": "These are examples of tasks with their right answers. The tasks themselves give no hints.",
     "example": "Example",
     "right": "Right answer",
     "or": " or ",

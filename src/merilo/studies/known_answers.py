@@ -8,6 +8,7 @@ from math import ceil
 from typing import Final
 
 from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import render
 from merilo.errors import UsageError, argument
 from merilo.items import Item
 from merilo.studies.drawing import draw_balanced
@@ -16,6 +17,10 @@ from merilo.studies.lookalikes import LookalikeCheck, LookalikeItem, check_looka
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import one_answer
 
+#: An example is short enough to be read at a glance up to this number of characters.
+_BRIEF: Final = 1000
+#: Examples of datasets without labels.
+_FEWEST: Final = 2
 #: Fields with more categories than this are not compared with the test when control items are drawn.
 _MOST_FIELDS: Final = 6
 
@@ -76,32 +81,70 @@ class ChosenExamples:
 
 
 def choose_examples(
-    solved: Sequence[Item], test: Sequence[Item], declared: Dataset, *, most: int
+    solved: Sequence[Item],
+    test: Sequence[Item],
+    declared: Dataset,
+    *,
+    most: int,
+    written: Sequence[Item] = (),
 ) -> ChosenExamples:
-    """Choose few solved items that show every domain and every kind of answer.
+    """Choose few solved items that show every label, every form of prompt and every domain, in this order of importance.
 
-    Each step takes the item that shows most of what is not shown yet; the first one of equals.
+    Each step takes the item that shows most of what is not shown yet: of equals a short one, then one of the dataset, then the first.
 
     Args:
-        solved: the solved items, not of the test.
+        solved: the solved items of the dataset, not of the test.
         test: the items whose domains and kinds of answer are to be shown.
         declared: their dataset.
-        most: the largest number of examples.
+        most: the largest number of solved items of the dataset.
+        written: examples written for Merilo, used where the dataset's own show too little.
     """
     wanted = dict.fromkeys(sign for item in test for sign in _signs(item, declared))
     wanted |= dict.fromkeys(f"{ANSWER}: {label}" for label in declared.answer.labels)
+    forms = {sign for sign in wanted if sign.startswith((f"{ANSWER}: ", f"{declared.prompts_by}: "))}
     left = set(wanted)
+    candidates = [(item, set(_signs(item, declared)), True) for item in solved]
+    candidates += [(item, set(_signs(item, declared)), False) for item in written]
+    brief = {id(item): len(render(item, declared)) <= _BRIEF for item, _, _ in candidates}
     chosen: list[Item] = []
-    candidates = list(solved)
-    while candidates and len(chosen) < most and (left or not chosen):
-        best = max(candidates, key=lambda item: len(left.intersection(_signs(item, declared))))
-        shown = left.intersection(_signs(best, declared))
-        if not shown and chosen:
+    free = most
+
+    def gain(candidate: tuple[Item, set[str], bool]) -> tuple[int, bool, bool, bool, int]:
+        item, signs, own = candidate
+        new = signs & left
+        return len(new & forms), bool(new), brief[id(item)], own, len(new)
+
+    while left or len(chosen) < _FEWEST:
+        there = [one for one in candidates if free > 0 or not one[2]]
+        if not there:
             break
-        chosen.append(best)
+        best = max(there, key=gain)
+        if not best[1] & left and len(chosen) >= _FEWEST:
+            break
         candidates.remove(best)
-        left -= shown
+        chosen.append(best[0])
+        free -= best[2]
+        left -= best[1]
     return ChosenExamples(tuple(chosen), tuple(sign for sign in wanted if sign in left))
+
+
+def opening_turns(turns: Sequence[Item], declared: Dataset, *, most: int) -> ChosenExamples:
+    """Return the beginning of a solved dialogue, until every label was shown: a turn needs those before it.
+
+    Args:
+        turns: the turns of one dialogue.
+        declared: its dataset.
+        most: the largest number of turns.
+    """
+    left = dict.fromkeys(f"{ANSWER}: {label}" for label in declared.answer.labels)
+    chosen: list[Item] = []
+    for item in turns[:most]:
+        if chosen and not left:
+            break
+        chosen.append(item)
+        for sign in _signs(item, declared):
+            left.pop(sign, None)
+    return ChosenExamples(tuple(chosen), tuple(left))
 
 
 def _signs(item: Item, declared: Dataset) -> list[str]:

@@ -43,6 +43,7 @@ WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "show": "Показать правильный ответ",
         "right": "Правильный ответ: {}",
         "limit": "На одно задание даётся не более {} с.",
+        "mine": "Если вы хотя бы подозреваете, что вопрос придумали вы, обязательно выберите «{}».",
     },
     "en": {
         "instruction": "Instruction",
@@ -53,6 +54,7 @@ WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "show": "Show the right answer",
         "right": "The right answer: {}",
         "limit": "The time limit is {} s for a task.",
+        "mine": "If you have the slightest suspicion that you wrote a question yourself, you must choose “{}”.",
     },
 }
 

@@ -252,7 +252,13 @@ class _Visit:
                 self.check.problems.append(PlanFault(name, None, "", "is empty"))
             folded = " ".join(text.split()).casefold()
             for number, rule in enumerate(self.study.plan.restrictions):
-                said = " ".join(rule.text(language).split())
+                if (own := rule.text(language)) is None:
+                    self.check.warnings.append(
+                        f"restrictions.{number}.{language}: restriction {number + 1} has no text in this language, so the "
+                        f"instruction, the card and the methods in it leave it out: '{rule.ru or rule.en}'"
+                    )
+                    continue
+                said = " ".join(own.split())
                 if said.casefold() not in folded:
                     self.check.warnings.append(f"{name} does not contain restriction {number + 1}: '{said}'")
 

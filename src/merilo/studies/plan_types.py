@@ -5,6 +5,7 @@ Every class reads one section of the file, and every attribute is a key of that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
@@ -121,7 +122,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction:
-    """A rule for annotators, in every language of the study.
+    """A rule for annotators, in one language of the study or in both.
 
     Attributes:
         ru: the rule in Russian.
@@ -137,10 +138,28 @@ class Restriction:
         if self.ru is None and self.en is None:
             raise ValueError("a restriction needs a text in Russian (ru) or in English (en)")
 
-    def text(self, language: str) -> str:
-        """Return the rule in a language; in the other one if it is not translated."""
-        wanted, other = (self.ru, self.en) if language == "ru" else (self.en, self.ru)
-        return wanted or other or ""
+    def text(self, language: str) -> str | None:
+        """Return the rule in a language; `None` if it is not translated."""
+        return self.ru if language == "ru" else self.en
+
+    @classmethod
+    def of(cls, text: str) -> Restriction:
+        """Read a rule in one language, or in both with `|` between them; Cyrillic letters tell the Russian text.
+
+        Raises:
+            ValueError: a text is empty, or two texts are in the same language.
+
+        Example:
+            >>> Restriction.of("Answer alone. | Отвечайте без помощи.")
+            Restriction(ru='Отвечайте без помощи.', en='Answer alone.')
+        """
+        texts = [part.strip() for part in text.split("|")]
+        if not all(texts):
+            raise ValueError("takes a text that is not empty")
+        languages = ["ru" if re.search("[А-Яа-яЁё]", part) else "en" for part in texts]
+        if len(set(languages)) < len(texts):
+            raise ValueError("takes a rule in one language, or in Russian and in English with | between them")
+        return cls(**dict(zip(languages, texts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

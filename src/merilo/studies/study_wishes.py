@@ -8,6 +8,7 @@ from typing import Final
 
 from merilo.errors import UsageError, argument
 from merilo.people.adaptive_overlap import AdaptiveDesign, AdaptiveOverlap
+from merilo.studies.plan_types import Restriction
 from merilo.studies.study_source import Audience
 
 #: The guide's overlap.
@@ -30,7 +31,7 @@ class StudyWishes:
         controls: a file with items with known answers; by default, the dataset's shots.
         control_share: the share of control items.
         training: a file with training items.
-        restrictions: the author's rules, besides the default ones.
+        restrictions: the author's rules, besides the default ones: each in Russian, in English, or in both with `|` between them.
         overlap: answers to an item.
         expert_overlap: answers to an item by experts.
         adaptive: the adaptive overlap of people who are not experts: `START:LIMIT` or `START:LIMIT:SHARE`; its limit becomes the overlap.
@@ -85,6 +86,18 @@ class StudyWishes:
         found = AdaptiveDesign.of(self.adaptive).overlap
         return found if self.adaptive.count(":") == 2 else AdaptiveOverlap(found.start, found.limit)
 
+    @property
+    def rules(self) -> tuple[Restriction, ...]:
+        """The author's rules, read from `restrictions`.
+
+        Raises:
+            UsageError: a text is empty, or two texts of a rule are in the same language.
+        """
+        try:
+            return tuple(map(Restriction.of, self.restrictions))
+        except ValueError as error:
+            raise UsageError(f"{argument('restriction')} {error}") from None
+
     def check(self) -> None:
         """Refuse impossible values.
 
@@ -114,8 +127,7 @@ class StudyWishes:
         for name in ("name", "currency", "dataset"):
             if getattr(self, name) == "":
                 raise UsageError(f"{argument(name)} takes a text that is not empty")
-        if any(not text.strip() for text in self.restrictions):
-            raise UsageError(f"{argument('restriction')} takes a text that is not empty")
+        _ = self.rules
         for name in ("overlap", "expert_overlap", "items_per_page", "items_per_person", "per_domain"):
             count: int | None = getattr(self, name)
             if count is not None and count < 1:
