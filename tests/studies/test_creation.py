@@ -1,6 +1,7 @@
 import json
 from dataclasses import fields, replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from every import every
@@ -146,6 +147,47 @@ def test_training_items_are_neither_controls_nor_examples(lcs_file: Path, tmp_pa
     assert not training & set(comparable([one.item for one in made.folder.controls()]))
     assert not training & set(comparable(made.examples.items))
     assert "80\u00a0%" in made.folder.instruction("ru")
+
+
+def test_a_plan_of_any_wishes_can_be_frozen(lcs_file: Path, create) -> None:
+    values: dict[str, tuple[object, ...]] = {
+        "control_share": (0.001, 0.02, 0.07, 0.13, 0.15, 0.22, 0.29, 0.3, 0.35, 0.4, 0.45, 0.5),
+        "overlap": (1, 2, 5, 40),
+        "size": (1, 7, 60),
+        "items_per_page": (1, 2, 3, 1000),
+        "items_per_person": (1, 13, 100_000),
+        "pay_per_page": (0.0, 0.001, 1e9),
+        "time_limit": (0.5, 1e9),
+        "expected": (0.01, 0.5, 0.99),
+        "audience": ("basic", "expert"),
+        "expert_overlap": (1, 7),
+        "adaptive": ("2:3:0", "3:5:1"),
+        "seed": (10**12,),
+        "name": ("a: b #c", "null", "true", "1", "it's", "Имя «с кавычками»", "- x", "a/b"),
+        "restrictions": (("a: b",), ("# no", "null"), ("- x", '"q"', "\tx")),
+        "currency": ("rub", "доллар"),
+    }
+    random = Random(21)
+    tried = [{name: value} for name in values for value in values[name]]
+    tried += [
+        {name: random.choice(values[name]) for name in random.sample(sorted(values), 6)} for _ in range(12)
+    ]
+    frozen = 0
+    for wishes in tried:
+        try:
+            made = create(lcs_file, dataset="lcs", **wishes)
+        except UsageError:  # refused before anything is written
+            continue
+        freeze_study(made.folder.path)  # raises if the plan has problems
+        frozen += 1
+    assert frozen > 50
+
+
+def test_the_plan_holds_the_share_of_control_items_that_is_asked(lcs_file: Path, create) -> None:
+    made = create(lcs_file, dataset="lcs", control_share=0.3)
+    assert (made.folder.plan.controls.every, made.folder.plan.controls.share) == (3, 0.333333)
+    assert any("one task in 3 is a control item, a share of 0.333" in warning for warning in made.warnings)
+    assert not any("a share of" in one for one in create(lcs_file, dataset="lcs", control_share=0.2).warnings)
 
 
 @every(

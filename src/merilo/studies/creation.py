@@ -139,6 +139,11 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
         for chosen in (subset.items, known.controls.items if known.controls else (), known.training)
     )
     figures = plan_figures(plan, source.declared, controls_there=len(controls), training_there=len(training))
+    if plan.controls and abs(plan.controls.share - wishes.control_share) > 0.005:
+        warnings.append(
+            f"one task in {plan.controls.every} is a control item, a share of {plan.controls.share:.3g}, which is the "
+            f"nearest to {argument('control_share', f'{wishes.control_share:g}')}"
+        )
     warnings += _subset_warnings(subset)
     warnings += overlap_shortfalls(plan, subset.items)
     warnings += figures.notes
@@ -337,6 +342,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         for name in grouping_fields(declared)
         if f"{{{name}}}" in (declared.extra or "") and any(value_of(item, name) for item in subset.items)
     ]
+    every = spacing(wishes.control_share)
     return Study(
         study=wishes.name or declared.name,
         dataset=declared.name if source.declaration_file is None else DECLARATION_FILE,
@@ -354,9 +360,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
             *wishes.rules,
         ),
         subset=subset.section,
-        controls=ControlsPlan(share=wishes.control_share, every=spacing(wishes.control_share))
-        if known.controls
-        else None,
+        controls=ControlsPlan(share=round(1 / every, 6), every=every) if known.controls else None,
         training=TrainingPlan() if known.training else None,
         instruction=dict(INSTRUCTION_FILES),
         assumptions=Assumptions(expected=wishes.expected),
