@@ -308,6 +308,28 @@ def test_the_real_dialogue_with_history_gives_an_answer_to_every_turn(pools: Pat
     assert result.table["with_history"].null_count() == 0
 
 
+def test_the_real_dialogue_fits_both_questions_of_the_bundled_recipe(pools: Path) -> None:
+    # One question of the dialogue occurs twice, and its turns have different answers.
+    pool = [pools / "rutie" / "pool1.tsv"]
+    result = run_recipe(recipe("rutie"), {"with_history": pool, "without_history": pool})
+    assert result.agreement == (430, 430)
+    for made in result.questions.values():
+        assert made.agreement.majority_sizes == {5: 294, 4: 93, 3: 43}
+
+
+def test_turns_that_are_shown_alike_and_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+    def answers(name: str, turns: tuple[int, int]) -> list[Path]:
+        rows = [([str(n), "where?", "yes", "no"], who, str(place), "")
+                for place, n in enumerate(turns, start=1) for who in ("ann", "bob", "cat")]  # fmt: skip
+        return [toloka(tmp_path / f"{name}.tsv", ["turn", "question", "answer_1", "answer_2"], rows)]
+
+    exports = {"with_history": answers("with", (4, 9)), "without_history": answers("without", (9, 4))}
+    assert run_recipe(recipe("rutie"), exports).agreement == (0, 2)
+    strange = {**exports, "without_history": answers("strange", (1, 2))}
+    with pytest.raises(DataError, match="the other questions have no item with their turn"):
+        run_recipe(recipe("rutie"), strange)
+
+
 def test_a_recipe_of_ones_own_may_call_fields_otherwise(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(

@@ -29,21 +29,24 @@ class Answered:
     Attributes:
         made: the question's baseline.
         table: the fields that the question shows, and the answer in a column named after the question (null without a
-            majority).
+            majority); items that are shown alike and have different answers are missing.
+        alike: these items, with further fields of the recipe's items that distinguish them, and the answer.
         accepted: the labels that accept an item, in the spelling of the answers.
     """
 
     made: Baseline
     table: pl.DataFrame
+    alike: pl.DataFrame
     accepted: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The content of a question's files: responses, mapping from item field to column, and the labels that accept."""
+    """The content of a question's files: responses, item field -> column of shown and further fields, accepted labels."""
 
     responses: Responses
     columns: Mapping[str, str]
+    further: Mapping[str, str]
     accepted: tuple[str, ...]
 
 
@@ -99,20 +102,29 @@ def _read(recipe: Recipe, name: str, paths: Sequence[Path], encoding: str | None
     columns = Columns(answer=question.answer, item=tuple(called.values()) if plain else ())
     labels = declared.answer.labels if declared else None
     responses = platforms.read(list(paths), columns=columns, labels=labels or None, encoding=encoding)
-    fields = {one: _field(column, responses, paths[0], name) for one, column in called.items()}
+    fields = {one: _field(column, responses) for one, column in called.items()}
+    for one, column in fields.items():
+        if not column:
+            raise UsageError(
+                f"question '{name}' has no field '{called[one]}' (its fields: {listed(responses.fields)}); give its name in "
+                "the export in the recipe's 'columns'",
+                file=paths[0],
+            )
+    further = {
+        one: _field(question.columns.get(one, one), responses) for one in recipe.item if one not in called
+    }
     responses = _without(responses, recipe.ignore)
-    return _Read(responses, fields, _accepted(question.accept, responses, paths[0], name))
-
-
-def _field(column: str, responses: Responses, path: Path, question: str) -> str:
-    for name in (column, f"{INPUT_MARK}{column}"):
-        if name in responses.fields:
-            return name
-    raise UsageError(
-        f"question '{question}' has no field '{column}' (its fields: {listed(responses.fields)}); give its name in the export "
-        "in the recipe's 'columns'",
-        file=path,
+    return _Read(
+        responses,
+        fields,
+        {one: column for one, column in further.items() if column},
+        _accepted(question.accept, responses, paths[0], name),
     )
+
+
+def _field(column: str, responses: Responses) -> str:
+    """Return a field's name in the responses; an empty text if they lack it."""
+    return next((name for name in (column, f"{INPUT_MARK}{column}") if name in responses.fields), "")
 
 
 def _without(responses: Responses, ignored: Sequence[str]) -> Responses:
@@ -168,17 +180,19 @@ def _answered(recipe: Recipe, name: str, read: _Read, path: Path, repeats: Repea
         repeats=repeats,
     )
     made = baseline(read.responses, settings)
+    both = {**read.columns, **read.further}
     items = test_items(made.responses).select(
-        pl.col("item").alias(_NUMBER), *(pl.col(column).alias(one) for one, column in read.columns.items())
+        pl.col("item").alias(_NUMBER), *(pl.col(column).alias(one) for one, column in both.items())
     )
     consensus = made.consensus.select(pl.col("item").alias(_NUMBER), pl.col("label").alias(name))
-    answers = items.join(consensus, on=_NUMBER, how="left", maintain_order="left").select(*shown, name)
-    doubled = answers.filter(pl.struct(shown).is_duplicated() & (pl.col(name).n_unique().over(shown) > 1))
-    if doubled.height:
+    answers = items.join(consensus, on=_NUMBER, how="left", maintain_order="left").select(*both, name)
+    differ = pl.struct(shown).is_duplicated() & (pl.col(name).n_unique().over(shown) > 1)
+    alike = answers.filter(differ)
+    if alike.select(pl.struct(*both).is_duplicated().any()).item():
         raise DataError(
             f"two items of question '{name}' have the same {', '.join(shown)} and different answers: add distinguishing fields to "
             "the question's 'shows', or ignore fields that do not belong to the item",
             file=path,
         )
-    table = answers.unique(list(shown), keep="first", maintain_order=True)
-    return Answered(made, table, read.accepted)
+    table = answers.filter(~differ).select(*shown, name)
+    return Answered(made, table.unique(list(shown), keep="first", maintain_order=True), alike, read.accepted)

@@ -20,6 +20,8 @@ from merilo.people.duplicates import Repeats
 from merilo.statistics.paired_tests import Difference
 from merilo.wording import listed
 
+_ALIKE = "\x1falike"
+
 
 @dataclass(frozen=True, slots=True)
 class RecipeResult:
@@ -134,12 +136,28 @@ def _join(recipe: Recipe, answers: Mapping[str, Answered]) -> pl.DataFrame:
     table = pl.concat(whole).unique(maintain_order=True)
     for name, own in answers.items():
         shown = list(recipe.shown(name))
-        if not table.join(own.table, on=shown, how="semi", nulls_equal=True).height:
+        if not (table.join(own.table, on=shown, how="semi", nulls_equal=True).height or own.alike.height):
             raise DataError(
                 f"question '{name}' matches none of the items: its {', '.join(shown)} differ from theirs"
             )
         table = table.join(own.table, on=shown, how="left", nulls_equal=True, maintain_order="left")
+        if own.alike.height:
+            table = _with_alike(table, own.alike, name, shown)
     return table
+
+
+def _with_alike(table: pl.DataFrame, alike: pl.DataFrame, name: str, shown: Sequence[str]) -> pl.DataFrame:
+    """Add the answers to items that were shown alike; the other fields of an item tell which is which."""
+    fields = [one for one in alike.columns if one != name]
+    if alike.join(table, on=fields, how="anti", nulls_equal=True).height:
+        raise DataError(
+            f"two items of question '{name}' have the same {', '.join(shown)} and different answers, and the other questions "
+            f"have no item with their {listed([one for one in fields if one not in shown])}: add distinguishing fields to the "
+            "question's 'shows'"
+        )
+    alike = alike.rename({name: _ALIKE})
+    joined = table.join(alike, on=fields, how="left", nulls_equal=True, maintain_order="left")
+    return joined.with_columns(pl.coalesce(name, _ALIKE).alias(name)).drop(_ALIKE)
 
 
 def _kept(recipe: Recipe, accepted: Mapping[str, tuple[str, ...]]) -> pl.Expr:
