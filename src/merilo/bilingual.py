@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 #: The languages of messages, instructions and pages.
 Language: TypeAlias = Literal["ru", "en"]
@@ -62,6 +63,22 @@ def counted_en(n: int, one: str, several: str) -> str:
         '2 answers'
     """
     return f"{n} {one if n == 1 else several}"
+
+
+_MONTHS: Final = (
+    "января", "февраля", "марта", "апреля", "мая", "июня", "июля", "августа", "сентября", "октября", "ноября", "декабря",
+)  # fmt: skip
+
+
+def date_ru(day: str) -> str:
+    """Write a date as Russian text does; a text that is no date stays.
+
+    Example:
+        >>> date_ru("2026-11-22"), date_ru("spring")
+        ('22 ноября 2026 г.', 'spring')
+    """
+    found = re.fullmatch(r"(\d{4})-(0[1-9]|1[0-2])-(\d{2})", day)
+    return f"{int(found[3])} {_MONTHS[int(found[2]) - 1]} {found[1]} г." if found else day
 
 
 def listed_ru(names: Sequence[str], most: int = 12) -> str:

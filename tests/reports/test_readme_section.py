@@ -60,7 +60,7 @@ DETAILS = {
     "unchecked": ("Ещё учтён 1 разметчик, у которого", "Another 1 annotator had no or too few control answers and was kept"),
     "answers left": ("учтены 492 ответа: по 5 на 91 вопрос, по 4 на 8 вопросов, по 3 на 1 вопрос", "492 answers remain: 5 on 91 items, 4 on 8 items, 3 on 1 item"),
     "aggregation": ("за который подано не менее 3 голосов", "A majority is at least 3 equal answers"),
-    "ways": ("Единогласно решён 21 вопрос; большинством голосов — 33", "A consensus was reached on 21 items unanimously, on 33 by a majority"),
+    "ways": ("На 21 вопрос все ответили одинаково; большинством голосов — 33", "A consensus was reached on 21 items unanimously, on 33 by a majority"),
     "unresolved": ("Без согласованного ответа остался 1 вопрос; в метрику он не вошёл", "There is no consensus on 1 item, which was left out"),
     "threshold": ("не набралось на 20 вопросах из 100 (20 %) при допустимой доле 30 %", "lacking on 20 of 100 items (20%); up to 30% were allowed"),
     "agreement": ("по 492 ответам: альфа Криппендорфа — 0,300 (95%-й доверительный интервал от 0,226 до 0,373)", "On 492 answers, Krippendorff's alpha is 0.300 (95% confidence interval 0.226 to 0.373)"),
@@ -170,7 +170,7 @@ def with_groups(n: int) -> dict[str, Any]:
 def test_groups_are_told_in_one_sentence() -> None:
     ru, en = russian(with_groups(2)), english(with_groups(2))
     assert (
-        "По группам вопросов точность (accuracy) составляет: «g1» — 0,010 (95%-й доверительный интервал от 0,000 до 0,900; 11 вопросов);"
+        "По группам вопросов точность составляет: «g1» — 0,010 (95%-й доверительный интервал от 0,000 до 0,900; 11 вопросов);"
         in ru
     )
     assert (
@@ -186,7 +186,7 @@ def test_a_dataset_with_groups_alone_names_its_metric() -> None:
     content = changed(
         metrics={"correct.virtue": {"value": 0.7, "n": 645, "ci95": None}}, declaration={"metrics": ["mcc"]}
     )
-    assert "корреляция Мэтьюза (MCC) составляет: «correct.virtue» — 0,700 (645 вопросов)." in russian(content)
+    assert "корреляция Мэтьюза (MCC) составляет: «правильно: добродетель» — 0,700 (645 вопросов)." in russian(content)
 
 
 def test_an_unknown_currency_is_said_to_be_unknown() -> None:
@@ -219,7 +219,7 @@ def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
         "Так решено 39 из 40 вопросов. Вопрос, который это правило не решило, не отброшен: 1 засчитан как ошибка.",
         "экспертов на 40 вопросах составляет 0,925 (95%-й доверительный интервал по вопросам от 0,830 до 0,990; по этому правилу решено"
         " 97,5 % вопросов). Только на 39 вопросах, решённых по этому правилу, получилось бы 0,949.",
-        "За разметку выплачено 640,00 доллара США за 171 страницу заданий, то есть 112,28 доллара США за час работы",
+        "За разметку выплачено 640 долларов США за 171 страницу заданий, то есть 112,28 доллара США за час работы",
         "На 38 вопросах, на которые есть согласованные ответы обеих групп",
         "Разность равна 0,342 (95%-й доверительный интервал от 0,170 до 0,500; p < 0,001, точный критерий Мак-Немара).",
     ):
@@ -265,7 +265,7 @@ def test_two_baselines_of_one_study_are_joined_with_their_difference() -> None:
     )
     assert "Ни один эксперт не исключён" in text
     assert (
-        "средний балл по метрике accuracy составляет 0,947 у экспертов и 0,474 у людей без специальной подготовки. Разность равна 0,474"
+        "точность составляет 0,947 у экспертов и 0,474 у людей без специальной подготовки. Разность равна 0,474"
         in text
     )
     assert study_of_arms(CONTENT, experts, {"a": 1.0}, {"b": 1.0})["comparison"] is None

@@ -48,7 +48,7 @@ def test_the_whole_way_by_mouse_shows_no_gold_and_no_mark_of_control_items(froze
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto(f"{address}{paths['people']}?PROLIFIC_PID=abc123")
         page.click("text=Согласиться и продолжить")
-        page.click("text=Инструкция прочитана, продолжить")
+        page.click("text=Инструкция понятна, начать")
         for place, label in enumerate("11110", start=1):
             page.wait_for_selector(f"h1:has-text('Тренировочное задание {place} из 5')")
             page.click(f".labels label:has-text('{'0' if place == 1 else label}')")
@@ -100,7 +100,7 @@ def shape(page: str) -> str:
     import re
 
     page = re.sub(r'<div class="prompt">.*?</div>', "", page, flags=re.DOTALL)
-    return re.sub(r"Задание \d+|Пройдено заданий: \d+|progress value=\"\d+\"|[0-9a-f]{12}", "", page)
+    return re.sub(r"Задание \d+|Выполнено \d+|progress value=\"\d+\"|[0-9a-f]{12}", "", page)
 
 
 def test_the_whole_way_by_keyboard_alone_at_phone_width_in_russian(frozen: Frozen) -> None:
@@ -138,7 +138,7 @@ def test_an_answer_outlives_a_lost_connection_and_is_taken_once(frozen: Frozen) 
         page = context.new_page()
         page.goto(f"{address}{paths['people']}?worker_id=7")
         page.click("button.main")
-        page.click("text=Инструкция прочитана")
+        page.click("text=Инструкция понятна")
         page.wait_for_selector("h1:has-text('Задание 1')")
         second = context.new_page()
         second.goto(f"{address}{paths['people']}task")

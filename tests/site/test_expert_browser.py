@@ -36,7 +36,7 @@ def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_bre
         assert "Вход по приглашению" in page.inner_text("h1"), "a platform's id does not open an expert study"
         page.goto(address + path)
         page.click("text=Согласиться и продолжить")
-        page.click("text=Инструкция прочитана")
+        page.click("text=Инструкция понятна")
         assert page.inner_text("h1") == "Начать", "the clock does not start before the person is ready"
         page.click("a.main")
         page.wait_for_selector("form#item")
@@ -67,7 +67,7 @@ def test_an_item_whose_time_ran_out_is_taken_away_and_the_next_one_waits_for_the
         page = browser.new_context(locale="ru-RU").new_page()
         page.goto(address + path)
         page.click("text=Согласиться и продолжить")
-        page.click("text=Инструкция прочитана")
+        page.click("text=Инструкция понятна")
         page.click("a.main")
         page.wait_for_selector("text=Время вышло")
         assert page.is_disabled("button.main")

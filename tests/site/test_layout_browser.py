@@ -149,14 +149,12 @@ def test_people_see_how_far_they_are(frozen: Frozen) -> None:
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
         person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
         person.begin(paths["people"] + "?worker_id=1")
-        assert person.page.inner_text(".progress").startswith("Пройдено заданий: 0, всего не больше ")
+        assert person.page.inner_text(".progress").startswith("Выполнено 0, всего — не больше ")
         most = int(person.page.inner_text(".progress").split()[-1])
         assert person.page.locator("progress").evaluate("one => [one.value, one.max]") == [0, most]
         places = 0
         while person.page.locator("form#item").count():
-            assert (
-                person.page.inner_text(".progress") == f"Пройдено заданий: {places}, всего не больше {most}"
-            )
+            assert person.page.inner_text(".progress") == f"Выполнено {places}, всего — не больше {most}"
             places += 1
             person.page.keyboard.press("1")
             person.press("Enter")

@@ -324,6 +324,13 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
     return tuple(found)
 
 
+def _excluded_ru(few: int, excluded: int) -> str:
+    """Name the excluded annotators with few control answers, and their verb."""
+    if few == excluded:
+        return "единственный исключённый дал" if few == 1 else f"все {few} исключённых дали"
+    return f"{few} из {excluded} исключённых {form(few, 'дал', 'дали', 'дали')}"
+
+
 def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
     """Return the warnings about control items and the annotators excluded by them."""
     found = []
@@ -347,9 +354,8 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
                 "excluded_on_few_controls",
                 f"{few} of {health.excluded} excluded annotators gave fewer than {FEW_CONTROLS} answers to control items "
                 f"(to keep them, raise {argument('min_controls')})",
-                f"{counted(few, 'разметчик исключён', 'разметчика исключены', 'разметчиков исключены')} (всего исключено "
-                f"{health.excluded}) меньше чем по {FEW_CONTROLS} ответам на контрольные задания (чтобы не исключать их, "
-                f"увеличьте {argument('min_controls')})",
+                f"{_excluded_ru(few, health.excluded)} меньше {FEW_CONTROLS} ответов на контрольные задания (чтобы не "
+                f"исключать их, увеличьте {argument('min_controls')})",
             )
         )
     if health.excluded > MOST_EXCLUDED * health.annotators:

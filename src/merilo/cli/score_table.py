@@ -22,7 +22,7 @@ _WORDS: Final = {
     "dataset": ("датасет", "dataset"),
     "metric": ("метрика", "metric"),
     "value": ("значение", "value"),
-    "ci95": ("95 % интервал", "95 % interval"),
+    "ci95": ("95%-й интервал", "95 % interval"),
     "n": ("заданий", "items"),
     "how": ("метод интервала", "interval method"),
     "errors": ("ошибки", "errors"),

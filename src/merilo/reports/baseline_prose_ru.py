@@ -8,7 +8,7 @@ from typing import Final
 from merilo.baselines.warnings import counted, form
 from merilo.reports.adaptive_prose import adaptive_sentences
 from merilo.reports.baseline_facts import MOST_GROUPS, BaselineFacts, CostFacts, MetricFacts, Span
-from merilo.reports.metric_names import metric_title
+from merilo.reports.metric_names import group_ru, metric_title
 
 #: Between a number and its unit.
 _FIXED: Final = "\N{NO-BREAK SPACE}"
@@ -21,7 +21,7 @@ _WHO: Final = {
 _PLURAL: Final = {"people": "разметчики", "experts": "эксперты"}
 
 _WAYS: Final = {
-    "unanimous": "единогласно",
+    "unanimous": "все ответили одинаково",
     "majority": "большинством голосов",
     "plurality": "относительным большинством голосов",
     "skill": "при равенстве голосов по сумме навыков",
@@ -34,7 +34,12 @@ _WAYS: Final = {
 
 _COEFFICIENTS: Final = {"krippendorff_alpha": "альфа Криппендорфа", "gwet_ac1": "AC1 Гвета"}
 
-_CURRENCIES: Final = {"USD": "доллара США", "RUB": "рубля", "EUR": "евро"}
+#: After one, two and five.
+_CURRENCIES: Final = {
+    "USD": ("доллар США", "доллара США", "долларов США"),
+    "RUB": ("рубль", "рубля", "рублей"),
+    "EUR": ("евро", "евро", "евро"),
+}
 
 
 def decimal(value: float, digits: int = 3) -> str:
@@ -59,14 +64,19 @@ def percent(share: float) -> str:
 
 
 def money(amount: float, currency: str | None, digits: int = 2) -> str:
-    """Format an amount of money; a decimal fraction governs the genitive singular.
+    """Format an amount of money: a whole one without a fraction; a decimal fraction governs the genitive singular.
 
     Example:
-        >>> money(7.25, "USD").replace(chr(160), " "), money(1, None)
-        ('7,25 доллара США', '1,00')
+        >>> money(7.25, "USD").replace(chr(160), " "), money(860000, "RUB").replace(chr(160), " "), money(1, None)
+        ('7,25 доллара США', '860 000 рублей', '1')
     """
-    unit = _CURRENCIES.get(currency, currency) if currency else None
-    return f"{decimal(amount, digits)}{_FIXED}{unit}" if unit else decimal(amount, digits)
+    whole = round(amount, digits) == int(amount)
+    text = f"{amount:,.{0 if whole else digits}f}".replace(",", _FIXED).replace(".", ",").replace("-", "−")
+    if currency is None:
+        return text
+    forms = _CURRENCIES.get(currency)
+    unit = currency if forms is None else form(abs(int(amount)), *forms) if whole else forms[1]
+    return f"{text}{_FIXED}{unit}"
 
 
 def interval(span: Span, digits: int = 3) -> str:
@@ -243,9 +253,12 @@ def aggregation(facts: BaselineFacts) -> str:
 
 def _decided(ways: Mapping[str, int]) -> str:
     (first, n), *others = ways.items()
+    items = counted(n, "вопрос", "вопроса", "вопросов")
     verb = form(n, "решён", "решены", "решено")
     phrase = _WAYS[first]
-    start = f"{phrase[0].upper()}{phrase[1:]} {verb} {counted(n, 'вопрос', 'вопроса', 'вопросов')}"
+    start = f"{phrase[0].upper()}{phrase[1:]} {verb} {items}"
+    if first == "unanimous":
+        start = f"На {items} {phrase}"
     return "; ".join([start, *(f"{_WAYS[way]} — {count}" for way, count in others)]) + "."
 
 
@@ -303,7 +316,9 @@ def _groups(facts: BaselineFacts) -> list[str]:
 def _in_group(name: str, one: MetricFacts) -> str:
     span = one.over_both or one.over_items
     sure = f"95%-й доверительный интервал {interval(span)}; " if span else ""
-    return f"«{name}» — {decimal(one.value)} ({sure}{counted(one.n, 'вопрос', 'вопроса', 'вопросов')})"
+    return (
+        f"«{group_ru(name)}» — {decimal(one.value)} ({sure}{counted(one.n, 'вопрос', 'вопроса', 'вопросов')})"
+    )
 
 
 def _metric(one: MetricFacts, facts: BaselineFacts) -> str:

@@ -47,13 +47,14 @@ def comparison_paragraph(study: Mapping[str, Json], language: str) -> str:
     metric = next(iter(mapping_at(study, "experts", "metrics")), None)
     if language == "ru":
         items = f"{n} {form(n, 'вопросе, на который', 'вопросах, на которые', 'вопросах, на которые')}"
-        name = f" по метрике {metric_title(metric).en}" if metric else ""
+        title = metric_title(metric) if metric else None
+        name = title.ru if title else "средний балл"
         sure = f"95%-й доверительный интервал {ru.interval(span)}" if span else ""
         tested = f"p {_p(p).replace('.', ',')}" if p is not None else ""
         russian = next((title for start, title in _TESTS_RU.items() if test and test.startswith(start)), "")
         detail = "; ".join(filter(None, [sure, ", ".join(filter(None, [tested, russian if tested else ""]))]))
         return (
-            f"На {items} есть согласованные ответы обеих групп, средний балл{name} составляет {ru.decimal(experts)} у экспертов"
+            f"На {items} есть согласованные ответы обеих групп, {name} составляет {ru.decimal(experts)} у экспертов"
             f" и {ru.decimal(people)} у людей без специальной подготовки. Разность равна {ru.decimal(difference)}"
             f"{f' ({detail})' if detail else ''}."
         )

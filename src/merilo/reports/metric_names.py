@@ -48,17 +48,45 @@ class MetricTitle:
 
 
 _TITLES: Final[Mapping[str, MetricTitle]] = {
-    "acc": MetricTitle("accuracy", "точность (accuracy)"),
-    "em": MetricTitle("exact match", "доля точных совпадений (exact match)"),
+    "acc": MetricTitle("accuracy", "точность"),
+    "em": MetricTitle("exact match", "доля точных совпадений"),
     "f1": MetricTitle("token F1", "F1-мера по токенам"),
     "f1_macro": MetricTitle("macro F1", "макро-F1-мера"),
     "mcc": MetricTitle("Matthews correlation coefficient", "корреляция Мэтьюза (MCC)"),
-    "grade_norm": MetricTitle("normalised grade", "нормированная оценка за экзамен (grade norm)"),
+    "grade_norm": MetricTitle("normalised grade", "нормированная оценка за экзамен"),
     "j": MetricTitle("joint score J", "совместная оценка J"),
     "sta": MetricTitle("style transfer accuracy (STA)", "точность переноса стиля (STA)"),
     "sim": MetricTitle("meaning preservation (SIM)", "сохранность смысла (SIM)"),
     "fl": MetricTitle("fluency (FL)", "естественность текста (FL)"),
 }
+
+
+#: Groups of questions and criteria of the catalogue, in Russian.
+_GROUPS_RU: Final = {
+    "correct": "правильно",
+    "good": "хорошо",
+    "ethical": "этично",
+    "virtue": "добродетель",
+    "law": "закон",
+    "moral": "мораль",
+    "justice": "справедливость",
+    "utilitarianism": "утилитаризм",
+    "honest": "честность",
+    "helpful": "полезность",
+    "harmless": "безвредность",
+}
+
+
+def group_ru(name: str) -> str:
+    """Return the Russian name of a group of items; a group that is not of the catalogue keeps its name.
+
+    Example:
+        >>> group_ru("correct.law"), group_ru("acc.honest"), group_ru("anatomy")
+        ('правильно: закон', 'acc.честность', 'anatomy')
+    """
+    parts = name.split(".")
+    between = ": " if _GROUPS_RU.keys() >= set(parts) else "."
+    return between.join(_GROUPS_RU.get(part, part) for part in parts)
 
 
 def metric_title(name: str) -> MetricTitle:
@@ -70,7 +98,7 @@ def metric_title(name: str) -> MetricTitle:
     """
     base, _, group = name.partition(".")
     title = _TITLES.get(base, MetricTitle(base, base))
-    return MetricTitle(f"{title.en} ({group})", f"{title.ru} ({group})") if group else title
+    return MetricTitle(f"{title.en} ({group})", f"{title.ru} ({group_ru(group)})") if group else title
 
 
 def display_names(computed: Sequence[str], displayed: Sequence[str]) -> dict[str, str]:

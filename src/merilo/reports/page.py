@@ -19,7 +19,7 @@ from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.settings import Settings
 from merilo.baselines.warnings import form, majority_rule
-from merilo.bilingual import BilingualText, Language
+from merilo.bilingual import BilingualText, Language, date_ru
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
@@ -34,6 +34,7 @@ from merilo.reports.controls import suspect_controls
 from merilo.reports.disagreement import MEASURE_NAMES, measures
 from merilo.reports.environment import page_environment
 from merilo.reports.expert_prose import comparison_paragraph
+from merilo.reports.metric_names import group_ru
 from merilo.reports.paper_tables import arms_table
 from merilo.reports.plan_record import plan_record
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
@@ -51,7 +52,7 @@ LANGUAGES: Final[tuple[Language, ...]] = ("en", "ru")
 MOST_ROWS: Final = 12
 
 _WAYS: Final = (
-    (Resolution.UNANIMOUS, "way-1", "All agree", "Единогласно"),
+    (Resolution.UNANIMOUS, "way-1", "All agree", "Все ответили одинаково"),
     (Resolution.MAJORITY, "way-2", "Majority", "Большинство"),
     (Resolution.PLURALITY, "way-3", "Most votes", "Относительное большинство"),
     (Resolution.SKILL, "way-4", "Tie, larger sum of skill", "Равенство голосов: по сумме навыков"),
@@ -117,6 +118,8 @@ def page(
     environment = page_environment()
     environment.filters["sign"] = _sign
     environment.filters["form"] = form
+    environment.filters["date_ru"] = date_ru
+    environment.filters["group_ru"] = group_ru
     template = environment.get_template("report.html.j2")
     rendered = template.render(
         baseline=baseline,

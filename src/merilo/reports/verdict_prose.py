@@ -6,7 +6,7 @@ from typing import Final
 
 from merilo.baselines.model_comparison import Match
 from merilo.baselines.model_verdicts import FEWEST_ANNOTATORS, ComparisonVerdict, Margin
-from merilo.bilingual import Language, counted, counted_en
+from merilo.bilingual import Language, counted, counted_en, date_ru
 from merilo.statistics.intervals import Interval
 
 #: The model's side and the people's side of each kind of comparison.
@@ -37,7 +37,7 @@ _OUTCOMES: Final = {
         "human_level": "на уровне человека (в пределах ±{margin})",
         "not_worse": "не хуже людей (с допуском {margin})",
         "below": "ниже людей",
-        "untold": "нельзя сказать",
+        "untold": "пока не определить",
         "above_within": "выше людей на {difference}, но в пределах допуска (±{margin})",
         "below_within": "ниже людей на {difference}, но в пределах допуска (±{margin})",
     },
@@ -168,7 +168,7 @@ def _when(margin: Margin | None, language: Language) -> str:
         }[language]
     return {
         "en": f" [margin planned on {margin.planned}]",
-        "ru": f" [допуск из плана от {margin.planned}]",
+        "ru": f" [допуск из плана от {date_ru(margin.planned)}]",
     }[language]
 
 

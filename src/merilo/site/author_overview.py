@@ -92,7 +92,7 @@ async def _estimate_page(
     language = views.language(request)
 
     def number(value: float | None, digits: int = 4) -> str:
-        return "–" if value is None else written(value, digits, language)
+        return ("—" if language == "ru" else "–") if value is None else written(value, digits, language)
 
     return await views.page(
         request, "author_estimate.html.j2", study=study, current="overview", texts=overview_words(language), made=made, number=number

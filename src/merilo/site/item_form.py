@@ -155,4 +155,6 @@ def answer_in(field: ItemField, form: Mapping[str, Sequence[str]]) -> tuple[str,
         return "", "empty"
     if field.kind in {"number", "list"} and not re.fullmatch(field.pattern, answer):
         return "", "wrong_number" if field.kind == "number" else "wrong_list"
+    if field.kind == "number":
+        answer = re.sub("[−–]", "-", answer)
     return answer, ""

@@ -26,7 +26,7 @@ def written(value: float, digits: int, language: Language) -> str:
     text = f"{value:,.{digits}f}"
     if language == "en":
         return text
-    return text.replace(",", "\u202f").replace(".", ",")
+    return text.replace(",", "\u202f").replace(".", ",").replace("-", "−")
 
 
 def duration(hours: float, language: Language) -> str:
@@ -203,21 +203,22 @@ def person_row(person: PersonFigures, language: Language) -> PersonRow:
         language: the language of the page.
     """
     said = overview_words(language)
+    unknown = "—" if language == "ru" else "–"
 
     def known(value: float | None, text: Callable[[float], str]) -> str:
-        return "–" if value is None else text(value)
+        return unknown if value is None else text(value)
 
     low, high = person.control_low, person.control_high
     accuracy = person.control_accuracy
     controls = (
-        "–"
+        unknown
         if accuracy is None or low is None or high is None
         else f"{share(accuracy, language, 0)} % ({share(low, language, 0)}–{share(high, language, 0)}); "
         f"{said['of'].format(person.controls_right, person.controls)}"
     )
     agreement = known(
         person.agreement,
-        lambda value: f"{share(value, language, 0)} % {said['of_items'].format(person.compared)}",
+        lambda value: f"{share(value, language, 0)} % {_on_items(person.compared, language)}",
     )
     return PersonRow(
         person,
@@ -232,6 +233,12 @@ def person_row(person: PersonFigures, language: Language) -> PersonRow:
             "earned": known(person.earned, lambda value: written(value, 2, language)),
         },
     )
+
+
+def _on_items(n: int, language: Language) -> str:
+    if language == "en":
+        return f"on {counted_en(n, 'item', 'items')}"
+    return f"по {counted(n, 'заданию', 'заданиям', 'заданиям')}"
 
 
 def flag_text(flag: SpeedFlag, language: Language) -> str:
