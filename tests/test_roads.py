@@ -314,7 +314,8 @@ def check(walked: WalkedRoad, road: Road) -> None:
         low, high = found["ci95_items_and_annotators"]
         assert low <= found["value"] <= high, f"{name}: {found}"
         for part in ("value", "n", "ci95_items_and_annotators"):
-            assert published[name][part] == found[part]
+            # Values of closed gold answers are published with three decimals.
+            assert published[name][part] == pytest.approx(found[part], abs=5e-4)
     assert walked.verified["verified"] is True
     assert walked.verified["faults"] == []
 

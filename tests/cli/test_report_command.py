@@ -141,7 +141,8 @@ def test_a_real_pool_end_to_end(pool: str, pools: Path, tmp_path: Path) -> None:
     content = json.loads((tmp_path / "hb" / "metrics.json").read_text())
     for key in keys:
         content = content[key]
-    assert content == value
+    # Totals of closed gold answers have three decimals.
+    assert content == pytest.approx(value, abs=5e-4)
     card = (tmp_path / "hb" / "cards" / "human_baseline_en.md").read_text()
     for text in CARDS[pool]:
         assert text in card, card

@@ -16,6 +16,7 @@ def report(
     *,
     experts: str | Path | None = None,
     cards: str | Path | None = None,
+    with_gold: bool = False,
     force: bool = False,
 ) -> HbFolder:
     """Write the folder `hb/` of a baseline, as `merilo report` does.
@@ -26,6 +27,8 @@ def report(
         experts: for an expert dataset, the JSON of `merilo experts baseline`, or the folder that it wrote.
         cards: the dataset's folder with `raw_dataset_meta.json` and `raw_readme_*.json`; copies of them with the human
             baseline are written to `cards/`.
+        with_gold: include gold answers that the dataset declares closed; by default they are withheld, with everything per
+            item that follows from them.
         force: replace an existing one.
 
     Returns:
@@ -41,6 +44,7 @@ def report(
         Path(out),
         experts=None if experts is None else Path(experts),
         cards=None if cards is None else Path(cards),
+        with_gold=with_gold,
         force=force,
     )
 

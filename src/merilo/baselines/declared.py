@@ -50,7 +50,7 @@ def consensus_scorer(
     dataset: PlainDataset, pool: PoolVotes, gold: Gold | None, clusters: ItemClusters | None = None
 ) -> ConsensusScorer | None:
     """Return the scorer of a study's consensus; `None` without gold, or if the metrics need more than the answers."""
-    if gold is None or set(dataset.metrics) <= set(RATED):
+    if gold is None or gold.withheld or set(dataset.metrics) <= set(RATED):
         return None
     items: Mapping[int, Item] = gold.items
     if dataset.answer.kind in _LABELS:
@@ -67,7 +67,7 @@ def _with_outputs(item: Item, text: str) -> Item:
 
 def without_scorer(dataset: PlainDataset, gold: Gold | None) -> dict[str, str]:
     """Return the metrics that cannot be computed despite gold, as a mapping from metric to reason."""
-    if gold is None:
+    if gold is None or gold.withheld:
         return {}
     reason = f"needs the sentences and three questions about them: use merilo recipe run {dataset.name}"
     return dict.fromkeys(dataset.metrics, reason)

@@ -96,7 +96,7 @@ def score_experts(
     clusters = _clusters(responses, gold, declared, cluster)
     labels = {one.item: one.label or "" for one in result.items}
     made = score_labels(labels, responses, gold, declared, clusters)
-    if gold is None:
+    if gold is None or gold.withheld:
         return made
     main = next(iter(made.scores.main), None)
     ruled = {one.item: labels[one.item] for one in result.items if one.by_rule}
@@ -206,7 +206,12 @@ def score_labels(
     """
     if declared:
         _require_labels(declared)
-    right = {int(n): str(text) for n, text in gold.answers.select("item", "gold").iter_rows()} if gold else {}
+    scored = gold is not None and not gold.withheld
+    right = (
+        {int(n): str(text) for n, text in gold.answers.select("item", "gold").iter_rows()}
+        if gold and scored
+        else {}
+    )
     answers: dict[ItemId, Given] = {number: label for number, label in labels.items() if number in right}
     if not answers:
         return LabelScores(clusters=clusters)

@@ -88,7 +88,7 @@ def groups_by(
     codes = pool.everyone.items.cast(pl.UInt32).to_frame("item")
     found: dict[str, dict[str, Group]] = {}
     for name in fields:
-        column = _column(name, items, gold)
+        column = field_values(name, items, gold)
         if column["value"].n_unique() > MOST_GROUPS:
             raise UsageError(
                 f"{argument('by', name, given=name)}: the field has {column['value'].n_unique()} different values, too many for groups (at most {MOST_GROUPS})",
@@ -117,8 +117,12 @@ def _metrics(
     return scores, two_ways(rule, scorer, decided, scores)
 
 
-def _column(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:
-    """Return the items with their values of the field."""
+def field_values(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFrame:
+    """Return the items with their values of a field, in the columns `item` and `value`.
+
+    Raises:
+        UsageError: there is no such field.
+    """
     for table in (items, *((gold.fields,) if gold and gold.fields is not None else ())):
         for column in (name, f"meta.{name}"):
             if column in table.columns and column != "item":

@@ -92,7 +92,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     closed = True if settings.labels else None
     dataset = (
         audit_study(baseline.responses, baseline.gold, choice=closed, encoding=baseline.pool.everyone)
-        if baseline.gold and few
+        if baseline.gold and not baseline.gold.withheld and few
         else None
     )
     return StudyQuality(people, rows, left_out, dataset)

@@ -117,7 +117,7 @@ def _facts(declared: Dataset) -> Iterator[tuple[str, str]]:
     yield "splits", ", ".join(declared.splits)
     for version, size in declared.sizes.items():
         yield f"test in v{version}", f"{size} {'item' if size == 1 else 'items'}"
-    yield "test", "open" if declared.open_test else "closed"
+    yield "test", declared.gold
     yield "in total score", "yes" if declared.in_total else "no"
     yield "skills", ", ".join(declared.skills)
     yield "people to ask", "experts, and untrained people separately" if declared.expert else "any adult"

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from merilo.api.report import report, verify
 from merilo.atomic_write import refuse_existing, write_text
-from merilo.bilingual import Language
+from merilo.bilingual import Language, counted_en
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.cli.study_options import ForceOption, JsonOption
 from merilo.reports.hb.verification import Verification
@@ -47,6 +47,7 @@ def make(
     out: Annotated[Path, typer.Option(help="The new folder, by convention hb.")],
     experts: Annotated[Path | None, typer.Option(help="For an expert dataset: the JSON of merilo experts baseline, or the folder that it wrote.")] = None,
     cards: Annotated[Path | None, typer.Option(help="The dataset's folder, with raw_dataset_meta.json and raw_readme_*.json: copies with the human baseline are written to cards.")] = None,
+    with_gold: Annotated[bool, typer.Option("--with-gold", help="Include gold answers that the dataset declares closed, for a folder that is not published. Default: withhold them, with everything per item that follows from them.")] = False,
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
@@ -56,7 +57,7 @@ def make(
     """
     refuse_json(json_to, [source, *(one for one in (experts, cards) if one)])
     with working("Computing the baseline again and writing the report"):
-        made = report(source, out, experts=experts, cards=cards, force=force)
+        made = report(source, out, experts=experts, cards=cards, with_gold=with_gold, force=force)
     for remark in made.remarks:
         say(remark)
     if json_to:
@@ -74,6 +75,7 @@ def check(
 ) -> int:
     """Recompute every value from the raw answers, and compare the files with the manifest.
 
+    Values that need withheld gold answers are named and not recomputed.
     Exit status 1: a recomputed value differs, or a file was changed, is missing or is unknown.
     """
     refuse_json(json_to, [folder])
@@ -133,6 +135,13 @@ def _lines(found: Verification) -> list[str]:
     lines = [
         f"{len(found.figures) - len(moved):,} of {len(found.figures):,} published values equal the recomputed ones"
     ]
+    if unknown := found.without_gold:
+        parts = [name.split(".") for name in unknown]
+        named = dict.fromkeys(".".join(one[: 2 if one[0] == "metrics" else 1]) for one in parts)
+        lines.append(
+            f"{counted_en(len(unknown), 'value was', 'values were')} not recomputed, because the gold answers are "
+            f"withheld: {', '.join(named)}"
+        )
     lines += [
         f"differs: {one.name}: published {_shown(one.published)}, recomputed {_shown(one.recomputed)}"
         for one in moved[:_MOST]

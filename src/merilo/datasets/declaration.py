@@ -121,7 +121,7 @@ class Dataset:
         splits: the splits on the hub.
         sizes: version of the benchmark -> items in the test.
         in_total: whether the dataset counts in the benchmark's total score.
-        open_test: whether the gold answers of the test are published.
+        gold: whether the gold answers of the test are published, "open" or "closed"; `merilo report` withholds closed ones.
         skills: the skills that the dataset tests; the knowledge skills determine the required annotators.
         human: published human results.
     """
@@ -146,7 +146,7 @@ class Dataset:
     splits: tuple[str, ...] = ("train", "test")
     sizes: Mapping[str, int] = field(default_factory=dict)
     in_total: bool = False
-    open_test: bool = True
+    gold: Literal["open", "closed"] = "open"
     skills: tuple[str, ...] = ()
     human: tuple[HumanFigure, ...] = ()
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT

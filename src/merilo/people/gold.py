@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -42,6 +42,7 @@ class Gold:
         items: mapping from item number in the pool to the scorer's item, for each item with a gold answer.
         column: the column of the file from which the gold answers were taken; `None` for a solver.
         unsolved: the numbers of the items that the solver cannot answer.
+        withheld: whether the answers themselves were left out, because the gold of the dataset is closed: `gold` in `answers` is null.
     """
 
     answers: pl.DataFrame
@@ -53,6 +54,7 @@ class Gold:
     items: Mapping[int, Item] = field(default_factory=dict)
     column: str | None = None
     unsolved: tuple[int, ...] = ()
+    withheld: bool = False
 
     def with_answers(self, answers: pl.DataFrame) -> Gold:
         """Return a copy with other gold answers, which are replaced in `items` too.
@@ -66,6 +68,26 @@ class Gold:
             if item is not None and isinstance(item.outputs, str) and item.outputs != text:
                 items[number] = replace(item, outputs=text)
         return replace(self, answers=answers, items=items)
+
+    def without_answers(self, fields: Collection[str]) -> Gold:
+        """Return a copy without gold answers, and without other fields of the file than these; ids are kept.
+
+        Args:
+            fields: names of columns of `fields`, such as `meta.domain`. Names that it lacks are ignored.
+        """
+        kept = None
+        if self.fields is not None:
+            kept = self.fields.select(
+                "item", *(name for name in self.fields.columns if name in {*fields} - {"item"})
+            )
+        items = {
+            number: Item(
+                item.id, "", {}, None, {name: item.meta[name] for name in fields if name in item.meta}
+            )
+            for number, item in self.items.items()
+        }
+        hidden = self.answers.with_columns(pl.lit(None, pl.String).alias("gold"))
+        return replace(self, answers=hidden, warnings=(), fields=kept, items=items, withheld=True)
 
 
 def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:

@@ -239,4 +239,5 @@ def _gold(gold: Gold | None) -> Json:
         "items_without_gold": list(gold.without_gold),
         "unsolved": list(gold.unsolved),
         "rows_without_item": list(gold.unused),
+        **({"withheld": True} if gold.withheld else {}),
     }

@@ -31,7 +31,7 @@ LCS: Final = Dataset(
     splits=("public_test", "test"),
     sizes={"1.0": 500, "1.2": 500},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common domain knowledge",),
     human=(measured("acc", 0.704, 54),),
 )
@@ -45,7 +45,7 @@ RUMODAR: Final = Dataset(
     splits=("public_test", "test"),
     sizes={"1.0": 6000, "1.2": 6000},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common domain knowledge",),
     human=(measured_as_accuracy(0.999, 1794),),
 )
@@ -59,7 +59,7 @@ RUMULTIAR: Final = Dataset(
     shots=Shots(count=1),
     sizes={"1.0": 1024, "1.2": 1024},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common domain knowledge",),
     human=(measured_as_accuracy(1.0, 519),),
 )

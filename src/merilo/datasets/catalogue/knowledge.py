@@ -20,7 +20,7 @@ MATHLOGICQA: Final = Dataset(
     shots=Shots(count=1),
     sizes={"1.0": 1143, "1.2": 1143},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common domain knowledge",),
     human=(measured("acc", 0.995, 1130),),
 )
@@ -50,7 +50,7 @@ MAMURAMU: Final = Dataset(
     shots=Shots(count=1, same="domain"),
     sizes={"1.2": 4248},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Expert domain knowledge",),
     human=(mmlu_experts(), annotated_test()),
 )
@@ -65,7 +65,7 @@ CHEGEKA: Final = Dataset(
     shots=Shots(count=1),
     sizes={"1.0": 416, "1.2": 416},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common everyday knowledge",),
     human=(tape("f1", 0.719, 416), tape("em", 0.645, 416)),
 )
@@ -80,7 +80,7 @@ RUWORLDTREE: Final = Dataset(
     shots=Shots(count=1),
     sizes={"1.0": 525, "1.2": 525},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common everyday knowledge", "Common domain knowledge"),
     human=(tape("f1_macro", 0.838, 525), tape("acc", 0.837, 525)),
 )
@@ -95,7 +95,7 @@ RUOPENBOOKQA: Final = Dataset(
     shots=Shots(count=1),
     sizes={"1.0": 400, "1.2": 400},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common everyday knowledge", "Common domain knowledge"),
     human=(tape("f1_macro", 0.875, 400), tape("acc", 0.865, 400)),
 )
@@ -116,7 +116,7 @@ USE: Final = Dataset(
     splits=("train", "validation", "test"),
     sizes={"1.0": 900, "1.2": 900},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common domain knowledge",),
     human=(
         HumanFigure(

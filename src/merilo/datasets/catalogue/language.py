@@ -18,7 +18,7 @@ PARUS: Final = Dataset(
     prompts_by="task",
     sizes={"1.0": 400, "1.2": 500},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common everyday knowledge",),
     human=(super_glue("acc", 0.982, 400),),
 )
@@ -34,7 +34,7 @@ RCB: Final = Dataset(
     shots=Shots(count=1),
     sizes={"1.0": 438, "1.2": 438},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common everyday knowledge",),
     human=(super_glue("f1_macro", 0.68, 438), super_glue("acc", 0.702, 438)),
 )
@@ -52,7 +52,7 @@ RWSD: Final = Dataset(
     shots=Shots(count=1),
     sizes={"1.0": 260, "1.2": 260},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common everyday knowledge",),
     human=(measured("acc", 0.837, 259),),
 )
@@ -69,7 +69,7 @@ RUTIE: Final = Dataset(
     shots=Shots(earlier_turns=True),
     sizes={"1.0": 430, "1.2": 430},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common everyday knowledge",),
     human=(measured("acc", 0.977, 430),),
 )
@@ -84,7 +84,7 @@ MULTIQ: Final = Dataset(
     metrics=("f1", "em"),
     sizes={"1.0": 900, "1.2": 900},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Common everyday knowledge",),
     human=(tape("f1", 0.928, 900), tape("em", 0.910, 900)),
 )

@@ -36,7 +36,7 @@ RUCODEEVAL: Final = Dataset(
     stop=_STOP,
     sizes={"1.2": 164},
     in_total=True,
-    open_test=False,
+    gold="closed",
     skills=("Expert domain knowledge",),
     human=tuple(map(solvable, _PASS)),
 )

@@ -48,7 +48,13 @@ class HbFolder:
 
 
 def write_hb(
-    source: Path, out: Path, *, experts: Path | None = None, cards: Path | None = None, force: bool = False
+    source: Path,
+    out: Path,
+    *,
+    experts: Path | None = None,
+    cards: Path | None = None,
+    with_gold: bool = False,
+    force: bool = False,
 ) -> HbFolder:
     """Write the folder `hb/` of a baseline.
 
@@ -57,6 +63,7 @@ def write_hb(
         out: the new folder.
         experts: the JSON of `merilo experts baseline`, or its folder.
         cards: the folder of the dataset, whose cards get the human baseline.
+        with_gold: include gold answers that the dataset declares closed.
         force: replace an existing one.
 
     Raises:
@@ -65,7 +72,7 @@ def write_hb(
         OutputError: the folder exists and `force` is not given, or it contains the source.
     """
     refuse_existing(out, force=force, needed=[source, *(one for one in (experts, cards) if one)])
-    read, made = read_source(source, experts=experts, cards=cards)
+    read, made = read_source(source, experts=experts, cards=cards, with_gold=with_gold)
     files = hb_files(read, made)
     with new_folder(out, force=force) as place:
         write_files(place, files)
@@ -121,6 +128,17 @@ def _remarks(source: ReportSource, made: Recomputed) -> tuple[str, ...]:
     remarks = []
     if made.raw.gold is None:
         remarks.append("the baseline has no gold answers, so hb/ has no metric")
+    elif made.raw.gold.withheld:
+        remarks.append(
+            "the gold answers of this dataset are closed, so hb/ has none of them and nothing per item that follows from them "
+            "(--with-gold includes them)"
+        )
+        sure = [name for name, one in made.baseline.estimates.main.items() if one.score.value in {0, 1}]
+        if sure:
+            remarks.append(
+                f"{sure[0]} is {made.baseline.estimates.main[sure[0]].score.value:g}, so the gold answers follow from the consensus: do not "
+                "publish raw/, consensus.csv and items.html"
+            )
     if made.content.get("status") == "rejected":
         remarks.append("the baseline is rejected, and every file of hb/ says so")
     if reason := why_no_figure(source):

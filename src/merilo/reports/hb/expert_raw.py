@@ -59,11 +59,12 @@ def experts_computed(raw: RawStudy, design: OutOfBagDesign, people: Baseline | N
         DataError: an expert gave two different answers to a question and the settings forbid it, or no answer is left.
         UsageError: the two groups have no question in common.
     """
-    declared, known = raw.dataset, raw.gold
+    declared = raw.dataset
+    known = None if raw.gold is None or raw.gold.withheld else raw.gold
     outside = outside_labels(raw.responses, design, Marks(), known, declared)
     responses = settle(raw.responses, raw.settings.repeats)
     bag = out_of_bag(responses, design)
-    scored = score_experts(bag, responses, known, declared, raw.settings.cluster)
+    scored = score_experts(bag, responses, raw.gold, declared, raw.settings.cluster)
     untrained, comparison = None, None
     if people is not None:
         points = score_people(people, declared)

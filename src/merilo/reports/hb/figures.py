@@ -24,11 +24,22 @@ _FIRST: Final = (
     "unresolved", "cost", "control_health",
 )  # fmt: skip
 
+#: The status of a baseline without gold answers.
+NO_ESTIMATE: Final = "no estimate"
+
 #: Keys that hold no figures: the declaration of the dataset, and how the result was made.
 NO_FIGURES: Final = ("declaration", "provenance")
 
 #: What identifies an object in a list, so that a figure keeps its name if the order changes.
 _NAMES: Final = ("annotator", "item", "model", "metric", "stratum")
+
+#: Parts of the names of figures that need gold answers.
+_NEEDS_GOLD: Final = frozenset(
+    {
+        "metrics", "single_person", "population", "by", "models", "reasons", "warnings", "people", "comparison",
+        "by_group", "by_domain", "missing_metrics", "undecided_counted_as_wrong",
+    }
+)  # fmt: skip
 
 #: The value of a figure that is not there.
 ABSENT: Final = "(absent)"
@@ -52,6 +63,17 @@ class Figure:
     def follows(self) -> bool:
         """Return whether both values are equal, numbers within one unit of the sixth decimal place."""
         return _equal(self.published, self.recomputed)
+
+    @property
+    def needs_gold(self) -> bool:
+        """Return whether one side lacks the figure because it cannot be computed without gold answers."""
+        if self.follows:
+            return False
+        parts = self.name.removeprefix("experts.json, ").split(".")
+        if parts[-1] == "status" and NO_ESTIMATE in {self.published, self.recomputed}:
+            return True
+        lacking = any(one is None or one in (ABSENT, {}, []) for one in (self.published, self.recomputed))
+        return lacking and not _NEEDS_GOLD.isdisjoint(parts[:2])
 
     def to_json(self) -> dict[str, Json]:
         """Return the figure as JSON."""

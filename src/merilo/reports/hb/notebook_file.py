@@ -74,6 +74,13 @@ for name, metric in made.metrics.items():
     print(f"{name}: {metric.value:.3f} on {metric.n} items", f"[{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
 check("metrics", "single_person")"""
 
+_WITHHELD: Final = """\
+# The gold answers are withheld: these values cannot be recomputed here.
+for key in ("metrics", "single_person", "population", "by", "models", "status", "reasons", "warnings"):
+    left.discard(key)
+for name, metric in published["metrics"].items():
+    print(f"{name}: {metric['value']} on {metric['n']} items, published, not recomputed")"""
+
 _AGREEMENT: Final = """\
 print(f"Krippendorff's alpha: {made.agreement.krippendorff_alpha:.3f}")
 check("agreement", "by", "model")"""
@@ -106,6 +113,7 @@ def notebook_file(raw: RawStudy, name: str) -> bytes:
         raw: the raw state of the study, whose settings the notebook spells out.
         name: the name of the dataset, or of the study.
     """
+    withheld = raw.gold is not None and raw.gold.withheld
     # In an environment that has merilo, Run All needs nothing else.
     cells = [
         _text(
@@ -123,14 +131,14 @@ def notebook_file(raw: RawStudy, name: str) -> bytes:
         _code(_call(raw.keywords, raw)),
         _code(_COMPARE),
         _text("## Answers, annotators, items / Ответы, разметчики, вопросы"),
-        _code(_COUNTS),
+        _code(_COUNTS.replace('"status", ', "") if withheld else _COUNTS),
         _code(_PEOPLE),
         _text("## Consensus / Согласованные ответы"),
         _code(_CONSENSUS),
         _text("## Metrics with 95% intervals / Метрики с 95%-ми интервалами"),
-        _code(_METRICS),
+        _code(_WITHHELD if withheld else _METRICS),
         _text("## Agreement and groups / Согласие разметчиков и группы вопросов"),
-        _code(_AGREEMENT),
+        _code(_AGREEMENT.replace('"by", ', "") if withheld else _AGREEMENT),
         _text("## Cost / Затраты"),
         _code(_COST.replace("COST_KEYS", ", ".join(f'"{key}"' for key in COST_KEYS))),
         _text("## Everything else / Остальные показатели"),

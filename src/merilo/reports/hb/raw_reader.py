@@ -21,7 +21,7 @@ from merilo.datasets.custom import read_declaration
 from merilo.errors import InputError
 from merilo.items import Item
 from merilo.people.gold import Gold
-from merilo.reports.hb.raw_study import FORMAT, RawStudy
+from merilo.reports.hb.raw_study import FORMAT, GOLD_FILE, IDS_FILE, RawStudy
 from merilo.responses import SCHEMA, Recoded, Responses, Unread
 from merilo.strict_json import Json, json_lines, read_json
 
@@ -68,7 +68,7 @@ def read_raw(folder: str | Path) -> RawStudy:
         responses,
         settings=reading.made("settings", lambda found: _settings(found, dataset)),
         provenance=reading.made("provenance", _provenance),
-        gold=None if reading.value("gold") is None else _gold(place / "gold.jsonl", reading),
+        gold=_gold(place, reading),
         skills=_skills(place / "skills.csv"),
         dataset=dataset,
         models=tuple(sorted(place.glob("models/*/*"), key=lambda one: (len(one.parent.name), str(one)))),
@@ -242,18 +242,25 @@ def _population(place: Path, reading: _Reading) -> Population | None:
     )
 
 
-def _gold(path: Path, reading: _Reading) -> Gold:
-    """Read the gold answers; `item`, `gold` and `asked` of every line are required."""
-    answers: list[tuple[int, str, str | None]] = []
+def _gold(place: Path, reading: _Reading) -> Gold | None:
+    """Read the gold answers; `item` and, unless they are withheld, `gold` of every line are required."""
+    told = reading.value("gold")
+    if told is None:
+        return None
+    # Earlier versions withheld nothing.
+    withheld = isinstance(told, dict) and told.get("withheld") is True
+    path = place / (IDS_FILE if withheld else GOLD_FILE)
+    answers: list[tuple[int, str | None, str | None]] = []
     others: list[dict[str, Json]] = []
     asked: dict[int, Item] = {}
     for row, line in json_lines(path):
         if not isinstance(line, dict):
             raise InputError("is not an object", file=path, row=row)
         number, text, identity = line.get("item"), line.get("gold"), line.get("id")
-        if not isinstance(number, int) or not isinstance(text, str):
+        text = None if withheld else text
+        if not isinstance(number, int) or not (withheld or isinstance(text, str)):
             raise InputError("needs item (a number) and gold (a text)", file=path, row=row)
-        answers.append((number, text, None if identity is None else str(identity)))
+        answers.append((number, cast("str | None", text), None if identity is None else str(identity)))
         if isinstance(fields_of := line.get("fields"), dict):
             others.append({"item": number, **fields_of})
         entry = line.get("asked")
@@ -276,6 +283,7 @@ def _gold(path: Path, reading: _Reading) -> Gold:
             items=asked,
             column=said["column"],
             unsolved=tuple(said["unsolved"]),
+            withheld=withheld,
         ),
     )
 

@@ -5,7 +5,8 @@ files.
 
     responses.csv    every answer as read, columns as in `responses.SCHEMA`; annotators and pages have pseudonyms
     items.csv        every item as people saw it: its number and a column for each field
-    gold.jsonl       the gold answers, one item a line; missing if gold is closed
+    gold.jsonl       the gold answers, one item a line; missing if they are not known, or withheld
+    ids.jsonl        if gold is withheld: the same lines without answers, and only the fields that group items
     skills.csv       the platform's skills of annotators; missing if none were given
     dataset.yaml     the declaration of a dataset of one's own; missing for datasets of the catalogue
     population.csv   the strata of the dataset with their numbers of items; missing if the items are not a sample
@@ -40,6 +41,10 @@ from merilo.strict_json import Json, indented
 
 #: The subfolder of a baseline's folder, and of `hb/`, that holds these files.
 RAW: Final = "raw"
+
+#: The gold answers; and, if they are withheld, the ids of the items and the fields that group them.
+GOLD_FILE: Final = "gold.jsonl"
+IDS_FILE: Final = "ids.jsonl"
 
 #: The number of the files' format; a reader refuses others.
 FORMAT: Final = 1
@@ -104,7 +109,7 @@ class RawStudy:
             "reading.json": f"{indented(self._reading())}\n".encode(),
         }
         if self.gold:
-            files["gold.jsonl"] = _gold_lines(self.gold)
+            files[IDS_FILE if self.gold.withheld else GOLD_FILE] = _gold_lines(self.gold)
         if self.skills is not None:
             files["skills.csv"] = _csv(self.skills)
         if self.dataset and not _is_bundled(self.dataset):
@@ -138,6 +143,7 @@ class RawStudy:
                 "without_gold": [*gold.without_gold],
                 "unused": [*gold.unused],
                 "unsolved": [*gold.unsolved],
+                "withheld": gold.withheld,
                 "warnings": [{"en": one.en, "ru": one.ru} for one in gold.warnings],
                 "fields": None
                 if gold.fields is None

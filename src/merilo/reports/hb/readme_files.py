@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from merilo.bilingual import Language
+from merilo.reports.hb.withholding import LEAST_ITEMS
 from merilo.strict_json import Json
 
 README_FILES: Final[dict[Language, str]] = {"en": "README.md", "ru": "README_ru.md"}
@@ -26,6 +27,10 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
     "raw/gold.jsonl": {
         "en": "the gold answers of the items",
         "ru": "эталонные ответы на вопросы",
+    },
+    "raw/ids.jsonl": {
+        "en": "the dataset's ids of the items, and the fields by which results are grouped",
+        "ru": "идентификаторы вопросов в датасете и поля, по которым сгруппированы результаты",
     },
     "raw/skills.csv": {
         "en": "the platform's skills of annotators, which are used to break ties",
@@ -153,6 +158,7 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
         "interval": "Its 95% interval is [{low}, {high}].",
         "table": "| file | content |",
         "closed": "The gold answers are closed or unknown: the files do not contain them, so there are counts, agreement and cost, but no metric.",
+        "withheld": "The gold answers of this dataset are closed: the files contain neither them nor anything per item that follows from them. The metrics were computed with them and cannot be recomputed from this folder; groups of fewer than {least} items have no metric.",
         "unplanned": "The study has no plan made with Merilo; `plan/settings.json` contains the settings that were used.",
         "plain": "The plots are SVG only, because Matplotlib is not installed (`pip install 'merilo[plots]'` adds PDF and PNG).",
         "verify": "To verify the values, install Merilo {version} and run this command in the folder above:",
@@ -167,6 +173,7 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
         "interval": "95%-й доверительный интервал — [{low}; {high}].",
         "table": "| файл | содержание |",
         "closed": "Эталонные ответы закрыты или неизвестны: в файлах их нет, поэтому показатели — это количества, согласие разметчиков и затраты, без метрик.",
+        "withheld": "Эталонные ответы этого датасета закрыты: в файлах нет ни их, ни сведений об отдельных вопросах, из которых они следуют. Метрики посчитаны по этим ответам, и по файлам папки их не пересчитать; для групп, в которых меньше {least} вопросов, метрик нет.",
         "unplanned": "План исследования в Merilo не составлялся; параметры, с которыми получена оценка, записаны в `plan/settings.json`.",
         "plain": "Графики сохранены только в формате SVG, потому что не установлена библиотека Matplotlib (команда `pip install 'merilo[plots]'` добавит PDF и PNG).",
         "verify": "Чтобы проверить показатели, установите Merilo {version} и выполните команду в папке уровнем выше:",
@@ -206,8 +213,10 @@ def _readme(
         paragraphs.append(text["simulated"])
     if headline := _headline(content, language):
         paragraphs.append(headline)
-    if content.get("gold") is None:
+    if (gold := content.get("gold")) is None:
         paragraphs.append(text["closed"])
+    elif isinstance(gold, dict) and gold.get("withheld"):
+        paragraphs.append(text["withheld"].format(least=LEAST_ITEMS))
     paragraphs.append("\n".join([text["table"], "| --- | --- |", *_rows(files, language)]))
     paragraphs.append(text["people"])
     if "plan/study.yaml" not in files:

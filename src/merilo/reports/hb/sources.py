@@ -17,6 +17,7 @@ from merilo.reports.hb.producers import CARD_FILES
 from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RAW, RawStudy
 from merilo.reports.hb.recomputation import Recomputed, recompute
+from merilo.reports.hb.withholding import experts_without_gold, gold_is_closed, withheld, without_gold
 from merilo.reports.json_record import list_at
 from merilo.reports.plan_record import CHANGES_FILE
 from merilo.reports.report_source import ReportSource
@@ -46,7 +47,7 @@ _COMPARED: Final = (
 
 
 def read_source(
-    folder: Path, *, experts: Path | None = None, cards: Path | None = None
+    folder: Path, *, experts: Path | None = None, cards: Path | None = None, with_gold: bool = False
 ) -> tuple[ReportSource, Recomputed]:
     """Read the folder of a baseline, or of a study whose baseline was made, and compute the baseline again.
 
@@ -56,6 +57,7 @@ def read_source(
         experts: the JSON of `merilo experts baseline`, or the folder with `experts.json`; by default, the subfolder
             `experts` of a study's folder, if there is one.
         cards: the folder of the dataset with `raw_dataset_meta.json` and `raw_readme_*.json`.
+        with_gold: keep gold answers that the dataset declares closed; see `withholding`.
 
     Raises:
         InputError: the folder is neither, or its files are damaged.
@@ -69,7 +71,15 @@ def read_source(
     place = _baseline_folder(folder, studied=plan.is_file())
     made = recompute(_raw(place))
     _refuse_other_figures(place / "baseline.json", made)
-    expert_raw = _expert_raw(given, found, made) if given else {}
+    expert_raw = _expert_raw(given, found, made) if given else None
+    attachments = _attachments(folder) if plan.is_file() else {}
+    if gold_is_closed(made.raw) and not with_gold:
+        strata = made.raw.population
+        made = withheld(made)
+        found = None if found is None else experts_without_gold(found)
+        expert_raw = None if expert_raw is None else without_gold(expert_raw)
+        if strata is not None and made.raw.population is None:
+            attachments.pop(WEIGHTS_FILE, None)
     return ReportSource(
         folder=folder,
         content=made.content,
@@ -79,10 +89,10 @@ def read_source(
         items=made.raw.responses.items,
         dataset=made.raw.dataset,
         plan=_plan(plan) if plan.is_file() else None,
-        attachments=_attachments(folder) if plan.is_file() else {},
+        attachments=attachments,
         frozen=_object(folder / FROZEN_FILE) if plan.is_file() and (folder / FROZEN_FILE).is_file() else None,
         experts=found,
-        expert_raw=expert_raw,
+        expert_raw={} if expert_raw is None else expert_raw.to_files(),
         platform=(_platform(folder) if plan.is_file() else None) or made.raw.platform,
         cards=dataset_files,
         test=_test(cards),
@@ -168,12 +178,12 @@ def _experts(path: Path | None) -> dict[str, Json] | None:
     return content
 
 
-def _expert_raw(given: Path, published: Mapping[str, Json] | None, made: Recomputed) -> dict[str, bytes]:
+def _expert_raw(given: Path, published: Mapping[str, Json] | None, made: Recomputed) -> RawStudy | None:
     """Return the experts' raw answers, if their folder has any; their figures must follow from them."""
     folder = given if given.is_dir() else given.parent
     again = experts_again(folder / RAW, published, made.baseline)
     if again is None or published is None:
-        return {}
+        return None
     stated = figures_of({key: published[key] for key in again if key in published})
     moved = [one for one in compare_figures(stated, figures_of(again)) if not one.follows]
     if moved:
@@ -183,7 +193,7 @@ def _expert_raw(given: Path, published: Mapping[str, Json] | None, made: Recompu
             file=folder / EXPERTS_FILE,
             field=moved[0].name,
         )
-    return read_raw(folder / RAW).to_files()
+    return read_raw(folder / RAW)
 
 
 def _platform(folder: Path) -> str | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from merilo.errors import InputError, MeriloError
 from merilo.reports.hb.expert_raw import EXPERTS_RAW, experts_again
-from merilo.reports.hb.figures import Figure, compare_figures, figures_of, table_figures
+from merilo.reports.hb.figures import ABSENT, Figure, compare_figures, figures_of, table_figures
 from merilo.reports.hb.manifest import COSTS_FILE, METRICS_FILE, FileCheck, read_manifest
 from merilo.reports.hb.producers import cost_details
 from merilo.reports.hb.raw_reader import read_raw
@@ -37,6 +37,7 @@ class Verification:
         files: changed, missing and unknown files.
         hashed: published results that are compared with the manifest only, because their raw answers are not in the folder.
         faults: published files that cannot be read, and why nothing could be recomputed, a sentence each.
+        without_gold: published values that could not be recomputed because gold answers are withheld.
     """
 
     folder: Path
@@ -44,6 +45,7 @@ class Verification:
     files: FileCheck
     faults: tuple[str, ...] = field(default=())
     hashed: tuple[str, ...] = ()
+    without_gold: tuple[str, ...] = ()
 
     @property
     def moved(self) -> tuple[Figure, ...]:
@@ -70,6 +72,7 @@ class Verification:
                 "extra": [*self.files.extra],
             },
             "hashed_only": [*self.hashed],
+            "not_recomputed_without_gold": [*self.without_gold],
             "faults": [*self.faults],
         }
 
@@ -95,7 +98,11 @@ def verify_folder(folder: Path) -> Verification:
         recomputed |= expert_figures(again)
     figures = compare_figures(published, recomputed)
     hashed = (f"{EXPERTS_RAW}.json",) if experts is not None and again is None else ()
-    return Verification(folder, tuple(figures), files, tuple(faults), hashed)
+    unknown: list[str] = []
+    if made.raw.gold is not None and made.raw.gold.withheld:
+        unknown = [one.name for one in figures if one.needs_gold and one.published != ABSENT]
+        figures = [one for one in figures if not one.needs_gold]
+    return Verification(folder, tuple(figures), files, tuple(faults), hashed, tuple(unknown))
 
 
 def recomputed_figures(made: Recomputed, experts: Mapping[str, Json] | None = None) -> dict[str, Json]:

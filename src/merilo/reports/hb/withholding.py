@@ -1,0 +1,301 @@
+"""Withholding closed gold answers from a published folder, and everything from which they follow.
+
+The folder is made from a baseline that was computed again without gold answers, so that no table, page, plot or notebook can show one.
+Only totals are taken from the baseline with gold: metrics, their intervals, the groups of items that are large enough, and the comparisons
+with models. These are rounded to three decimals, and whatever differs from another total by a few items only is left out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final, TypeVar, cast
+
+import polars as pl
+
+from merilo.baselines.dataset_estimates import DatasetEstimates
+from merilo.baselines.estimates import Estimate, Estimates
+from merilo.baselines.groups import Group, field_values
+from merilo.baselines.pipeline import Baseline
+from merilo.bilingual import counted_en
+from merilo.errors import DataError
+from merilo.people.aggregation import NO_LABEL
+from merilo.people.gold import Gold
+from merilo.reports.hb.raw_study import RawStudy
+from merilo.reports.hb.recomputation import Recomputed, as_written, recompute
+from merilo.reports.model_sections import ModelSections
+from merilo.reports.summary import summary
+from merilo.strict_json import Json
+
+#: A total over fewer items of closed gold is not published: with a single item it would tell whether its consensus is right.
+LEAST_ITEMS: Final = 10
+
+#: Totals of closed gold have this many decimals, so that they do not tell which items are right.
+DECIMALS: Final = 3
+
+#: Why a metric has no value.
+TOO_FEW: Final = (
+    f"withheld: the gold answers are closed, and fewer than {LEAST_ITEMS} items would give them away"
+)
+
+T = TypeVar("T")
+
+
+def gold_is_closed(raw: RawStudy) -> bool:
+    """Return whether the dataset says that its gold answers are not published."""
+    return raw.dataset is not None and raw.dataset.gold == "closed"
+
+
+def withheld(made: Recomputed) -> Recomputed:
+    """Return the baseline as it may be published if its gold answers are closed.
+
+    Args:
+        made: the baseline with gold answers.
+
+    Raises:
+        DataError: annotators were excluded by control items that are test items too, whose known answers are closed.
+    """
+    raw = without_gold(made.raw)
+    unknown = recompute(raw)
+    full, open_baseline = made.baseline, unknown.baseline
+    excluded = [set(one.annotators.filter("excluded")["annotator"]) for one in (full, open_baseline)]
+    if excluded[0] != excluded[1]:
+        raise DataError(
+            f"the exclusion of {counted_en(len(excluded[0] ^ excluded[1]), 'annotator', 'annotators')} depends on control items that are "
+            "test items too, and the gold answers of this dataset are closed: take other control items, or give --with-gold for a folder that "
+            "is not published"
+        )
+    estimates = _estimates(full, raw.gold)
+    shown = replace(
+        open_baseline,
+        estimates=estimates,
+        whole=_whole(full.whole, estimates),
+        diagnosis=replace(
+            open_baseline.diagnosis, status=full.status, reasons=full.reasons, by=_groups(full, open_baseline)
+        ),
+    )
+    content = as_written(summary(shown, made.made_by, unknown.quality))
+    if "models" in made.content:
+        content["models"] = made.content["models"]
+    models = ModelSections(content, made.comparisons, [])
+    return Recomputed(raw, shown, unknown.quality, content, models)
+
+
+def without_gold(raw: RawStudy) -> RawStudy:
+    """Return the raw state of a study without its gold answers, and without models' files, which may repeat them."""
+    gold, settings, population = raw.gold, raw.settings, raw.population
+    table = raw.responses.table
+    tests = table.filter(~pl.col("is_control"))["item"].unique()
+    known = pl.when(~pl.col("item").is_in(tests.implode())).then("control").alias("control")
+    if gold is not None:
+        told = dict(gold.answers.select("item", "gold").iter_rows())
+        settings = replace(
+            settings, by=tuple(name for name in settings.by if not _tells(_values(raw, name), told))
+        )
+        if population is not None and _tells(population.of, told):
+            population = None
+        chosen = (*settings.by, settings.cluster, raw.dataset.cluster if raw.dataset else None, "type")
+        kept = {name for name in chosen if name is not None}
+        gold = gold.without_answers({*kept, *(f"meta.{name}" for name in kept)})
+    return replace(
+        raw,
+        responses=replace(raw.responses, table=table.with_columns(known)),
+        settings=settings,
+        gold=gold,
+        population=population,
+        models=(),
+    )
+
+
+def _values(raw: RawStudy, name: str) -> dict[int, str]:
+    column = field_values(name, raw.responses.items, raw.gold)
+    return {int(item): str(value) for item, value in column.drop_nulls().iter_rows()}
+
+
+def _tells(values: Mapping[int, Hashable], gold: Mapping[int, str]) -> bool:
+    """Return whether items with the same value of a field always have the same gold answer, which the field then gives away."""
+    golds: dict[Hashable, set[str]] = defaultdict(set)
+    counts: dict[Hashable, int] = defaultdict(int)
+    for item, value in values.items():
+        if item in gold:
+            golds[value].add(gold[item])
+            counts[value] += 1
+    several = [golds[value] for value, n in counts.items() if n > 1]
+    return bool(several) and all(len(one) == 1 for one in several) and len(set(map(frozenset, several))) > 1
+
+
+def _estimates(full: Baseline, gold: Gold | None) -> Estimates:
+    """Return the metrics that may be published: no groups of few items, no single annotators, no total close to another."""
+    scorer = full.scorer
+    if scorer is None or gold is None:
+        return full.estimates
+    label = full.decided.consensus.label[scorer.codes]
+    main, extra = scorer.parts()
+    items = {
+        part.name: frozenset(row for row in part.rows if label[row] != NO_LABEL) for part in (*main, *extra)
+    }
+    every = frozenset(row for row in range(len(scorer.items)) if label[row] != NO_LABEL)
+    hidden = too_small({name: items.get(name, frozenset()) for name in full.estimates.extra}, every)
+    missing = dict(full.estimates.missing)
+    shown: list[dict[str, Estimate]] = []
+    # How many items the two ways to decide do not decide alike.
+    moved = int((label != full.decided.majority.label[scorer.codes]).sum())
+    for group in (full.estimates.main, full.estimates.extra):
+        kept = {}
+        for name, one in group.items():
+            if name in hidden:
+                missing[name] = TOO_FEW
+            else:
+                kept[name] = _rounded(_without_people(_without_other_total(one, moved)))
+        shown.append(kept)
+    return replace(full.estimates, main=shown[0], extra=shown[1], missing=missing)
+
+
+def _without_other_total(one: Estimate, moved: int) -> Estimate:
+    """Keep one of two totals that differ by a few items only: that of all items, which is the metric of the baseline."""
+    bounds = None if one.bounds is not None and one.bounds.dropped < LEAST_ITEMS else one.bounds
+    if 0 < moved < LEAST_ITEMS:
+        return replace(one, published=None, published_two_way=None, bounds=bounds)
+    return replace(one, bounds=bounds)
+
+
+def _without_people(one: Estimate) -> Estimate:
+    """Leave out single annotators, whose answers are in the folder: an accuracy of 1 would tell all their gold answers."""
+    score = replace(one.score, per_item={})
+    published = None if one.published is None else replace(one.published, per_item={})
+    single = None if one.single is None else replace(one.single, people=())
+    return replace(one, score=score, published=published, single=single)
+
+
+def _whole(whole: DatasetEstimates | None, shown: Estimates) -> DatasetEstimates | None:
+    """Keep the metrics that are shown, on the whole dataset; none if the weights single out the items of a small stratum."""
+    if whole is None:
+        return None
+    used = sum(one.used for one in whole.strata)
+    telling = any(
+        0 < one.used < LEAST_ITEMS
+        and abs(one.items / one.used / whole.items - 1 / used) >= 0.5 * 10**-DECIMALS
+        for one in whole.strata
+    )
+    if telling:
+        return replace(whole, metrics={}, missing={**whole.missing, **dict.fromkeys(whole.metrics, TOO_FEW)})
+    kept = {name: one for name, one in whole.metrics.items() if name in shown.all()}
+    return replace(whole, metrics=_rounded(kept))
+
+
+def _groups(full: Baseline, unknown: Baseline) -> dict[str, dict[str, Group]]:
+    """Return the groups of items, with the metrics of those that are large enough."""
+    if full.scorer is None:
+        return unknown.by
+    decided = set(full.consensus.filter(pl.col("label").is_not_null())["item"].to_list())
+    scored = frozenset(int(item.id) for item in full.scorer.items if item.id in decided)
+    members: dict[tuple[str, str], frozenset[int]] = {}
+    for name in unknown.by:
+        column = field_values(name, full.cleaned.items, full.gold)
+        for value, group in column.drop_nulls().group_by("value"):
+            members[name, str(value[0])] = scored.intersection(group["item"].to_list())
+    hidden = too_small(members, scored)
+    return {
+        name: {
+            value: replace(
+                group,
+                scores={
+                    key: replace(_rounded(score), per_item={})
+                    for key, score in full.by[name][value].scores.items()
+                },
+                two_ways=_rounded(dict(full.by[name][value].two_ways)),
+            )
+            if (name, value) not in hidden
+            else group
+            for value, group in groups.items()
+        }
+        for name, groups in unknown.by.items()
+    }
+
+
+def too_small(groups: Mapping[T, frozenset[int]], every: frozenset[int], least: int = LEAST_ITEMS) -> set[T]:
+    """Return the groups whose totals must not be published.
+
+    A group of fewer than `least` items is hidden. So is the smaller of two groups that differ by fewer than `least` items, or of a group and
+    everything; and the smallest group inside a larger one whose other published parts leave fewer than `least` of its items.
+
+    Args:
+        groups: the items of each group; groups of several fields may overlap.
+        every: all items, whose total is published.
+        least: the smallest number of items of a published total.
+
+    Example:
+        >>> sorted(too_small({"law": frozenset(range(20)), "art": frozenset(range(20, 36)), "tea": frozenset({36})}, frozenset(range(37))))
+        ['art', 'tea']
+    """
+    shown = {name: items for name, items in groups.items() if len(items) >= least}
+    while shown and (name := _revealing(shown, every, least)) is not None:
+        del shown[name]
+    return {name for name in groups if name not in shown}
+
+
+def _revealing(shown: Mapping[T, frozenset[int]], every: frozenset[int], least: int) -> T | None:
+    """Return a group that, with the others, gives the total of a few items; `None` if there is none."""
+    for larger in [every, *shown.values()]:
+        inside = sorted(
+            (name for name, items in shown.items() if items < larger), key=lambda name: len(shown[name])
+        )
+        close = next((name for name in inside if len(larger - shown[name]) < least), None)
+        if close is not None:
+            return close
+        rest = larger.difference(*(shown[name] for name in inside))
+        if inside and 0 < len(rest) < least:
+            return inside[0]
+    pairs = [(len(items), name, items) for name, items in shown.items()]
+    for place, (_, _, items) in enumerate(pairs):
+        for _, name, others in pairs[place + 1 :]:
+            if 0 < len(items ^ others) < least:
+                return name
+    return None
+
+
+def experts_without_gold(content: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the JSON of the experts' baseline without the groups of few items, its values rounded."""
+
+    def pruned(value: Json, key: str = "") -> Json:
+        if key in {"by_domain", "by_group"} and isinstance(value, dict):
+            return _large_groups(value)
+        if isinstance(value, dict):
+            return {name: pruned(inner, name) for name, inner in value.items()}
+        return value
+
+    found = cast("dict[str, Json]", pruned({**content}))
+    for arm in ("experts", "people", "comparison"):
+        if arm in found:
+            found[arm] = _rounded(found[arm])
+    return found
+
+
+def _large_groups(groups: Mapping[str, Json]) -> dict[str, Json]:
+    """Keep the groups of at least `LEAST_ITEMS` items; if their complement is smaller, the smallest of them goes too."""
+    sizes = {
+        name: int(cast("float", one["n"]))
+        for name, one in groups.items()
+        if isinstance(one, dict) and one.get("n")
+    }
+    hidden = {name for name, n in sizes.items() if n < LEAST_ITEMS}
+    while 0 < sum(sizes[name] for name in hidden) < LEAST_ITEMS and len(hidden) < len(sizes):
+        hidden.add(min((name for name in sizes if name not in hidden), key=lambda name: sizes[name]))
+    return {name: one for name, one in groups.items() if name in sizes and name not in hidden}
+
+
+def _rounded(value: T) -> T:
+    """Return a result with every number rounded, in all its parts."""
+    found: Any = value
+    if isinstance(value, float):
+        found = round(value, DECIMALS)
+    elif is_dataclass(value) and not isinstance(value, type):
+        found = replace(
+            value, **{one.name: _rounded(getattr(value, one.name)) for one in fields(value) if one.init}
+        )
+    elif isinstance(value, dict):
+        found = {name: _rounded(inner) for name, inner in value.items()}
+    elif isinstance(value, tuple | list):
+        found = type(value)(map(_rounded, value))
+    return cast("T", found)

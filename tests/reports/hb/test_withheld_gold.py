@@ -1,0 +1,392 @@
+"""Closed gold answers, and everything per item that follows from them, stay out of a published folder."""
+
+import contextlib
+import csv
+import io
+import json
+import re
+import shutil
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from command import merilo
+from made_once import made_once
+
+from merilo.reports.hb import building, drawing, plot_files
+from merilo.reports.hb.withholding import LEAST_ITEMS, too_small
+
+ITEMS, PEOPLE = 44, 5
+#: Nobody gives the gold answers of these items, so that their texts can be looked for.
+MISSED = range(30, 44)
+#: Two items of this domain and one of "tea" are too few for a metric.
+DOMAINS = {**dict.fromkeys(range(41), "law"), 41: "art", 42: "art", 43: "tea"}
+
+WORDS = """\
+name: words
+title: Words
+fields: [question]
+answer: {kind: text}
+metrics: [em, f1]
+extra: em.{domain}
+gold: closed
+"""
+LABELS = """\
+name: labels
+title: Labels
+fields: [question]
+answer: {kind: choice, labels: [A, B]}
+metrics: [acc]
+extra: acc.{domain}
+gold: closed
+"""
+
+
+def table(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([header, *rows])
+    return path
+
+
+def gold_text(item: int) -> str:
+    return f"zqgold{item}zq"
+
+
+def label(item: int) -> str:
+    return "AB"[item % 3 == 0]
+
+
+def gold_file(path: Path, golds: Sequence[str], domains: dict[int, str] = DOMAINS) -> Path:
+    rows = [
+        {"instruction": "", "inputs": {"question": f"question {item}"}, "outputs": text,
+         "meta": {"id": f"id-{item}", "domain": domains[item], "why": f"because it is {text}", "class": text}}
+        for item, text in enumerate(golds)
+    ]  # fmt: skip
+    path.write_text(json.dumps({"data": {"test": rows}}), encoding="utf-8")
+    return path
+
+
+def people(path: Path, golds: Sequence[str], wrong: str, *, both: int | None = None) -> Path:
+    """Everybody is right on most items; the item `both` is a control item on one more page."""
+    rows: list[list[object]] = []
+    for person in range(PEOPLE):
+        for item, text in enumerate(golds):
+            given = f"{wrong}{item % 7}" if wrong == "no" else "B" if text == "A" else "A"
+            off = item in MISSED or (item + person) % 11 == 0
+            rows.append(
+                [f"question {item}", f"p{person}", given if off else text, "", f"{person}-{item // 4}", 20]
+            )
+        rows += [[f"control {item}", f"p{person}", "A", "A", f"{person}-c", 20] for item in range(3)]
+        if both is not None:
+            extra = f"p{person + 100}"
+            rows.append([f"question {both}", extra, golds[both], golds[both], f"{extra}-c", 20])
+            rows.append(
+                [f"question {(both + 1) % ITEMS}", extra, golds[(both + 1) % ITEMS], "", f"{extra}-c", 20]
+            )
+    return table(path, ["question", "annotator", "answer", "golden", "page", "seconds"], rows)
+
+
+COLUMNS = (
+    "--item", "question", "--annotator", "annotator", "--answer", "answer", "--control", "golden", "--page", "page",
+    "--seconds", "seconds",
+)  # fmt: skip
+
+
+@made_once
+def base(
+    folder: Path, declaration: str, *options: object, both: int | None = None, name: str = "mine.yaml"
+) -> Path:
+    """The private folder of a baseline: `base` in this folder."""
+    is_text = "kind: text" in declaration
+    golds = [gold_text(item) if is_text else label(item) for item in range(ITEMS)]
+    (folder / name).write_text(declaration, encoding="utf-8")
+    answers = people(folder / "answers.csv", golds, "no" if is_text else "", both=both)
+    model = [
+        {"id": f"id-{item}", "answer": text if item % 2 else "no0", "gold": text, "score": item % 2}
+        for item, text in enumerate(golds)
+    ]
+    (folder / "robot.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in model), encoding="utf-8")
+    outcome = merilo(
+        "baseline", answers, *COLUMNS, "--dataset", folder / name, "--gold", gold_file(folder / "gold.json", golds),
+        "--model", folder / "robot.jsonl", "--out", folder / "base", *options,
+    )  # fmt: skip
+    assert outcome.status == 0, outcome.err
+    return folder / "base"
+
+
+def report(source: Path, out: Path, *options: object) -> str:
+    outcome = merilo("report", source, "--out", out, *options)
+    assert outcome.status == 0, outcome.err
+    return outcome.err
+
+
+def searched(path: Path) -> str:
+    """All text of a file, with the compressed streams of PDF and PNG."""
+    data = path.read_bytes()
+    streams = re.findall(rb"stream\r?\n(.*?)endstream", data, re.DOTALL)
+    for stream in streams:
+        with contextlib.suppress(zlib.error):
+            data += zlib.decompress(stream)
+    return data.decode("utf-8", "replace")
+
+
+def run_notebook(hb: Path) -> None:
+    """Run the cells here, and write what they print into the notebook, as Run All does."""
+    book = json.loads((hb / "hb.ipynb").read_text(encoding="utf-8"))
+    with contextlib.chdir(hb):
+        names: dict[str, object] = {}
+        for cell in book["cells"]:
+            if cell["cell_type"] == "code":
+                printed = io.StringIO()
+                *_, last = ["", *"".join(cell["source"]).rstrip().splitlines()]
+                with contextlib.redirect_stdout(printed):
+                    exec("".join(cell["source"]), names)
+                    if last.isidentifier() or last.endswith(".head()"):
+                        shown = eval(last, names)
+                        print(repr(shown), getattr(shown, "_repr_html_", str)())
+                text = printed.getvalue()
+                cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": [text]}]
+    (hb / "hb.ipynb").write_text(json.dumps(book, ensure_ascii=False), encoding="utf-8")
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture
+def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plots are SVG only, which takes a tenth of the time; the folder of free texts has them all."""
+    for module in (building, drawing, plot_files):
+        monkeypatch.setattr(module, "has_matplotlib", lambda: False)
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder hb/ of free texts, its notebook run."""
+    folder = tmp_path_factory.mktemp("words")
+    said = report(base(folder, WORDS, "--by", "domain"), folder / "hb")
+    assert "the gold answers of this dataset are closed" in said
+    run_notebook(folder / "hb")
+    return folder / "hb"
+
+
+def test_no_byte_of_the_folder_has_a_gold_answer_that_nobody_gave(words: Path) -> None:
+    files = [path for path in words.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} >= {
+        ".csv",
+        ".json",
+        ".jsonl",
+        ".html",
+        ".ipynb",
+        ".svg",
+        ".md",
+        ".txt",
+    }
+    for path in files:
+        text = searched(path)
+        for item in MISSED:
+            assert gold_text(item) not in text, path
+        assert "because it is" not in text, path
+    assert "zqgold3zq" in searched(words / "raw" / "responses.csv")
+
+
+def test_the_folder_without_gold_is_verified_and_says_what_was_not_recomputed(
+    words: Path, tmp_path: Path
+) -> None:
+    outcome = merilo("report", "verify", words, "--json", "-")
+    assert outcome.status == 0
+    assert outcome.json["verified"]
+    assert outcome.json["figures"]["total"] > 400
+    unknown = outcome.json["not_recomputed_without_gold"]
+    assert {"metrics.em.value", "metrics.f1.value", "status"} >= {
+        one for one in unknown if one == "metrics.em.value"
+    }
+    assert "metrics.em.value" in unknown
+    assert not {
+        one for one in unknown if one.startswith(("agreement", "consensus.csv", "annotators.csv", "cost"))
+    }
+    said = merilo("report", "verify", words).out
+    assert "not recomputed, because the gold answers are withheld: metrics.em" in said
+    shutil.copytree(words, tmp_path / "hb")
+    path = tmp_path / "hb" / "raw" / "responses.csv"
+    path.write_text(path.read_text(encoding="utf-8").replace("zqgold3zq", "zqgold4zq", 3), encoding="utf-8")
+    assert merilo("report", "verify", tmp_path / "hb").status == 1
+
+
+def test_the_metrics_of_the_whole_study_stand_and_those_of_tiny_groups_do_not(words: Path) -> None:
+    content = json.loads((words / "metrics.json").read_text(encoding="utf-8"))
+    assert content["metrics"]["em"]["value"] == round(30 / ITEMS, 3)
+    assert content["metrics"]["em"]["n"] == ITEMS
+    assert content["metrics"]["em"]["ci95"] == [round(one, 3) for one in content["metrics"]["em"]["ci95"]]
+    assert content["gold"]["withheld"] is True
+    # Without "art" and "tea", the metric of "law" would give the three other items away.
+    for name in ("law", "art", "tea"):
+        assert content["metrics"][f"em.{name}"]["value"] is None
+        assert "em" not in content["by"]["domain"][name]
+        assert content["by"]["domain"][name]["items"] == list(DOMAINS.values()).count(name)
+    assert content["metrics"]["em"]["single_person"]["best"] is None
+    assert content["models"]["models"][0]["comparisons"]["consensus"]["people"] == pytest.approx(30 / ITEMS)
+    assert not (words / "raw" / "models").exists()
+    assert "groups of fewer than 10 items have no metric" in (words / "README.md").read_text(encoding="utf-8")
+    assert "Эталонные ответы этого датасета закрыты" in (words / "README_ru.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_no_table_or_page_tells_which_labels_are_right(tmp_path: Path) -> None:
+    sizes = table(tmp_path / "strata.csv", ["class", "count"], [["A", 40], ["B", 60]])
+    options = ("--by", "class", "--population", sizes, "--strata", "class")
+    report(base(tmp_path, LABELS, *options), tmp_path / "hb")
+    table_rows = rows(tmp_path / "hb" / "consensus.csv")
+    assert len(table_rows) == ITEMS
+    for row in table_rows:
+        assert row["label"] in {"A", "B"}
+        assert (row["gold"], row["correct"], row["points"]) == ("", "", "")
+    assert [row["id"] for row in table_rows][:2] == ["id-0", "id-1"]
+    page = (tmp_path / "hb" / "items.html").read_text(encoding="utf-8")
+    open_page = (tmp_path / "base" / "items.html").read_text(encoding="utf-8")
+    for mark in ('data-outcome="wrong"', 'data-outcome="right"', 'data-outcome="correct"'):
+        assert mark not in page
+    assert page.count("no gold answer") > open_page.count("no gold answer")
+    assert not (tmp_path / "hb" / "raw" / "gold.jsonl").exists()
+    # The field `class` has the gold answer of each item.
+    reading = json.loads((tmp_path / "hb" / "raw" / "reading.json").read_text(encoding="utf-8"))
+    assert reading["settings"]["by"] == []
+    assert '"class"' not in (tmp_path / "hb" / "raw" / "ids.jsonl").read_text(encoding="utf-8")
+    assert not (tmp_path / "hb" / "raw" / "strata.csv").exists()
+    assert (tmp_path / "base" / "raw" / "strata.csv").exists()
+    content = json.loads((tmp_path / "hb" / "metrics.json").read_text(encoding="utf-8"))
+    assert content["by"] == {}
+    assert content["dataset_quality"] is None
+    assert all(row["value"] is None for row in content["sensitivity"]["rows"])
+    run_notebook(tmp_path / "hb")
+    assert merilo("report", "verify", tmp_path / "hb").status == 0
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_with_gold_everything_is_there_and_recomputed(tmp_path: Path) -> None:
+    said = report(base(tmp_path, LABELS, "--by", "class"), tmp_path / "hb", "--with-gold")
+    assert "closed" not in said
+    assert (tmp_path / "hb" / "raw" / "gold.jsonl").exists()
+    assert {row["correct"] for row in rows(tmp_path / "hb" / "consensus.csv")} == {"true", "false"}
+    found = merilo("report", "verify", tmp_path / "hb", "--json", "-").json
+    assert found["verified"]
+    assert found["not_recomputed_without_gold"] == []
+    assert found["follows"]["metrics.acc.value"]
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_open_gold_is_published(tmp_path: Path) -> None:
+    report(base(tmp_path, LABELS.replace("gold: closed\n", "")), tmp_path / "hb")
+    assert (tmp_path / "hb" / "raw" / "gold.jsonl").exists()
+    assert {row["gold"] for row in rows(tmp_path / "hb" / "consensus.csv")} == {"A", "B"}
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_the_known_answer_of_a_control_item_that_is_a_test_item_is_withheld(tmp_path: Path) -> None:
+    report(base(tmp_path, LABELS, both=2), tmp_path / "hb")
+    items = {row["item"]: row["question"] for row in rows(tmp_path / "hb" / "raw" / "items.csv")}
+    answers = [row for row in rows(tmp_path / "hb" / "raw" / "responses.csv") if row["is_control"] == "true"]
+    known = {items[row["item"]]: row["control"] for row in answers}
+    assert known == {"control 0": "A", "control 1": "A", "control 2": "A", "question 2": ""}
+    assert merilo("report", "verify", tmp_path / "hb").status == 0
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_an_exclusion_by_test_items_with_closed_gold_is_refused(tmp_path: Path) -> None:
+    golds = [label(item) for item in range(ITEMS)]
+    answers = people(tmp_path / "answers.csv", golds, "")
+    with answers.open("a", encoding="utf-8") as stream:
+        stream.writelines(
+            f"question {item},late,{'B' if golds[item] == 'A' else 'A'},{golds[item]},l,9\n"
+            for item in range(4)
+        )
+        stream.writelines(f"question {item},late,A,,l,9\n" for item in range(4, 12))
+    (tmp_path / "mine.yaml").write_text(LABELS, encoding="utf-8")
+    merilo(
+        "baseline", answers, *COLUMNS, "--dataset", tmp_path / "mine.yaml", "--gold", gold_file(tmp_path / "gold.json", golds),
+        "--out", tmp_path / "base",
+    )  # fmt: skip
+    outcome = merilo("report", tmp_path / "base", "--out", tmp_path / "hb")
+    assert outcome.status == 1
+    assert (
+        "the exclusion of 1 annotator depends on control items that are test items too" in outcome.complaint
+    )
+    assert not (tmp_path / "hb").exists()
+    report(tmp_path / "base", tmp_path / "hb", "--with-gold")
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_gold_of_a_solver_counts_as_closed_if_the_catalogue_says_so(tmp_path: Path) -> None:
+    def pool(name: str, header: list[str], asked: list[list[str]]) -> Path:
+        given = [[*one, f"p{person}", "0", "", str(person)] for one in asked for person in range(5)]
+        return table(tmp_path / f"{name}.csv", [*header, "annotator", "answer", "golden", "page"], given)
+
+    pools = {
+        "lcs": pool("lcs", ["string1", "string2"], [["AB" * n, "CD" * n] for n in range(2, 16)]),
+        "bps": pool("bps", ["inputs"], [["( ] " * n] for n in range(2, 16)]),
+    }
+    for name, path in pools.items():
+        fields = ("string1", "string2") if name == "lcs" else ("inputs",)
+        done = merilo(
+            "baseline", path, "--dataset", name, *(word for one in fields for word in ("--item", one)), "--annotator",
+            "annotator", "--answer", "answer", "--out", tmp_path / name,
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        said = report(tmp_path / name, tmp_path / f"{name}-hb")
+        there = (tmp_path / f"{name}-hb" / "raw" / "gold.jsonl").exists()
+        assert there == (name == "bps")
+        assert ("so the gold answers follow from the consensus" in said) == (name == "lcs")
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_experts_bring_no_gold_answer_either(tmp_path: Path) -> None:
+    base(tmp_path, WORDS)
+    answers = [
+        [
+            f"question {item}",
+            who,
+            "mine" if item == 0 and who == "ann" else f"no{item % 7}" if item in MISSED else gold_text(item),
+            40,
+        ]
+        for item in range(ITEMS)
+        for who in ("ann", "bob", "cy", "di")
+    ]
+    table(tmp_path / "experts.csv", ["question", "annotator", "answer", "seconds"], answers)
+    done = merilo(
+        "experts", "baseline", tmp_path / "experts.csv", "--people", tmp_path / "answers.csv", "--dataset", tmp_path / "mine.yaml",
+        "--gold", tmp_path / "gold.json", "--domain", "domain", "--mine", "mine", "--item", "question", "--seconds", "seconds", "--out", tmp_path / "experts",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    report(tmp_path / "base", tmp_path / "hb", "--experts", tmp_path / "experts")
+    for path in (tmp_path / "hb").rglob("*"):
+        if path.is_file():
+            text = searched(path)
+            assert not [item for item in MISSED if gold_text(item) in text], path
+    content = json.loads((tmp_path / "hb" / "experts.json").read_text(encoding="utf-8"))
+    assert content["experts"]["metrics"]["em"]["value"] == round(30 / ITEMS, 3)
+    assert content["experts"]["by_domain"] == {}
+    assert merilo("report", "verify", tmp_path / "hb").status == 0
+
+
+def group(first: int, last: int) -> frozenset[int]:
+    return frozenset(range(first, last))
+
+
+@pytest.mark.parametrize(
+    ("groups", "hidden"),
+    [
+        ({"a": group(0, 30), "b": group(30, 60)}, set()),
+        ({"a": group(0, 30), "b": group(30, 59), "one": group(59, 60)}, {"b", "one"}),
+        ({"a": group(0, 55)}, {"a"}),
+        ({"law": group(0, 30), "art": group(30, 60), "law, easy": group(0, 25)}, {"law, easy"}),
+        ({"law": group(0, 30), "x": group(0, 12), "y": group(12, 25)}, {"x"}),
+        ({"old": group(0, 30), "early": group(3, 33)}, {"early"}),
+    ],
+)
+def test_a_group_is_hidden_if_totals_would_single_out_a_few_items(
+    groups: dict[str, frozenset[int]], hidden: set[str]
+) -> None:
+    assert too_small(groups, group(0, 60)) == hidden
+    assert LEAST_ITEMS == 10
