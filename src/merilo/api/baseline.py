@@ -62,6 +62,7 @@ def baseline(
     alternatives: str | None = None,
     min_control_accuracy: float = 0.5,
     min_controls: int = 1,
+    min_control_score: float = 0.5,
     min_votes: int | Literal["majority"] = "majority",
     max_low_agreement: float = 0.3,
     aggregator: Aggregator = "majority",
@@ -97,6 +98,8 @@ def baseline(
         alternatives: the separator of several gold answers in one text, if no dataset declares it.
         min_control_accuracy: annotators with a lower accuracy on control items are excluded.
         min_controls: annotators with fewer control answers are not judged and are kept.
+        min_control_score: a free-text answer to a control item is right if it scores at least this much: the F1 of its words
+            with a known answer, whatever the dataset's metric. Other answers must equal the known answer.
         min_votes: how many equal votes make a majority; "majority" is more than half.
         max_low_agreement: the share of items without a majority above which the baseline is rejected.
         aggregator: "majority", "dawid-skene", "one-coin" or "glad".
@@ -135,6 +138,7 @@ def baseline(
         alternatives=alternatives,
         min_control_accuracy=min_control_accuracy,
         min_controls=min_controls,
+        min_control_score=min_control_score,
         min_votes=min_votes,
         max_low_agreement=max_low_agreement,
         aggregator=aggregator,

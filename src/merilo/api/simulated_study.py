@@ -71,7 +71,7 @@ def collect_from_simulated_people(
         *zip(tasks.training, folder.training(), strict=True),
     )
     items = {
-        task.id: SimulatedItem(task.known or str(one.item.outputs), task.labels, difficulty(one.item))
+        task.id: SimulatedItem(task.first_known or str(one.item.outputs), task.labels, difficulty(one.item))
         for task, one in both
     }
     with _server(folder.path, seed) as port:

@@ -29,6 +29,8 @@ class Settings:
         labels: the dataset's labels; answers outside them are reported.
         min_control_accuracy: annotators with a lower accuracy on control items are excluded.
         min_controls: annotators with fewer control answers are not judged and are kept.
+        min_control_score: a free-text answer to a control item is right if it scores at least this much: the F1 of its words
+            with a known answer, whatever the dataset's metric. Other answers must equal the known answer.
         min_votes: how many equal votes make a majority; "majority" is more than half (see `PoolVotes.needed`).
         max_low_agreement: the share of items without a majority above which the baseline is rejected.
         aggregator: the aggregation method.
@@ -53,6 +55,7 @@ class Settings:
     labels: tuple[str, ...] = ()
     min_control_accuracy: float = 0.5
     min_controls: int = 1
+    min_control_score: float = 0.5
     min_votes: int | Literal["majority"] = "majority"
     max_low_agreement: float = 0.3
     aggregator: Aggregator = "majority"
@@ -71,6 +74,8 @@ class Settings:
         for name in ("min_control_accuracy", "max_low_agreement"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"{argument(name)} takes a share from 0 to 1")
+        if not 0 < self.min_control_score <= 1:
+            raise UsageError(f"{argument('min_control_score')} takes a score above 0 and up to 1")
         rules_of(self.normalise)
         if self.adaptive is not None:
             AdaptiveDesign.of(self.adaptive)

@@ -181,7 +181,9 @@ def comparable(
         DataError: an annotator gave two different answers to an item.
     """
     responses, normalisation = normalise(responses, rules_of(settings.normalise))
-    responses = spelled_as_compared(responses, declaration, types)
+    responses = spelled_as_compared(
+        responses, declaration, types, min_control_score=settings.min_control_score
+    )
     return duplicates.settle(responses, settings.repeats), normalisation
 
 

@@ -87,6 +87,7 @@ def make(
     alternatives: AlternativesOption = None,
     min_control_accuracy: MinControlAccuracyOption = 0.5,
     min_controls: MinControlsOption = 1,
+    min_control_score: Annotated[float, typer.Option(help="A free-text answer to a control item is right if the F1 of its words with a known answer is at least this much.", rich_help_panel=PROCEDURE)] = 0.5,
     min_votes: MinVotesOption = "majority",
     max_low_agreement: Annotated[float, typer.Option(help="Reject the baseline if the share of items without a majority is larger.", rich_help_panel=PROCEDURE)] = 0.3,
     aggregator: Annotated[Aggregator, typer.Option(help="How votes become labels: by most votes, or by a model of the annotators.", rich_help_panel=PROCEDURE)] = "majority",
@@ -125,7 +126,7 @@ def make(
     declared = dataset(dataset_name) if dataset_name else None
     votes = votes_option(min_votes)
     # Report wrong settings before reading a long file.
-    Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes, max_low_agreement=max_low_agreement, normalise=tuple(normalise or ()), adaptive=adaptive)  # fmt: skip
+    Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_control_score=min_control_score, min_votes=votes, max_low_agreement=max_low_agreement, normalise=tuple(normalise or ()), adaptive=adaptive)  # fmt: skip
     if margin is not None:
         Margin(margin)
     with reading(files) as progress:
@@ -138,7 +139,7 @@ def make(
         made = baseline(
             responses, dataset=dataset_name, gold=gold, gold_column=gold_column, skills=skills, models=model or (),
             common_items=common_items, margin=margin, population=population, strata=fields_of_strata(strata), metric=metric, alternatives=alternatives,
-            min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes,
+            min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_control_score=min_control_score, min_votes=votes,
             max_low_agreement=max_low_agreement, aggregator=aggregator, resolve=resolve, anchor_controls=anchor_controls,
             normalise=normalise or (), by=by or (), cluster=cluster, level=level, repeats=repeats, adaptive=adaptive, currency=currency, anonymise=anonymise,
         )  # fmt: skip

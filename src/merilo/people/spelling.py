@@ -17,7 +17,7 @@ import polars as pl
 
 from merilo.metrics.exam import letters
 from merilo.metrics.scoring import Declared
-from merilo.metrics.squad import em_points, normalised
+from merilo.metrics.squad import f1_points, normalised
 from merilo.people.normalisation import canonical, rules_of
 from merilo.responses import Responses
 
@@ -30,17 +30,23 @@ _UNTYPED: Final = ""
 
 
 def spelled_as_compared(
-    responses: Responses, dataset: Declared, types: Mapping[int, str] | None = None
+    responses: Responses,
+    dataset: Declared,
+    types: Mapping[int, str] | None = None,
+    *,
+    min_control_score: float = 1.0,
 ) -> Responses:
     """Give one spelling to answers that the dataset's metric treats as equal.
 
     Numbers are written as plain decimals, the numbers of a set are sorted, and free answers get their most frequent
-    spelling. Known answers of control items get the spelling of the answers that equal them.
+    spelling. Known answers of control items get the spelling of the answers that equal them; those that are free texts get
+    the spelling of the answers that count as right.
 
     Args:
         responses: the responses.
         dataset: the dataset's declaration.
         types: mapping from item number to the question's type, on which the comparison of the exam's answers depends.
+        min_control_score: a free-text answer to a control item is right from this F1 of its words on.
 
     Returns:
         The responses; `renamed` maps each changed answer to its new spelling.
@@ -78,7 +84,7 @@ def spelled_as_compared(
     if changed:
         table = _respelled(table, changed)
     if dataset.answer.kind == "text":
-        table = _matching_controls(table, dataset.answer.alternatives)
+        table = _matching_controls(table, dataset, min_control_score)
     renamed = {**(responses.renamed or {}), **{text: kept for (_, text), kept in sorted(changed.items())}}
     return replace(responses, table=table.drop("kind"), renamed=renamed)
 
@@ -122,6 +128,13 @@ def _exam_key(answer: str, kind: str) -> str:
     return numbers
 
 
+def _exam_right(answer: str, known: str, kind: str) -> bool:
+    """Return whether an exam answer equals the known one: numbers by the kind of the question, words by letters."""
+    if _LIST_OF_NUMBERS.fullmatch(known):
+        return _exam_key(answer, kind) == _exam_key(known, kind)
+    return letters(answer) in {letters(word) for word in known.split(",")}
+
+
 def _spellings(
     counts: Counter[tuple[str, str]], key: Callable[[str, str], str], *, plainly: bool
 ) -> dict[tuple[str, str], str]:
@@ -154,14 +167,23 @@ def _respelled(table: pl.DataFrame, changed: Mapping[tuple[str, str], str]) -> p
     return table
 
 
-def _matching_controls(table: pl.DataFrame, separator: str | None) -> pl.DataFrame:
-    """Replace the known answer of a control item by the given answer if the metric scores that answer as correct."""
-    pairs = table.filter("is_control").select("answer", "control").drop_nulls().unique(maintain_order=True)
+def _matching_controls(table: pl.DataFrame, dataset: Declared, least: float) -> pl.DataFrame:
+    """Replace the known answer of a control item by the given answer if that answer counts as right."""
+    columns = ["kind", "answer", "control"]
+    pairs = table.filter("is_control").select(columns).drop_nulls().unique(maintain_order=True)
     if not pairs.height:
         return table
-    right = em_points(pairs["answer"].to_list(), pairs["control"].to_list(), separator)
-    hits = pairs.with_columns(pl.Series("right", right) > 0).filter("right")
-    joined = table.join(hits, on=["answer", "control"], how="left", nulls_equal=False, maintain_order="left")
+    given, known = pairs["answer"].to_list(), pairs["control"].to_list()
+    separator = dataset.answer.alternatives
+    if "grade_norm" in dataset.metrics:
+        right = [
+            _exam_right(answer, true, kind)
+            for kind, answer, true in zip(pairs["kind"], given, known, strict=True)
+        ]
+    else:
+        right = [score >= least for score in f1_points(given, known, separator)]
+    hits = pairs.with_columns(pl.Series("right", right)).filter("right")
+    joined = table.join(hits, on=columns, how="left", nulls_equal=False, maintain_order="left")
     return joined.with_columns(pl.when("right").then("answer").otherwise("control").alias("control")).drop(
         "right"
     )

@@ -312,5 +312,5 @@ async def _feedback(site: AnnotationSite, request: Request, study: ServedStudy, 
         request, "feedback.html.j2", study=study, person=person, heading=said["right" if given.right else "wrong"],
         prompt=prompt_html(study, shown, site.language(request, study, person)), given=given.answer, right=given.right,
         fixed=is_fixed_width(shown), program=shown.form == "program",
-        known=shown.known if told else None, hint=shown.hint if told else None,
+        known=shown.first_known if told else None, hint=shown.hint if told else None,
     )  # fmt: skip

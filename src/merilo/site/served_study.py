@@ -14,7 +14,7 @@ from merilo.bilingual import Language
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError
 from merilo.items import Item
-from merilo.metrics.squad import em_points
+from merilo.metrics.squad import alternatives, f1_points
 from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.people.normalisation import canonical, rules_of
 from merilo.people.platforms.export import json_text
@@ -143,20 +143,27 @@ class ServedStudy:
         return [number for number in range(self.rules.tests) if name in self.tasks[number].authors]
 
     def is_right(self, number: int, answer: str) -> bool:
-        """Return whether an answer to a control or training item equals the known answer, as the dataset's metric compares them."""
-        known = self.tasks[number].known
-        if known is None:
+        """Return whether an answer to a control or training item is right, as the study's baseline decides it.
+
+        A free text is right if its words are like those of a known answer; other answers must equal it as the dataset's metric
+        compares them.
+        """
+        task = self.tasks[number]
+        if task.known is None:
             raise ValueError(f"task {number} has no known answer")
-        rules = rules_of(self.folder.plan.baseline.normalise)
-        given, true = (canonical(text.strip(), rules) for text in (answer, known))
+        settings = self.folder.plan.baseline
+        rules = rules_of(settings.normalise)
+        given, true = (canonical(text.strip(), rules) for text in (answer, task.known))
         if given == true:
             return True
         declared = self.declared
         if declared.answer.kind == "text" and "grade_norm" not in declared.metrics:
-            return em_points([given], [true], declared.answer.alternatives)[0] > 0
+            return f1_points([given], [true], task.alternatives)[0] >= settings.min_control_score
         key = self._key
         kind = self.kinds.get(number, "")
-        return key is not None and key(given, kind) == key(true, kind)
+        return key is not None and key(given, kind) in {
+            key(text, kind) for text in alternatives(true, task.alternatives)
+        }
 
     @cached_property
     def _key(self) -> Callable[[str, str], str] | None:

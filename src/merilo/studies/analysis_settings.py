@@ -17,6 +17,7 @@ class AnalysisSettings(TypedDict):
     metric: str | None
     min_control_accuracy: float
     min_controls: int
+    min_control_score: float
     min_votes: int | Literal["majority"]
     max_low_agreement: float
     aggregator: Aggregator
@@ -42,6 +43,7 @@ def analysis_settings(plan: Study, arm: Arm) -> AnalysisSettings:
         metric=decided.metric,
         min_control_accuracy=decided.min_control_accuracy,
         min_controls=decided.min_controls,
+        min_control_score=decided.min_control_score,
         min_votes=decided.min_votes,
         max_low_agreement=decided.max_low_agreement,
         aggregator=decided.aggregator,

@@ -83,7 +83,7 @@ def training_page(outgoing: Outgoing) -> str:
         parts.append(
             f'<h2>{number}</h2>\n<div class="prompt">{escape(task.prompt)}</div>\n'
             f"<details><summary>{escape(outgoing.word('show'))}</summary>"
-            f"<p>{escape(feedback(outgoing, task.known or '', task.hint))}</p></details>\n"
+            f"<p>{escape(feedback(outgoing, task.first_known or '', task.hint))}</p></details>\n"
         )
     return page(outgoing.title, outgoing.language, "".join(parts))
 

@@ -164,8 +164,8 @@ def _baseline(plan: Study) -> str:
         "baseline:",
     ]
     for name in (
-        "metric", "min_control_accuracy", "min_controls", "min_votes", "max_low_agreement", "aggregator", "resolve",
-        "anchor_controls", "normalise", "by", "cluster", "level", "repeats", "margin",
+        "metric", "min_control_accuracy", "min_controls", "min_control_score", "min_votes", "max_low_agreement", "aggregator",
+        "resolve", "anchor_controls", "normalise", "by", "cluster", "level", "repeats", "margin",
     ):  # fmt: skip
         value = getattr(chosen, name)
         lines.append(f"  {name}: {_value(list(value) if isinstance(value, tuple) else value)}")

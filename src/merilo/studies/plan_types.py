@@ -256,6 +256,8 @@ class PlannedAnalysis:
         metric: the main metric; by default, the dataset's.
         min_control_accuracy: annotators with a lower accuracy on control items are excluded.
         min_controls: annotators with fewer control answers are not judged and are kept.
+        min_control_score: a free-text answer to a control item is right if it scores at least this much: the F1 of its words
+            with a known answer, whatever the dataset's metric. Other answers must equal the known answer.
         min_votes: how many equal votes make a majority.
         max_low_agreement: the share of items without a majority above which the baseline is rejected.
         aggregator: the aggregation method.
@@ -274,6 +276,7 @@ class PlannedAnalysis:
     metric: Text | None = None
     min_control_accuracy: Share = 0.5
     min_controls: Count = 1
+    min_control_score: Annotated[float, Strict(), Field(gt=0, le=1)] = 0.5
     min_votes: Count | Literal["majority"] = "majority"
     max_low_agreement: Share = 0.3
     aggregator: Aggregator = "majority"

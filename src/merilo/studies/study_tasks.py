@@ -40,6 +40,7 @@ class StudyTask:
         form: what an answer looks like.
         labels: the answers to choose from; empty for open answers.
         known: the known answer of a control or training item; `None` for an item of the test.
+        alternatives: the separator of several known answers in `known`; `None` if it is one answer.
         hint: what is said after a wrong answer to a training item.
         dialogue: the number of the dialogue that the item is a turn of, from 1; 0 if it is no turn.
         turn: its place in the dialogue, from 1.
@@ -54,10 +55,18 @@ class StudyTask:
     form: AnswerForm = "text"
     labels: tuple[str, ...] = ()
     known: str | None = None
+    alternatives: str | None = None
     hint: str | None = None
     dialogue: int = 0
     turn: int = 0
     authors: tuple[str, ...] = ()
+
+    @property
+    def first_known(self) -> str | None:
+        """The known answer that is shown; the first of several."""
+        if self.known is None or self.alternatives is None:
+            return self.known
+        return self.known.split(self.alternatives, maxsplit=1)[0].strip()
 
 
 @dataclass(frozen=True)
@@ -182,7 +191,8 @@ def _task(
         media=tuple(dict.fromkeys(media)),
         form=form_of(item, declared),
         labels=declared.answer.labels,
-        known=None if kind == "test" else known_answer_of(item, declared, kind),
+        known=None if kind == "test" else known_answer_of(item, kind),
+        alternatives=None if kind == "test" else alternatives_of(item, declared),
         hint=hint if isinstance(hint, str) and kind == "training" else None,
         dialogue=dialogue + 1 if isinstance(dialogue, int) else 0,
         turn=turn + 1 if isinstance(turn, int) else 0,
@@ -218,8 +228,8 @@ def one_answer(outputs: Json) -> Json:
     return labels.pop() if len(labels) == 1 else None
 
 
-def known_answer_of(item: Item, declared: Dataset, kind: TaskKind) -> str:
-    """Return the known answer of a control or training item: of several alternatives, the first.
+def known_answer_of(item: Item, kind: TaskKind) -> str:
+    """Return the known answer of a control or training item, with all of its alternatives.
 
     Raises:
         DataError: the item has no single answer.
@@ -227,12 +237,13 @@ def known_answer_of(item: Item, declared: Dataset, kind: TaskKind) -> str:
     known = one_answer(item.outputs)
     if isinstance(known, bool) or not isinstance(known, str | int | float) or known == "":
         raise DataError(f"the {kind} item {item.id!r} has no known answer", field="outputs")
-    text = str(known)
-    if declared.answer.alternatives:
-        text = text.split(declared.answer.alternatives, maxsplit=1)[0]
-    elif "grade_norm" in declared.metrics and form_of(item, declared) == "text":
-        text = text.split(",", maxsplit=1)[0]
-    return text.strip()
+    return str(known).strip()
+
+
+def alternatives_of(item: Item, declared: Dataset) -> str | None:
+    """Return the separator of an item's known answers; in an exam, a comma divides the parts of most answers."""
+    separator = declared.answer.alternatives
+    return None if "grade_norm" in declared.metrics and form_of(item, declared) != "text" else separator
 
 
 def authors_of(item: Item, field: str | None) -> tuple[str, ...]:

@@ -40,8 +40,8 @@ def _table(outgoing: Outgoing, tasks: Sequence[StudyTask]) -> str:
 
 
 def _row(outgoing: Outgoing, task: StudyTask) -> list[str]:
-    hint = feedback(outgoing, task.known or "", task.hint) if task.kind == "training" else ""
-    return [*outgoing.shown(task).values(), task.known or "", hint]
+    hint = feedback(outgoing, task.first_known or "", task.hint) if task.kind == "training" else ""
+    return [*outgoing.shown(task).values(), task.first_known or "", hint]
 
 
 def tab_separated(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
