@@ -58,6 +58,8 @@ def test_a_declaration_is_read_from_the_file_or_its_folder(tmp_path: Path) -> No
         (CITIES.replace("name: cities\n", ""), "name: is missing"),
         (CITIES.replace("fields:", "felds:"), "felds: is not a field of this declaration"),
         (CITIES.replace("[acc]", "[accuracy]"), "there is no metric 'accuracy'"),
+        (CITIES.replace("[acc]", "[acc, j]"), "the metric 'j' does not fit answers of kind 'choice'"),
+        (CITIES.replace("[acc]", "['pass@1']"), "the metric 'pass@1' does not fit answers of kind 'choice'"),
         (CITIES.replace("[A, B]", "[1, 2]"), r"answer.labels.0: must be a text \(put it in quotes\)"),
         (CITIES.replace("kind: choice", "kind: guess"), "answer.kind: must be 'choice', 'integer'"),
         (CITIES.replace("media: [picture]", "media: [film]"), "'film' is not among the fields"),

@@ -14,7 +14,7 @@ from merilo.datasets.generators import generate_splits
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError
 from merilo.items import Split, read_split, write_splits
-from merilo.studies.creation import create_study
+from merilo.studies.creation import CreatedStudy, create_study
 from merilo.studies.freezing import changes_since_freeze, combined_hash, read_frozen
 from merilo.studies.plan_types import PlannedAnalysis
 from merilo.studies.study_folder import open_study
@@ -181,6 +181,30 @@ def test_a_plan_of_any_wishes_can_be_frozen(lcs_file: Path, create) -> None:
         freeze_study(made.folder.path)  # raises if the plan has problems
         frozen += 1
     assert frozen > 50
+
+
+def test_a_study_that_will_have_no_metric_says_so_before_people_are_paid(
+    lcs_file: Path, tmp_path: Path, create
+) -> None:
+    def warned(made: CreatedStudy, sentence: str) -> bool:
+        both = made.warnings, validate_study(made.folder.path).warnings
+        return all(any(sentence in warning for warning in warnings) for warnings in both)
+
+    entries = json.loads(lcs_file.read_text(encoding="utf-8"))
+    for entry in entries["data"]["test"][:57]:
+        entry["outputs"] = ""
+    part = tmp_path / "part.json"
+    part.write_text(json.dumps(entries), encoding="utf-8")
+    assert warned(create(part, dataset="lcs"), "57 of 60 items have no gold answer and will not count in acc")
+    for entry in entries["data"]["test"]:
+        entry["outputs"] = ""
+    part.write_text(json.dumps(entries), encoding="utf-8")
+    made = create(part, dataset="lcs")
+    assert warned(made, "will compute the agreement and the cost, but no acc")
+    assert not warned(create(lcs_file, dataset="lcs"), "no acc")
+    exam = examples(CATALOGUE["use"])["test"]
+    write_splits(tmp_path / "use.json", [replace(exam, items=exam.items[:10])])
+    assert warned(create(tmp_path / "use.json", dataset="use"), "no complete variant (30 items, 34 points)")
 
 
 def test_the_plan_holds_the_share_of_control_items_that_is_asked(lcs_file: Path, create) -> None:

@@ -23,6 +23,15 @@ EXPERT_SKILL: Final = "Expert domain knowledge"
 
 #: The possible names of a dataset's metrics; `pass@k` takes any k.
 METRICS: Final = ("acc", "em", "f1", "f1_macro", "mcc", "grade_norm", "j", "sta", "sim", "fl")
+
+#: Kind of answer -> the metrics that can be computed from such answers.
+_COMPUTED: Final[Mapping[AnswerKind, tuple[str, ...]]] = {
+    "choice": ("acc", "em", "f1_macro", "mcc"),
+    "integer": ("acc", "em", "f1_macro"),
+    "text": ("acc", "em", "f1", "grade_norm", "j", "sta", "sim", "fl"),
+    "program": ("pass@k",),
+    "criteria": ("mcc",),
+}
 #: Used by Pydantic if a declaration is read from a file: unknown fields are errors.
 _STRICT: Final = {"extra": "forbid"}
 
@@ -159,6 +168,13 @@ class Dataset:
             raise ValueError(
                 f"there is no metric '{unknown[0]}' (choose from: {', '.join(METRICS)} and pass@k)"
             )
+        kind = self.answer.kind
+        for name in self.metrics:
+            if _PASS_AT.sub("pass@k", name) not in _COMPUTED[kind]:
+                fitting = ", ".join(_COMPUTED[kind])
+                raise ValueError(
+                    f"the metric '{name}' does not fit answers of kind '{kind}' (choose from: {fitting})"
+                )
         if len(set(self.metrics)) < len(self.metrics):
             raise ValueError("a metric is named twice")
         if stray := {*self.media, *self.hidden} - set(self.fields):

@@ -34,6 +34,7 @@ from merilo.studies.known_answers import (
     wanted_controls,
 )
 from merilo.studies.lookalikes import not_checked
+from merilo.studies.open_road import metric_gaps
 from merilo.studies.plan_figures import PlanFigures, plan_figures
 from merilo.studies.plan_page import plan_page
 from merilo.studies.plan_text import plan_text
@@ -145,6 +146,7 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
             f"nearest to {argument('control_share', f'{wishes.control_share:g}')}"
         )
     warnings += _subset_warnings(subset)
+    warnings += metric_gaps(plan, source.declared, subset.items)
     warnings += overlap_shortfalls(plan, subset.items)
     warnings += figures.notes
     folder = source.file.parent

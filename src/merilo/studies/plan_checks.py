@@ -19,6 +19,7 @@ from merilo.studies.item_fields import fields_of
 from merilo.studies.known_answers import compare_controls
 from merilo.studies.lined_yaml import LinedYaml, YamlPath
 from merilo.studies.lookalikes import not_checked
+from merilo.studies.open_road import metric_gaps
 from merilo.studies.plan_figures import PlanFigures, plan_figures
 from merilo.studies.plan_file import PlanFault, plan_path, read_plan_text
 from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
@@ -113,6 +114,8 @@ class _Visit:
             self._look_at_items(items)
             self._look_at_weights(items)
             self.check.warnings += overlap_shortfalls(plan, [one.item for one in items])
+            if self.declared is not None:
+                self.check.warnings += metric_gaps(plan, self.declared, [one.item for one in items])
         self._look_at_known(items or [], "controls.file", controls or [], [])
         self._look_at_known(items or [], "training.file", training or [], controls or [])
         self._look_at_controls(items or [], controls or [])
