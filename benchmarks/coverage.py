@@ -47,7 +47,6 @@ from post_stratified_coverage import table as whole_dataset
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.estimates import Estimate, estimate_metrics
-from merilo.baselines.settings import Settings
 from merilo.items import Item
 from merilo.metrics.classification import label_figures
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
@@ -56,6 +55,7 @@ from merilo.people.aggregation import NO_LABEL
 from merilo.people.decision import PoolVotes, decide
 from merilo.people.uncertainty.two_way import two_way
 from merilo.people.votes import Encoding, Votes
+from merilo.settings import Settings
 from merilo.statistics.intervals import Interval, wilson
 
 FloatArray = NDArray[np.float64]

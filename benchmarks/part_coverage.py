@@ -31,7 +31,6 @@ from populations import POPULATIONS, Population, answered
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import decision_rule, two_ways
 from merilo.baselines.expert_scores import score_experts
-from merilo.baselines.settings import Settings
 from merilo.items import Item
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
@@ -42,6 +41,7 @@ from merilo.people.gold import Gold
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import Encoding, Votes
 from merilo.responses import SCHEMA, Responses
+from merilo.settings import Settings
 
 FloatArray = NDArray[np.float64]
 Crowd = mixed_crowds.World | Population

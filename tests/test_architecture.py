@@ -39,6 +39,8 @@ LEVELS = {
     "wording": 0,
     "bilingual": 0,
     "errors": 0,
+    "declared_values": 0,
+    "settings": 3,
     "version": 0,
 }
 

@@ -9,8 +9,8 @@ from command import merilo
 from every import every
 
 import merilo as package
-from merilo.baselines.settings import Settings
 from merilo.errors import InputError, UsageError, argument, for_command_line, for_library
+from merilo.settings import Settings
 
 ROOT = Path(package.__file__).parent
 

@@ -12,7 +12,7 @@ from command import merilo as run
 from simulated_pool import simulated_pool
 
 import merilo
-from merilo.baselines.settings import Settings
+from merilo.settings import Settings
 
 
 @pytest.fixture(scope="module")

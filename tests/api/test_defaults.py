@@ -4,8 +4,8 @@ import inspect
 from dataclasses import MISSING, fields
 
 from merilo.api.baseline import DEFAULTS, baseline
-from merilo.baselines.settings import OF_DATASET, Settings
 from merilo.cli.baseline import make
+from merilo.settings import OF_DATASET, Settings
 
 
 def settings() -> dict[str, object]:

@@ -11,9 +11,9 @@ from every import every
 import merilo
 from merilo.api.result import BaselineResult
 from merilo.errors import UsageError
-from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.people.decision import adaptive_votes_needed
 from merilo.people.votes import Votes
+from merilo.settings import AdaptiveDesign
 
 LABELS = ("a", "b", "c")
 

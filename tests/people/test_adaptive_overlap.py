@@ -7,7 +7,8 @@ import pytest
 from every import every
 
 from merilo.errors import UsageError
-from merilo.people.adaptive_overlap import AdaptiveDesign, AdaptiveOverlap, answers_by_design
+from merilo.people.adaptive_overlap import answers_by_design
+from merilo.settings import AdaptiveDesign, AdaptiveOverlap
 
 
 @every("start, limit, share", [(1, 3, 0.1), (3, 3, 0.1), (5, 3, 0.1), (3, 5, -0.1), (3, 5, 1.1)])

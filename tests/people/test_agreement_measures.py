@@ -23,10 +23,10 @@ from merilo.people.agreement import (
     majority_sizes,
     measure,
 )
-from merilo.people.agreement.alpha import Level
 from merilo.people.agreement.deletions import LeaveOneOut, alpha_of_numbers, jackknife_variance
 from merilo.people.agreement.jackknife import interval_from_variances
 from merilo.people.votes import Votes
+from merilo.settings import Level
 
 
 def answers_of(votes: Votes) -> list[list[int]]:

@@ -14,7 +14,7 @@ from merilo.api.site import collect_site
 from merilo.api.study_baseline import study_baseline
 from merilo.api.study_status import study_status
 from merilo.errors import DataError
-from merilo.people.adaptive_overlap import AdaptiveDesign
+from merilo.settings import AdaptiveDesign
 from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
 from merilo.site.collected_figures import collected_figures
 from merilo.site.collected_responses import task_columns

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import Connection, Engine, func, select
 
-from merilo.people.adaptive_overlap import AdaptiveOverlap
+from merilo.settings import AdaptiveOverlap
 from merilo.site.assignment import Allocation, GivenTask, below_threshold
 from merilo.site.database import writing
 from merilo.site.schema import ANSWERED, RESPONSE, TASK

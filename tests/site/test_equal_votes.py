@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from merilo.api.reading import read_responses
 from merilo.baselines.declared import declared
-from merilo.baselines.settings import Settings
 from merilo.baselines.steps import clean
 from merilo.datasets import dataset
 from merilo.items import Item
+from merilo.settings import Settings
 from merilo.site.equal_votes import EqualVotes
 from merilo.studies.instruction_text import SKIP_OWN
 

@@ -14,7 +14,7 @@ from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.errors import DataError, UsageError
 from merilo.items import write_splits
-from merilo.people.adaptive_overlap import AdaptiveOverlap
+from merilo.settings import AdaptiveOverlap, PlannedAnalysis
 from merilo.studies.creation import CreatedStudy, create_study
 from merilo.studies.freezing import changes_since_freeze, freeze_plan
 from merilo.studies.plan_figures import ArmFigures, plan_figures
@@ -27,7 +27,6 @@ from merilo.studies.plan_types import (
     ControlsPlan,
     DrawnSubset,
     Pay,
-    PlannedAnalysis,
     SourceFile,
     Study,
 )

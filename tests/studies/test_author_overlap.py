@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from merilo.items import Item
+from merilo.settings import PlannedAnalysis
 from merilo.studies.author_overlap import overlap_shortfalls
-from merilo.studies.plan_types import Arm, DrawnSubset, PlannedAnalysis, SourceFile, Study
+from merilo.studies.plan_types import Arm, DrawnSubset, SourceFile, Study
 
 
 def plan(arm: Arm) -> Study:

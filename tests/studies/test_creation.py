@@ -1,22 +1,21 @@
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 from every import every
 
-from merilo.api.study import freeze_study, planned_settings, validate_study
-from merilo.baselines.settings import Settings
+from merilo.api.study import freeze_study, validate_study
 from merilo.datasets import CATALOGUE
 from merilo.datasets.bundled import examples
 from merilo.datasets.generators import generate_splits
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError
 from merilo.items import Split, read_split, write_splits
+from merilo.settings import Settings
 from merilo.studies.creation import CreatedStudy, create_study
 from merilo.studies.freezing import changes_since_freeze, combined_hash, read_frozen
-from merilo.studies.plan_types import PlannedAnalysis
 from merilo.studies.study_folder import open_study
 from merilo.studies.study_source import comparable, read_source
 from merilo.studies.study_wishes import StudyWishes
@@ -377,13 +376,10 @@ def test_a_record_that_was_edited_is_refused(lcs_file: Path, create) -> None:
         read_frozen(folder)
 
 
-def test_the_planned_settings_are_those_of_the_baseline(lcs_file: Path, create) -> None:
+def test_the_plan_gives_the_settings_of_the_baseline(lcs_file: Path, create) -> None:
     made = create(lcs_file, dataset="lcs")
     edit(made.folder.path, "aggregator: majority", "aggregator: dawid-skene")
-    settings = planned_settings(open_study(made.folder.path))
-    assert settings == Settings(dataset="lcs", metric="acc", aggregator="dawid-skene")
-    names = {one.name for one in fields(Settings)}
-    planned = {one.name for one in fields(PlannedAnalysis)}
-    assert planned - names == {"margin"}
-    for name in planned & names:
-        assert getattr(PlannedAnalysis(), name) == getattr(Settings(), name)
+    plan = open_study(made.folder.path).plan
+    assert plan.settings(plan.arms["people"]) == Settings(
+        metric="acc", aggregator="dawid-skene", currency="USD"
+    )

@@ -5,13 +5,13 @@ from math import ceil
 import pytest
 
 from merilo.datasets import dataset
+from merilo.settings import PlannedAnalysis
 from merilo.studies.plan_figures import chance_of, equivalence_margin, plan_figures
 from merilo.studies.plan_types import (
     Arm,
     ControlsPlan,
     DrawnSubset,
     Pay,
-    PlannedAnalysis,
     SourceFile,
     Study,
 )

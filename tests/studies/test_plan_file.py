@@ -4,6 +4,7 @@ import pytest
 from every import every
 
 from merilo.errors import InputError
+from merilo.settings import PlannedAnalysis
 from merilo.studies.plan_file import keys_at, read_plan, read_plan_text
 from merilo.studies.plan_text import plan_text
 from merilo.studies.plan_types import (
@@ -11,7 +12,6 @@ from merilo.studies.plan_types import (
     ControlsPlan,
     DrawnSubset,
     Pay,
-    PlannedAnalysis,
     Restriction,
     SourceFile,
     Study,

@@ -8,8 +8,9 @@ import polars as pl
 
 from merilo.api.aggregation import encoded
 from merilo.api.frames import Frame
-from merilo.people.agreement import Agreement, Level, measure
+from merilo.people.agreement import Agreement, measure
 from merilo.people.scales import on_scale
+from merilo.settings import Level
 
 
 def agreement(

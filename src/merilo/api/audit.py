@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import polars as pl
 
@@ -14,18 +14,17 @@ from merilo.api.reading import Source, read_responses
 from merilo.api.saved_folder import save_folder
 from merilo.api.study_input import GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
+from merilo.baselines.declared import settings_for
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
-from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError
 from merilo.people.audit.revision import read_revisions, revise
 from merilo.people.audit.study_audit import StudyAudit, agreement_in, audit_study
-from merilo.people.decision import Resolve
-from merilo.people.duplicates import Repeats
 from merilo.reports.audit import audit_summary, contested_table, findings_table
 from merilo.responses import Responses
+from merilo.settings import Settings
 from merilo.strict_json import Json
 from merilo.wording import listed, named, shown
 
@@ -109,13 +108,8 @@ def audit(
     skills: SkillSource = None,
     others: Sequence[str | Path] = (),
     choice: bool | None = None,
-    metric: str | None = None,
-    alternatives: str | None = None,
-    min_control_accuracy: float = 0.5,
-    min_controls: int = 1,
-    min_votes: int | Literal["majority"] = "majority",
-    resolve: Resolve = "cascade",
-    repeats: Repeats = "refuse",
+    settings: Settings | None = None,
+    **chosen: object,
 ) -> AuditResult:
     """Find the items whose gold is probably wrong, and distinguish typing errors from errors of the dataset.
 
@@ -130,13 +124,8 @@ def audit(
         others: exports of other datasets that the same annotators answered, one dataset each; an annotator's agreement with
             the others is then judged on these datasets too.
         choice: whether answers are a choice among labels; by default, true for up to five labels.
-        metric: the main metric of the baselines before and after revision.
-        alternatives: the separator of several gold answers in one text, if no dataset declares it.
-        min_control_accuracy: annotators with a lower accuracy on control items are excluded from the baselines.
-        min_controls: annotators with fewer control answers are not judged and are kept.
-        min_votes: how many equal votes make a majority in the baselines; "majority" is more than half.
-        resolve: what happens to items left undecided in the baselines: "none", "skill", "glad" or "cascade".
-        repeats: what happens to an annotator's second, different answer to an item.
+        settings: the settings of the baselines before and after revision; by default, the defaults of `Settings`.
+        chosen: single settings by name, as in `baseline`.
 
     Raises:
         UsageError: an argument does not fit the others or the data.
@@ -145,17 +134,14 @@ def audit(
             control items, or the file of revised golds names an item that the study does not have.
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    settings = Settings(
-        metric=metric,
-        alternatives=alternatives,
-        min_control_accuracy=min_control_accuracy,
-        min_controls=min_controls,
-        min_votes=min_votes,
-        resolve=resolve,
-        repeats=repeats,
-    ).for_dataset(declared)
+    settings = settings_for(declared, Settings.of(chosen, settings))
     study = study_input(
-        responses, declared, gold=gold, gold_column=gold_column, alternatives=alternatives, skills=skills
+        responses,
+        declared,
+        gold=gold,
+        gold_column=gold_column,
+        alternatives=settings.alternatives,
+        skills=skills,
     )
     origin, known = study.origin, study.gold
     before = pipeline.baseline(study.responses, settings, dataset=declared, gold=known, skills=study.skills)
@@ -184,7 +170,7 @@ def audit(
         encoding=None if changes else before.pool.everyone,
         others=elsewhere,
     )
-    chosen = settings.parameters()
+    parameters = settings.parameters()
     options: dict[str, Json] = {
         **study.reading("platform"),
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,
@@ -194,7 +180,7 @@ def audit(
         **study.reading("answer", "recode"),
         "skills": study.skills_name,
         **study.reading("encoding"),
-        **{name: chosen[name] for name in _SETTINGS},
+        **{name: parameters[name] for name in _SETTINGS},
         **study.reading("item", "annotator", "control", "page"),
     }
     other_files: list[Json] = [named(Path(path)) for path in others]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from merilo.api.population_input import (
     PopulationSource,
@@ -18,19 +18,17 @@ from merilo.api.result import BaselineResult
 from merilo.api.study_input import IN_MEMORY, GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
 from merilo.baselines.baseline_reader import stored_baseline_of
+from merilo.baselines.declared import settings_for
 from merilo.baselines.model_answers import log_file
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.run_samples import run_file
-from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
 from merilo.people import pseudonyms
-from merilo.people.agreement import Level
-from merilo.people.decision import Aggregator, Resolve
-from merilo.people.duplicates import Repeats
 from merilo.reports.planned_margin import planned_margin
 from merilo.responses import Responses
+from merilo.settings import Settings
 from merilo.strict_json import Json
 from merilo.studies.plan_types import FROZEN_FILE
 from merilo.wording import shown
@@ -58,24 +56,9 @@ def baseline(
     margin: float | Margin | None = None,
     population: PopulationSource = None,
     strata: Sequence[str] = (),
-    metric: str | None = None,
-    alternatives: str | None = None,
-    min_control_accuracy: float = 0.5,
-    min_controls: int = 1,
-    min_control_score: float = 0.5,
-    min_votes: int | Literal["majority"] = "majority",
-    max_low_agreement: float = 0.3,
-    aggregator: Aggregator = "majority",
-    resolve: Resolve = "cascade",
-    anchor_controls: bool = False,
-    normalise: Sequence[str] = (),
-    by: Sequence[str] = (),
-    cluster: str | None = None,
-    level: Level = "nominal",
-    repeats: Repeats = "refuse",
-    adaptive: str | None = None,
-    currency: str | None = None,
     anonymise: bool = False,
+    settings: Settings | None = None,
+    **chosen: object,
 ) -> BaselineResult:
     """Compute a human baseline from responses, as `merilo baseline` does.
 
@@ -94,26 +77,9 @@ def baseline(
         population: the whole dataset, if the items are a sample of it: the file or table of its items, or of its strata with
             their numbers of items (column `count`), a study's `weights.csv`, or a mapping from the value of one field to the number of items.
         strata: the fields of the items whose values define the strata of the population.
-        metric: the main metric; by default, the dataset's main metric, or `acc` without a dataset.
-        alternatives: the separator of several gold answers in one text, if no dataset declares it.
-        min_control_accuracy: annotators with a lower accuracy on control items are excluded.
-        min_controls: annotators with fewer control answers are not judged and are kept.
-        min_control_score: a free-text answer to a control item is right if it scores at least this much: the F1 of its words
-            with a known answer, whatever the dataset's metric. Other answers must equal the known answer.
-        min_votes: how many equal votes make a majority; "majority" is more than half.
-        max_low_agreement: the share of items without a majority above which the baseline is rejected.
-        aggregator: "majority", "dawid-skene", "one-coin" or "glad".
-        resolve: what happens to items left undecided: "none", "skill", "glad" or "cascade".
-        anchor_controls: whether models of annotators are given the known answers of control items.
-        normalise: names of the rules by which spellings count as the same answer.
-        by: fields of the items; agreement and metrics are computed for each of their values.
-        cluster: the field of the items that form a cluster if they have the same value, such as a text; every interval and test
-            takes clusters into account. By default, the field that the dataset declares.
-        level: the level of measurement of Krippendorff's alpha.
-        repeats: what happens to an annotator's second, different answer to an item.
-        adaptive: the adaptive overlap with which answers were collected, as START:LIMIT[:SHARE[:SEED]]; by default, the overlap was fixed.
-        currency: the currency of rewards, if the export does not state it.
         anonymise: replace annotators' ids by pseudonyms.
+        settings: the settings; by default, the defaults of `Settings`.
+        chosen: single settings by name, such as `min_votes=3`; `docs/commands.md` explains each as an option.
 
     Returns:
         The baseline.
@@ -133,28 +99,15 @@ def baseline(
         (1.0, ['y', 'n'])
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    settings = Settings(
-        metric=metric,
-        alternatives=alternatives,
-        min_control_accuracy=min_control_accuracy,
-        min_controls=min_controls,
-        min_control_score=min_control_score,
-        min_votes=min_votes,
-        max_low_agreement=max_low_agreement,
-        aggregator=aggregator,
-        resolve=resolve,
-        anchor_controls=anchor_controls,
-        normalise=tuple(normalise),
-        by=tuple(by),
-        cluster=cluster,
-        level=level,
-        repeats=repeats,
-        adaptive=adaptive,
-        currency=currency,
-    ).for_dataset(declared)
+    settings = settings_for(declared, Settings.of(chosen, settings))
     models = [run_file(Path(one), settings.dataset) for one in models]
     study = study_input(
-        responses, declared, gold=gold, gold_column=gold_column, alternatives=alternatives, skills=skills
+        responses,
+        declared,
+        gold=gold,
+        gold_column=gold_column,
+        alternatives=settings.alternatives,
+        skills=skills,
     )
     read, found, skilled, origin = study.responses, study.gold, study.skills, study.origin
     if anonymise:
@@ -166,8 +119,8 @@ def baseline(
         raise UsageError(
             f"{argument('model')} is compared on gold answers, and none are known: give {argument('gold')}"
         )
-    chosen = _margin(margin, gold) if models or margin is not None else None
-    if chosen and not models:
+    allowed = _margin(margin, gold) if models or margin is not None else None
+    if allowed and not models:
         raise UsageError(
             f"{argument('margin')} is for a comparison with models: give {argument('model', 'FILE')}"
         )
@@ -188,11 +141,10 @@ def baseline(
         "skills": study.skills_name,
         "model": [shown(Path(one)) for one in models],
         "common_items": common_items,
-        "margin": chosen.value if chosen else None,
+        "margin": allowed.value if allowed else None,
         "population": population_name(population),
         "strata": [*strata],
         **study.reading("encoding"),
-        "currency": currency,
         **settings.parameters(),
         **study.reading("item", "annotator", "control", "page", "started", "submitted", "seconds", "reward"),
     }
@@ -214,7 +166,7 @@ def baseline(
             common_items,
             platform=origin.recognised if origin else None,
             population=whole,
-            margin=chosen,
+            margin=allowed,
         )
         return kept if anonymise else kept.pseudonymised(origin.key if origin else None)
 
@@ -224,7 +176,7 @@ def baseline(
         raw=raw,
         models=tuple(map(Path, models)),
         common_items=common_items,
-        margin=chosen,
+        margin=allowed,
         inputs=tuple(inputs),
     )
 

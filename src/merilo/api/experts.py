@@ -29,12 +29,11 @@ from merilo.baselines.experts import (
     require_marks,
 )
 from merilo.baselines.pipeline import Baseline, baseline
-from merilo.baselines.settings import Settings
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
 from merilo.people.cost import cost
-from merilo.people.duplicates import Repeats, settle
+from merilo.people.duplicates import settle
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.platforms import Columns
 from merilo.people.recoding import occurring, read_recoding, recoding_files
@@ -43,6 +42,7 @@ from merilo.reports.experts import basic_summary, expert_items, experts_summary,
 from merilo.reports.summary import cost_summary
 from merilo.reports.whole_dataset import baseline_on_dataset_json, experts_on_dataset_json
 from merilo.responses import Responses
+from merilo.settings import Repeats, Settings
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
 

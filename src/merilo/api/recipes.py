@@ -20,8 +20,8 @@ from merilo.baselines.recipes.running import run_recipe as run
 from merilo.errors import for_library
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
-from merilo.people.duplicates import Repeats
 from merilo.reports.recipes import recipe_summary
+from merilo.settings import Repeats
 from merilo.strict_json import Json
 from merilo.wording import shown
 

@@ -7,15 +7,15 @@ from dataclasses import fields
 from pathlib import Path
 
 from merilo.atomic_write import write_text
-from merilo.baselines.settings import Settings
+from merilo.baselines.declared import settings_for
 from merilo.errors import DataError, UsageError
+from merilo.settings import AnalysisSettings
 from merilo.strict_json import indented
 from merilo.studies.creation import CreatedStudy, create_study
 from merilo.studies.freezing import FrozenPlan, freeze_plan
 from merilo.studies.plan_checks import StudyCheck, check_study
 from merilo.studies.plan_page import plan_page
-from merilo.studies.plan_types import PlannedAnalysis, Study
-from merilo.studies.study_folder import StudyFolder
+from merilo.studies.plan_types import Study
 from merilo.studies.study_wishes import StudyWishes
 
 __all__ = [
@@ -25,25 +25,8 @@ __all__ = [
     "StudyWishes",
     "create_study",
     "freeze_study",
-    "planned_settings",
     "validate_study",
 ]
-
-
-def planned_settings(study: StudyFolder) -> Settings:
-    """Return the settings of the baseline that the plan names.
-
-    Raises:
-        UsageError: a setting is impossible.
-        InputError: the dataset of the plan cannot be found.
-    """
-    return _settings(study.plan)
-
-
-def _settings(plan: Study) -> Settings:
-    names = {one.name for one in fields(Settings)} & {one.name for one in fields(PlannedAnalysis)}
-    chosen = {name: getattr(plan.baseline, name) for name in sorted(names)}
-    return Settings(dataset=plan.dataset, **chosen)
 
 
 def validate_study(path: Path) -> StudyCheck:
@@ -63,9 +46,9 @@ def validate_study(path: Path) -> StudyCheck:
 
 def _setting_faults(plan: Study) -> Iterator[tuple[str, str]]:
     try:
-        _settings(plan)
+        settings_for(None, plan.settings(next(iter(plan.arms.values()))))
     except UsageError as error:
-        named = next((one.name for one in fields(PlannedAnalysis) if one.name in error.message), "")
+        named = next((one.name for one in fields(AnalysisSettings) if one.name in error.message), "")
         yield f"baseline.{named}".rstrip("."), error.message
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -13,7 +13,7 @@ from merilo.api.baseline import baseline
 from merilo.api.reading import StudyResponses, read_responses
 from merilo.api.result import BaselineResult
 from merilo.errors import DataError, UsageError, renamed
-from merilo.studies.analysis_settings import analysis_settings
+from merilo.settings import AnalysisSettings
 from merilo.studies.collected import collected_table
 from merilo.studies.freezing import PlanChange, changes_since_freeze, read_frozen
 from merilo.studies.plan_types import (
@@ -21,7 +21,6 @@ from merilo.studies.plan_types import (
     ITEMS_FILE,
     STUDY_FILE,
     WEIGHTS_FILE,
-    PlannedAnalysis,
     Study,
 )
 from merilo.studies.study_export import arm_of
@@ -118,7 +117,7 @@ def weights_file(folder: StudyFolder, plan: Study) -> Path | None:
 @contextmanager
 def _keys_of_the_plan(folder: StudyFolder) -> Iterator[None]:
     """Name the plan's keys, not arguments, in errors about values that the plan gives."""
-    keys = {one.name: f"baseline.{one.name}" for one in fields(PlannedAnalysis) if one.name != "margin"}
+    keys = {one.name: f"baseline.{one.name}" for one in fields(AnalysisSettings)}
     try:
         yield
     except UsageError as error:
@@ -174,7 +173,6 @@ def study_baseline(
             common_items=common_items,
             margin=margin,
             population=weights_file(folder, frozen) if gold else None,
-            **analysis_settings(frozen, frozen.arms.get(name, group)),
-            currency=group.pay.currency,
             anonymise=anonymise,
+            settings=replace(frozen.settings(frozen.arms.get(name, group)), currency=group.pay.currency),
         )

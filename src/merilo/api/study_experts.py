@@ -21,13 +21,13 @@ from merilo.atomic_write import guarded
 from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.experts import with_own_items
 from merilo.baselines.provenance import provenance
-from merilo.baselines.settings import Settings
 from merilo.errors import DataError, UsageError, argument
 from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign
 from merilo.reports.experts import expert_items
 from merilo.reports.hb.expert_raw import experts_computed
 from merilo.reports.hb.raw_study import RAW, RawStudy, without_folders
 from merilo.responses import Responses
+from merilo.settings import Settings
 from merilo.strict_json import Json, as_text
 from merilo.studies.author_overlap import author_field
 from merilo.studies.collected import collected_table, read_imports

@@ -17,11 +17,11 @@ from merilo.api.reading import StudyResponses
 from merilo.api.result import BaselineResult
 from merilo.api.study_baseline import study_baseline, study_responses
 from merilo.errors import DataError, UsageError, for_library
-from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.people.collection_design import ID
 from merilo.people.cost import Cost, cost
 from merilo.people.experts.marks import may_be_mine
 from merilo.responses import Responses, page_of
+from merilo.settings import AdaptiveDesign
 from merilo.strict_json import Json
 from merilo.studies.collected import read_imports
 from merilo.studies.study_export import arm_of

@@ -16,7 +16,6 @@ from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.settings import Settings
 from merilo.baselines.stored_summary import (
     cluster_field_of,
     read_summary,
@@ -32,6 +31,7 @@ from merilo.people.collection_design import asked_by_design
 from merilo.people.decision import adaptive_votes_needed, votes_needed
 from merilo.people.gold import read_gold
 from merilo.people.votes import Votes, encode
+from merilo.settings import Settings
 from merilo.statistics.arrays import FloatArray
 from merilo.wording import listed
 

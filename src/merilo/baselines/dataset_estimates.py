@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import DecisionRule, vote_weights
 from merilo.baselines.population import Population
-from merilo.baselines.settings import Settings
 from merilo.baselines.steps import Decided, Screened
 from merilo.baselines.warnings import BaselineWarning
 from merilo.bilingual import counted, counted_en, listed_ru
@@ -27,6 +26,7 @@ from merilo.people.uncertainty.dataset_estimate import (
 )
 from merilo.people.uncertainty.two_way import influences
 from merilo.people.votes import Votes
+from merilo.settings import Settings
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.post_stratification import StratifiedSample
 from merilo.wording import listed

@@ -15,7 +15,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
-from merilo.baselines.settings import Settings
 from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart, Worth
@@ -33,6 +32,7 @@ from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
 from merilo.people.uncertainty.refitted import RefittedVariance, annotator_groups, refitted_variance
 from merilo.people.uncertainty.two_way import TwoWay, two_way
 from merilo.people.votes import IntArray, Votes
+from merilo.settings import Settings
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.intervals import RESAMPLES
 

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.item_clusters import ItemClusters
-from merilo.baselines.settings import Settings
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import METRICS, Dataset, is_metric
 from merilo.errors import UsageError, argument
 from merilo.items import Item
 from merilo.metrics.plain_dataset import PlainDataset, undeclared, with_metric
 from merilo.metrics.scoring import RATED
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
+from merilo.people.normalisation import rules_of
 from merilo.responses import Responses
+from merilo.settings import Settings
 
 #: Kinds of answers that are labels; gold answers are brought to the spelling of the study's answers.
 _LABELS: Final = frozenset({"label", "choice", "integer"})
+
+
+def settings_for(dataset: Dataset | None, settings: Settings) -> Settings:
+    """Return the settings with the dataset's name, its labels and whether its answers are free text.
+
+    Raises:
+        UsageError: there is no metric or rule of normalisation with the name in the settings.
+    """
+    if settings.metric is not None and not is_metric(settings.metric):
+        raise UsageError(f"there is no metric '{settings.metric}' (choose from: {', '.join(METRICS)})")
+    rules_of(settings.normalise)
+    if dataset is None:
+        return settings
+    labels = dataset.answer.labels
+    return replace(settings, dataset=dataset.name, labels=labels, open_answers=not labels)
 
 
 def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:

@@ -17,7 +17,6 @@ from merilo.baselines.decision_rule import (
     decision_rule,
     over_annotators,
 )
-from merilo.baselines.settings import Settings
 from merilo.baselines.steps import Decided, Screened
 from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart
@@ -25,6 +24,7 @@ from merilo.people.aggregation import NO_LABEL
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import Votes
+from merilo.settings import Settings
 from merilo.statistics.arrays import FloatArray
 
 NO_WHOLE_VARIANT: Final = "no annotator answered all 30 questions of a variant"

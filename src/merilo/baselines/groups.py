@@ -12,11 +12,12 @@ from merilo.baselines.decision_rule import DecisionRule, two_ways
 from merilo.errors import UsageError, argument
 from merilo.metrics.score import Score
 from merilo.people.aggregation import Consensus
-from merilo.people.agreement import Agreement, Level, agreement_by
+from merilo.people.agreement import Agreement, agreement_by
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.scales import on_scale
 from merilo.people.uncertainty.two_way import TwoWay
+from merilo.settings import Level
 from merilo.wording import listed
 
 #: A field with more values than this identifies single items and does not define groups.

@@ -18,7 +18,6 @@ from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.population import Population
-from merilo.baselines.settings import Settings
 from merilo.baselines.steps import (
     Cleaned,
     Decided,
@@ -40,11 +39,12 @@ from merilo.metrics.score import Score
 from merilo.people import cost
 from merilo.people.aggregation import Fit, Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.decision import PoolVotes, Resolve
+from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.quality.control_health import ControlHealth
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
+from merilo.settings import Resolve, Settings
 
 __all__ = ["Baseline", "Resolve", "Settings", "baseline", "test_items"]
 

@@ -12,7 +12,6 @@ import numpy as np
 from merilo.baselines.decision_rule import DecisionRule, model_weights, tie_weights, two_ways
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.sensitivity import OverAnnotators, Procedure, SensitivityRow, sensitivity
-from merilo.baselines.settings import Settings
 from merilo.errors import UsageError
 from merilo.metrics.score import Score
 from merilo.people.aggregation import (
@@ -32,6 +31,7 @@ from merilo.people.quality.annotators import PeopleQuality, people_quality
 from merilo.people.quality.exclusion import ExclusionRule
 from merilo.people.quality.study_work import study_work
 from merilo.people.uncertainty.two_way import TwoWay
+from merilo.settings import Settings
 
 #: With more answers than this, models of annotators are fitted only on request and not for every row of the table.
 MOST_ANSWERS: Final = 50_000

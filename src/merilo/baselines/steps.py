@@ -17,7 +17,6 @@ from merilo.baselines.declared import question_types
 from merilo.baselines.exam_warnings import warnings_on_variants
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.item_clusters import ItemClusters, find_clusters, with_clusters
-from merilo.baselines.settings import Settings
 from merilo.baselines.warnings import (
     BaselineWarning,
     reasons_to_reject,
@@ -37,6 +36,7 @@ from merilo.people.quality.control_health import ControlHealth
 from merilo.people.scales import on_scale
 from merilo.people.spelling import spelled_as_compared
 from merilo.responses import Responses
+from merilo.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
-from merilo.baselines.settings import Settings
 from merilo.errors import InputError
 from merilo.metrics.plain_dataset import PlainDataset, read_declaration_json
-from merilo.people.decision import Aggregator, Resolve
+from merilo.settings import Aggregator, Resolve, Settings
 from merilo.strict_json import Json, read_json
 
 

@@ -8,7 +8,6 @@ import polars as pl
 
 from merilo.baselines.decision_rule import decision_rule, two_ways
 from merilo.baselines.declared import consensus_scorer
-from merilo.baselines.settings import Settings
 from merilo.baselines.steps import Cleaned, Screened, decide_items, screen, with_quality
 from merilo.errors import DataError
 from merilo.metrics.plain_dataset import PlainDataset
@@ -16,6 +15,7 @@ from merilo.metrics.score import Score
 from merilo.people.quality.control_health import ControlHealth, control_health, without_controls
 from merilo.people.quality.exclusion import ExclusionRule
 from merilo.people.uncertainty.two_way import TwoWay
+from merilo.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Final
 
 import polars as pl
 
-from merilo.baselines.settings import Settings
 from merilo.bilingual import counted, counted_en, form
 from merilo.errors import argument
 from merilo.people.aggregation import Fit
@@ -16,6 +15,7 @@ from merilo.people.gold import Gold
 from merilo.people.quality.control_health import FEW_CONTROLS, ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
+from merilo.settings import Settings
 from merilo.wording import shortened
 
 __all__ = [

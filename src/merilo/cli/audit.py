@@ -9,18 +9,9 @@ import typer
 
 from merilo.api.audit import audit as find_wrong_golds
 from merilo.api.reading import read_responses
-from merilo.baselines.settings import Settings
-from merilo.cli.exports import reading, votes_option
+from merilo.cli.exports import reading
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.procedure_options import (
-    AlternativesOption,
-    MetricOption,
-    MinControlAccuracyOption,
-    MinControlsOption,
-    MinVotesOption,
-    RepeatsOption,
-    ResolveOption,
-)
+from merilo.cli.procedure_options import takes_settings
 from merilo.cli.study_options import (
     INPUT,
     OUTPUT,
@@ -41,11 +32,15 @@ from merilo.cli.study_options import (
     SkillsOption,
 )
 from merilo.people.recoding import recoding_files
+from merilo.settings import Settings
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
+@takes_settings(
+    "metric", "alternatives", "min_control_accuracy", "min_controls", "min_votes", "resolve", "repeats"
+)
 def audit(
     files: Exports,
     *,
@@ -60,13 +55,7 @@ def audit(
     other: Annotated[list[Path] | None, typer.Option(help="An export of another dataset that the same annotators answered: whether they agree with the others is then judged on it too; may be given several times.", rich_help_panel=INPUT)] = None,
     encoding: EncodingOption = None,
     choice: Annotated[bool | None, typer.Option("--choice/--open", help="Answers are a choice among labels, none of which is a typing error, or were typed freely. Default: a choice if there are at most five labels.", rich_help_panel=INPUT)] = None,
-    metric: MetricOption = None,
-    alternatives: AlternativesOption = None,
-    min_control_accuracy: MinControlAccuracyOption = 0.5,
-    min_controls: MinControlsOption = 1,
-    min_votes: MinVotesOption = "majority",
-    resolve: ResolveOption = "cascade",
-    repeats: RepeatsOption = "refuse",
+    settings: Settings,
     item: ItemOption = None,
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
@@ -85,9 +74,6 @@ def audit(
     ]
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
-    votes = votes_option(min_votes)
-    # Report wrong settings before reading a long file.
-    Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_votes=votes)  # fmt: skip
     with reading(files) as progress:
         responses = read_responses(
             files, platform=platform, dataset=dataset_name, item=item, annotator=annotator, answer=answer, control=control,
@@ -96,8 +82,7 @@ def audit(
     with working(f"Comparing {responses.table.height:,} answers with gold"):
         result = find_wrong_golds(
             responses, dataset=dataset_name, gold=gold, gold_column=gold_column, revised=revised, skills=skills, others=other or (), choice=choice,
-            metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls,
-            min_votes=votes, resolve=resolve, repeats=repeats,
+            settings=settings,
         )  # fmt: skip
     study = result.details
     if folder:

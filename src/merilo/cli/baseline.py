@@ -9,25 +9,12 @@ import typer
 
 from merilo.api.baseline import baseline
 from merilo.api.reading import read_responses
+from merilo.baselines.declared import settings_for
 from merilo.baselines.model_verdicts import Margin
-from merilo.baselines.pipeline import Settings
-from merilo.cli.exports import reading, votes_option
+from merilo.cli.exports import reading
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.procedure_options import (
-    GROUPS,
-    PROCEDURE,
-    AdaptiveOption,
-    AlternativesOption,
-    ClusterOption,
-    MetricOption,
-    MinControlAccuracyOption,
-    MinControlsOption,
-    MinVotesOption,
-    RepeatsOption,
-    ResolveOption,
-)
+from merilo.cli.procedure_options import takes_settings
 from merilo.cli.study_options import (
-    INPUT,
     MODELS,
     OUTPUT,
     AnnotatorOption,
@@ -56,15 +43,15 @@ from merilo.cli.study_options import (
 )
 from merilo.datasets import dataset
 from merilo.errors import for_command_line
-from merilo.people.agreement import Level
-from merilo.people.decision import Aggregator
 from merilo.people.recoding import recoding_files
 from merilo.reports.comparison import sentences
+from merilo.settings import Settings
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
+@takes_settings()
 def make(
     files: Exports,
     *,
@@ -82,23 +69,7 @@ def make(
     population: PopulationOption = None,
     strata: StrataOption = None,
     encoding: EncodingOption = None,
-    currency: Annotated[str | None, typer.Option(help="The currency of rewards, if the platform does not state it.", rich_help_panel=INPUT)] = None,
-    metric: MetricOption = None,
-    alternatives: AlternativesOption = None,
-    min_control_accuracy: MinControlAccuracyOption = 0.5,
-    min_controls: MinControlsOption = 1,
-    min_control_score: Annotated[float, typer.Option(help="A free-text answer to a control item is right if the F1 of its words with a known answer is at least this much.", rich_help_panel=PROCEDURE)] = 0.5,
-    min_votes: MinVotesOption = "majority",
-    max_low_agreement: Annotated[float, typer.Option(help="Reject the baseline if the share of items without a majority is larger.", rich_help_panel=PROCEDURE)] = 0.3,
-    aggregator: Annotated[Aggregator, typer.Option(help="How votes become labels: by most votes, or by a model of the annotators.", rich_help_panel=PROCEDURE)] = "majority",
-    resolve: ResolveOption = "cascade",
-    anchor_controls: Annotated[bool, typer.Option("--anchor-controls", help="Give the models of annotators the known answers to control items.", rich_help_panel=PROCEDURE)] = False,
-    normalise: Annotated[list[str] | None, typer.Option(help="Free answers: rules that make different spellings one answer (numbers, words, or single rules; may be given several times).", rich_help_panel=PROCEDURE)] = None,
-    by: Annotated[list[str] | None, typer.Option(help="A field of the items, from the inputs or the file of gold answers (domain finds meta.domain): report agreement and scores for each of its values; may be given several times.", rich_help_panel=GROUPS)] = None,
-    cluster: ClusterOption = None,
-    level: Annotated[Level, typer.Option(help="The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", rich_help_panel=GROUPS)] = "nominal",
-    repeats: RepeatsOption = "refuse",
-    adaptive: AdaptiveOption = None,
+    settings: Settings,
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
     page: PageOption = None,
@@ -124,9 +95,8 @@ def make(
     folder = OutFolder.checked(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
     declared = dataset(dataset_name) if dataset_name else None
-    votes = votes_option(min_votes)
     # Report wrong settings before reading a long file.
-    Settings(metric=metric, alternatives=alternatives, min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_control_score=min_control_score, min_votes=votes, max_low_agreement=max_low_agreement, normalise=tuple(normalise or ()), adaptive=adaptive)  # fmt: skip
+    settings_for(declared, settings)
     if margin is not None:
         Margin(margin)
     with reading(files) as progress:
@@ -138,10 +108,8 @@ def make(
     with working(f"Making a baseline of {responses.table.height:,} answers"):
         made = baseline(
             responses, dataset=dataset_name, gold=gold, gold_column=gold_column, skills=skills, models=model or (),
-            common_items=common_items, margin=margin, population=population, strata=fields_of_strata(strata), metric=metric, alternatives=alternatives,
-            min_control_accuracy=min_control_accuracy, min_controls=min_controls, min_control_score=min_control_score, min_votes=votes,
-            max_low_agreement=max_low_agreement, aggregator=aggregator, resolve=resolve, anchor_controls=anchor_controls,
-            normalise=normalise or (), by=by or (), cluster=cluster, level=level, repeats=repeats, adaptive=adaptive, currency=currency, anonymise=anonymise,
+            common_items=common_items, margin=margin, population=population, strata=fields_of_strata(strata),
+            settings=settings, anonymise=anonymise,
         )  # fmt: skip
     # A checked folder may be replaced; without a folder, to_dict compares the models.
     with working("Checking annotators and writing results"):

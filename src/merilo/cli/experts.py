@@ -14,16 +14,16 @@ from merilo.atomic_write import refuse_existing
 from merilo.baselines.experts import told
 from merilo.cli.exports import reading
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.procedure_options import ClusterOption
+from merilo.cli.procedure_options import option_of
 from merilo.cli.study_options import PopulationOption, RecodeOption, StrataOption, fields_of_strata
 from merilo.files import Progress
 from merilo.items import Split, read_split, write_splits
-from merilo.people.duplicates import Repeats
 from merilo.people.experts.out_of_bag import Decision, Late
 from merilo.people.experts.planning import QUESTIONS_AN_HOUR, plan
 from merilo.people.experts.sampling import sample_questions
 from merilo.people.platforms import Platform
 from merilo.people.recoding import recoding_files
+from merilo.settings import Repeats
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -129,7 +129,7 @@ def baseline_(
     min_control_accuracy: Annotated[float, typer.Option(help="Exclude people without training, and experts under the basic protocol, whose accuracy on control items is lower.")] = 0.5,
     population: PopulationOption = None,
     strata: StrataOption = None,
-    cluster: ClusterOption = None,
+    cluster: Annotated[str | None, option_of("cluster")] = None,
     out: Annotated[Path | None, typer.Option(help="A new folder for experts.json and, under the out-of-bag protocol, items.csv with every question.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,

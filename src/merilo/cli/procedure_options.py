@@ -1,25 +1,73 @@
-"""Command-line options shared by the commands that compute a baseline; they import the procedures that they name."""
+"""The settings of a baseline as options of a command: one option for each setting, made from its declaration."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Annotated, Any, ParamSpec, get_origin, get_type_hints
 
 import typer
 
-from merilo.people.decision import Resolve
-from merilo.people.duplicates import Repeats
+from merilo.cli.exports import votes_option
+from merilo.settings import Settings, help_of, type_of
 
-PROCEDURE: Final = "Procedure"
-GROUPS: Final = "Groups, clusters and agreement"
+P = ParamSpec("P")
 
-# fmt: off
-MetricOption: TypeAlias = Annotated[str | None, typer.Option(help="The main metric. Default: the dataset's, or acc without a dataset (also: em, f1, f1_macro, mcc).", rich_help_panel=PROCEDURE)]
-AlternativesOption: TypeAlias = Annotated[str | None, typer.Option(help="The separator of alternative gold answers inside a cell, if no dataset declares it.", metavar="TEXT", rich_help_panel=PROCEDURE)]
-MinControlAccuracyOption: TypeAlias = Annotated[float, typer.Option(help="Exclude annotators whose accuracy on control items is lower.", rich_help_panel=PROCEDURE)]
-MinControlsOption: TypeAlias = Annotated[int, typer.Option(help="Keep annotators with fewer control answers: they cannot be judged.", rich_help_panel=PROCEDURE)]
-MinVotesOption: TypeAlias = Annotated[str, typer.Option(metavar="majority|N", help="How many equal votes make a majority: 'majority' is more than half of the overlap; or a number.", rich_help_panel=PROCEDURE)]
-ResolveOption: TypeAlias = Annotated[Resolve, typer.Option(help="How to decide items without a majority: leave them out (none, the published procedure), by most votes and then skill, by most votes and then GLAD, or by all of these in turn (cascade). An item stays unresolved if it is tied at every step, or if exclusion leaves no answer.", rich_help_panel=PROCEDURE)]
-ClusterOption: TypeAlias = Annotated[str | None, typer.Option(metavar="FIELD", help="A field of the items, such as a text or a dialogue: items with the same value form a cluster, and every interval and test takes into account that they are not independent. Default: the field that the dataset declares.", rich_help_panel=GROUPS)]
-RepeatsOption: TypeAlias = Annotated[Repeats, typer.Option(help="What to do if an annotator answered an item twice, differently.", rich_help_panel=PROCEDURE)]
-AdaptiveOption: TypeAlias = Annotated[str | None, typer.Option(metavar="START:LIMIT[:SHARE[:SEED]]", help="The answers were collected with adaptive overlap: START people answered an item, up to LIMIT if they disagreed, and LIMIT on a random SHARE of the items. Agreement and single people are then computed on the answers that were asked for whatever the others answered. 'merilo study baseline' takes it from the plan.", rich_help_panel=PROCEDURE)]
-# fmt: on
+
+def takes_settings(*names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Replace the parameter `settings` of a command by one option for each setting.
+
+    The command gets the options' values as `Settings`; impossible values are refused before it starts.
+
+    Args:
+        names: the settings; by default, all that a user chooses.
+    """
+
+    def decorated(command: Callable[..., int]) -> Callable[..., int]:
+        chosen = names or tuple(Settings().parameters())
+        options = [_option(name) for name in chosen]
+
+        @wraps(command)
+        def run(**values: Any) -> int:  # noqa: ANN401 - a command's options have many types
+            given = {name: _value(name, values.pop(name)) for name in chosen}
+            return command(**values, settings=Settings.of(given))
+
+        hints = get_type_hints(command, include_extras=True)
+        parameters = [
+            one
+            for own in signature(command).parameters.values()
+            for one in (options if own.name == "settings" else [own.replace(annotation=hints[own.name])])
+        ]
+        run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorated
+
+
+def option_of(name: str, text: str | None = None) -> Any:  # noqa: ANN401 - Typer's options have a private type
+    """Return the option of one setting, for a command that takes few of them."""
+    about = help_of(name)
+    if about is None:
+        raise KeyError(name)
+    flags = [f"--{name.replace('_', '-')}"] if type_of(name) is bool else []
+    return typer.Option(*flags, help=text or about.text, metavar=about.metavar, rich_help_panel=about.panel)
+
+
+def _option(name: str) -> Parameter:
+    kind, default = type_of(name), getattr(Settings(), name)
+    if get_origin(kind) is tuple:
+        kind, default = list[str] | None, None
+    elif name == "min_votes":
+        kind = str
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option_of(name)]
+    )
+
+
+def _value(name: str, given: Any) -> object:  # noqa: ANN401 - as above
+    """Convert an option's value to that of the setting."""
+    if get_origin(type_of(name)) is tuple:
+        return tuple(given or ())
+    return votes_option(given) if name == "min_votes" else given

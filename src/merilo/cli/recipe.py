@@ -14,7 +14,7 @@ from merilo.baselines.recipes.running import RecipeResult
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.rater import CurvesOption, ModelsOption, tell_calibration
 from merilo.errors import UsageError
-from merilo.people.duplicates import Repeats
+from merilo.settings import Repeats
 from merilo.strict_json import Json
 
 app = typer.Typer(

@@ -8,9 +8,9 @@ from typing import Final
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from merilo.datasets.declaration import Dataset
+from merilo.declared_values import fault_text
 from merilo.errors import InputError
 
 _LARGEST_FILE: Final = 1_000_000
@@ -71,34 +71,6 @@ def faults_of(error: ValidationError) -> str:
         f"{'.'.join(str(part) for part in fault['loc'] if part != '[key]') or 'declaration'}: {fault_text(fault)}"
         for fault in error.errors(include_url=False)
     )
-
-
-#: Pydantic's type of a fault -> what to tell the author of the file.
-_FAULTS: Final = {
-    "missing": "is missing",
-    "unexpected_keyword_argument": "is not a field of this declaration",
-    "string_type": "must be a text (put it in quotes)",
-    "tuple_type": "must be a list",
-    "dict_type": "must be a mapping (name: value)",
-    "mapping_type": "must be a mapping (name: value)",
-    "dataclass_type": "must be a mapping (name: value)",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-}
-
-
-def fault_text(fault: ErrorDetails) -> str:
-    """Say what is wrong with a value, in words for the author of the file."""
-    if fault["type"] == "value_error":
-        return str(fault["ctx"]["error"])
-    if fault["type"] == "literal_error":
-        return f"must be {fault['ctx']['expected']}"
-    return _FAULTS.get(fault["type"], fault["msg"].replace("Value error, ", ""))
 
 
 def read_yaml(path: Path, *, loader: type[PlainLoader] = PlainLoader) -> object:

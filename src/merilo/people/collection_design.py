@@ -11,8 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.errors import UsageError, argument
-from merilo.people.adaptive_overlap import AdaptiveDesign, answers_by_design
+from merilo.people.adaptive_overlap import answers_by_design
 from merilo.responses import Responses
+from merilo.settings import AdaptiveDesign
 
 #: The field of an item's id in the answers of a study.
 ID: Final = "id"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -12,18 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.metrics.squad import token_f1
 from merilo.people import aggregation
-from merilo.people.adaptive_overlap import AdaptiveDesign, AdaptiveOverlap
 from merilo.people.aggregation import NO_LABEL, Consensus, MinVotes, is_open
 from merilo.people.collection_design import asked_by_design
 from merilo.people.votes import Encoding, IntArray, Votes, encode
 from merilo.responses import Responses
-
-#: The method that aggregates votes into labels.
-Aggregator: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad"]
-
-#: How items that the aggregator leaves unresolved are treated.
-Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
-
+from merilo.settings import AdaptiveDesign, AdaptiveOverlap, Aggregator, Resolve
 
 #: If at least this share of items has the same overlap, the pool counts as having one overlap.
 _EVEN: Final = 0.95

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import polars as pl
 
 from merilo.errors import DataError, argument
 from merilo.responses import Responses
-
-Repeats: TypeAlias = Literal["refuse", "first", "last", "drop"]
+from merilo.settings import Repeats
 
 
 def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.errors import UsageError
-from merilo.people.agreement import Level
 from merilo.people.votes import Votes
+from merilo.settings import Level
 
 
 def on_scale(

@@ -17,7 +17,6 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
-from merilo.baselines.settings import Settings
 from merilo.baselines.warnings import form, majority_rule
 from merilo.bilingual import BilingualText, Language, date_ru
 from merilo.errors import for_command_line
@@ -42,6 +41,7 @@ from merilo.reports.readme_section import paragraphs
 from merilo.reports.unresolved import unresolved
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.reports.whole_dataset_prose import sample_paragraph
+from merilo.settings import Settings
 from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
 

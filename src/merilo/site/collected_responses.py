@@ -9,8 +9,7 @@ from typing import Any, Final
 import polars as pl
 from sqlalchemy import Connection, bindparam, literal_column, select
 
-from merilo.baselines.declared import declared
-from merilo.baselines.settings import Settings
+from merilo.baselines.declared import declared, settings_for
 from merilo.baselines.steps import comparable
 from merilo.files import Table
 from merilo.people import platforms
@@ -18,11 +17,11 @@ from merilo.people.experts.marks import may_be_mine
 from merilo.people.platforms import Columns
 from merilo.people.platforms.export import json_text
 from merilo.responses import Responses
+from merilo.settings import Settings
 from merilo.site.answer_export import answer_reward, reason_left_out
 from merilo.site.hot_statements import HotStatement
 from merilo.site.schema import ANSWERED, RESPONSE
 from merilo.site.served_study import ServedStudy
-from merilo.studies.analysis_settings import analysis_settings
 from merilo.studies.platform_rows import as_given
 
 #: Answers to test and control items, in the order of their tasks.
@@ -152,8 +151,7 @@ def task_columns(study: ServedStudy) -> TaskColumns:
 
 def planned_settings(study: ServedStudy) -> Settings:
     """Return the settings of the baseline in the frozen plan."""
-    decided = analysis_settings(study.folder.plan, study.arm)
-    return Settings(**decided, currency=study.arm.pay.currency).for_dataset(study.declared)
+    return settings_for(study.declared, study.folder.plan.settings(study.arm))
 
 
 def responses_of(study: ServedStudy, answers: pl.DataFrame, tasks: TaskColumns) -> Responses:

@@ -15,10 +15,10 @@ from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError
 from merilo.items import Item
 from merilo.metrics.squad import alternatives, f1_points
-from merilo.people.adaptive_overlap import AdaptiveDesign
 from merilo.people.normalisation import canonical, rules_of
 from merilo.people.platforms.export import json_text
 from merilo.people.spelling import key_of
+from merilo.settings import AdaptiveDesign
 from merilo.site.equal_votes import EqualVotes
 from merilo.site.study_rules import StudyRules
 from merilo.studies.adaptive_plans import needs_fixed_overlap

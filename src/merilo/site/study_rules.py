@@ -8,7 +8,7 @@ from hashlib import blake2b
 from random import Random
 from typing import Final
 
-from merilo.people.adaptive_overlap import AdaptiveOverlap
+from merilo.settings import AdaptiveOverlap
 
 _SCALE: Final = 2**64
 

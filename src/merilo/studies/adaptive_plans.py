@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError
 from merilo.items import Item
-from merilo.people.adaptive_overlap import AdaptiveOverlap
+from merilo.settings import AdaptiveOverlap
 from merilo.statistics.power import StudyPlan
 from merilo.studies.plan_types import Arm, Assumptions, Study
 

@@ -16,6 +16,7 @@ from merilo.datasets.rendering import template
 from merilo.errors import DataError, InputError, argument, for_command_line
 from merilo.items import Item, read_splits
 from merilo.people.experts.sampling import value_of
+from merilo.settings import PlannedAnalysis
 from merilo.strict_json import indented
 from merilo.studies.adaptive_plans import needs_fixed_overlap
 from merilo.studies.author_overlap import overlap_shortfalls
@@ -49,7 +50,6 @@ from merilo.studies.plan_types import (
     Assumptions,
     ControlsPlan,
     Pay,
-    PlannedAnalysis,
     SourceFile,
     Study,
     TrainingPlan,

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Final, Union, get_args, get_origin, get_type_hints
+from typing import Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from merilo.datasets.custom import fault_text
+from merilo.declared_values import fault_text
 from merilo.errors import InputError
 from merilo.studies.lined_yaml import LinedYaml, YamlPath, read_lined_yaml
 from merilo.studies.plan_types import STUDY_FILE, Study
@@ -145,26 +145,12 @@ def _told(error: ValidationError, source: LinedYaml) -> Iterator[PlanFault]:
             yield PlanFault(STUDY_FILE, source.line(path), _dotted(path), message)
 
 
-#: Pydantic's type of a fault of a number -> the message, with the bound's name in Pydantic's context.
-_BOUNDS: Final = {
-    "greater_than_equal": "must be {ge:g} or more",
-    "greater_than": "must be more than {gt:g}",
-    "less_than_equal": "must be {le:g} or less",
-    "less_than": "must be less than {lt:g}",
-    "finite_number": "must be a finite number",
-    "string_too_short": "must not be empty",
-    "string_pattern_mismatch": "must be the name of a file in the study's folder",
-}
-
-
 def _message(path: YamlPath, fault: ErrorDetails) -> str:
     if fault["type"] == "unexpected_keyword_argument":
         names = keys_at(path[:-1])
         near = get_close_matches(str(path[-1]), names, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names)}"
         return f"is not a key of the plan; {hint}"
-    if fault["type"] in _BOUNDS:
-        return _BOUNDS[fault["type"]].format(**fault.get("ctx", {}))
     return fault_text(fault)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Final
 
 import yaml
 
-from merilo.people.adaptive_overlap import AdaptiveOverlap
+from merilo.settings import AdaptiveOverlap
 from merilo.studies.checklist_questions import AUTHOR_QUESTIONS
 from merilo.studies.plan_types import Arm, ControlsPlan, Study, TrainingPlan
 
@@ -163,11 +164,7 @@ def _baseline(plan: Study) -> str:
         "# Settings of the baseline, decided before answers are seen; as 'merilo baseline' takes them.",
         "baseline:",
     ]
-    for name in (
-        "metric", "min_control_accuracy", "min_controls", "min_control_score", "min_votes", "max_low_agreement", "aggregator",
-        "resolve", "anchor_controls", "normalise", "by", "cluster", "level", "repeats", "margin",
-    ):  # fmt: skip
-        value = getattr(chosen, name)
+    for name, value in asdict(chosen).items():
         lines.append(f"  {name}: {_value(list(value) if isinstance(value, tuple) else value)}")
     return "\n".join(lines)
 

@@ -7,16 +7,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, Strict
 
 from merilo.bilingual import Language
-from merilo.people.adaptive_overlap import AdaptiveOverlap
-from merilo.people.agreement import Level
-from merilo.people.decision import Aggregator, Resolve
-from merilo.people.duplicates import Repeats
+from merilo.settings import (
+    AdaptiveDesign,
+    AdaptiveOverlap,
+    AnalysisSettings,
+    Count,
+    Flag,
+    PlannedAnalysis,
+    Probability,
+    Settings,
+    Share,
+    Text,
+    Whole,
+)
 
 #: Names of files in a study's folder.
 STUDY_FILE: Final = "study.yaml"
@@ -29,15 +38,8 @@ INSTRUCTION_FILES: Final[Mapping[Language, str]] = {"ru": "instruction.ru.md", "
 
 ArmKind: TypeAlias = Literal["basic", "expert", "untrained"]
 
-Whole: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
-Count: TypeAlias = Annotated[int, Strict(), Field(ge=1)]
-Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)]
 Amount: TypeAlias = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 Positive: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
-#: A share that is neither 0 nor 1.
-Probability: TypeAlias = Annotated[float, Strict(), Field(gt=0, lt=1, allow_inf_nan=False)]
-Flag: TypeAlias = Annotated[bool, Strict()]
-Text: TypeAlias = Annotated[str, Strict(), Field(min_length=1)]
 
 #: A file in the study's folder itself: a plan must not make a command publish a file from elsewhere.
 FileName: TypeAlias = Annotated[str, Strict(), Field(pattern=r"^[^/\\.][^/\\]*$")]
@@ -249,48 +251,6 @@ class Assumptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedAnalysis:
-    """The settings of the baseline, decided before answers are seen; names and meaning as in `merilo baseline`.
-
-    Attributes:
-        metric: the main metric; by default, the dataset's.
-        min_control_accuracy: annotators with a lower accuracy on control items are excluded.
-        min_controls: annotators with fewer control answers are not judged and are kept.
-        min_control_score: a free-text answer to a control item is right if it scores at least this much: the F1 of its words
-            with a known answer, whatever the dataset's metric. Other answers must equal the known answer.
-        min_votes: how many equal votes make a majority.
-        max_low_agreement: the share of items without a majority above which the baseline is rejected.
-        aggregator: the aggregation method.
-        resolve: what happens to items that the aggregator leaves undecided.
-        anchor_controls: whether models of annotators are given the labels of control items.
-        normalise: names of the rules by which spellings count as the same answer.
-        by: fields of the items; agreement and metrics are also computed for each of their values.
-        cluster: the field of the items that form a cluster if they have the same value; by default, that of the dataset.
-        level: the level of measurement of Krippendorff's alpha.
-        repeats: what happens to an annotator's second answer to an item.
-        margin: the largest difference from a model that counts as none.
-    """
-
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-
-    metric: Text | None = None
-    min_control_accuracy: Share = 0.5
-    min_controls: Count = 1
-    min_control_score: Annotated[float, Strict(), Field(gt=0, le=1)] = 0.5
-    min_votes: Count | Literal["majority"] = "majority"
-    max_low_agreement: Share = 0.3
-    aggregator: Aggregator = "majority"
-    resolve: Resolve = "cascade"
-    anchor_controls: Flag = False
-    normalise: tuple[Text, ...] = ()
-    by: tuple[Text, ...] = ()
-    cluster: Text | None = None
-    level: Level = "nominal"
-    repeats: Repeats = "refuse"
-    margin: Probability = 0.02
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     """The plan of a study.
 
@@ -326,7 +286,7 @@ class Study:
     training: TrainingPlan | None = None
     instruction: Mapping[Language, FileName]
     assumptions: Assumptions = Assumptions()
-    baseline: PlannedAnalysis = PlannedAnalysis()
+    baseline: PlannedAnalysis = field(default_factory=PlannedAnalysis)
     checklist: Mapping[str, str] = field(default_factory=dict)
     publication: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -337,3 +297,9 @@ class Study:
             raise ValueError("languages: a study needs at least one language")
         if missing := [name for name in self.languages if name not in self.instruction]:
             raise ValueError(f"instruction: there is no file for the language '{missing[0]}'")
+
+    def settings(self, arm: Arm) -> Settings:
+        """Return the settings of the baseline for the answers of one group of annotators."""
+        decided = {one.name: getattr(self.baseline, one.name) for one in fields(AnalysisSettings)}
+        adaptive = None if arm.adaptive is None else str(AdaptiveDesign(arm.adaptive, self.seed))
+        return Settings(**decided, adaptive=adaptive, currency=arm.pay.currency)

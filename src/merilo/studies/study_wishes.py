@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.errors import UsageError, argument
-from merilo.people.adaptive_overlap import AdaptiveDesign, AdaptiveOverlap
+from merilo.settings import AdaptiveDesign, AdaptiveOverlap
 from merilo.studies.plan_types import Restriction
 from merilo.studies.study_source import Audience
 

@@ -11,11 +11,11 @@ from polars.testing import assert_frame_equal
 
 import merilo
 from merilo.atomic_write import guarded, unguarded, write_files
-from merilo.baselines.settings import Settings
 from merilo.errors import InputError
 from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.responses import Responses
+from merilo.settings import Settings
 
 ANSWERS = pl.DataFrame(
     {

@@ -10,13 +10,12 @@ import polars as pl
 
 from merilo.baselines.pipeline import Baseline, baseline, test_items
 from merilo.baselines.recipes.recipe import Recipe
-from merilo.baselines.settings import Settings
 from merilo.errors import DataError, MeriloError, UsageError
 from merilo.people import platforms
-from merilo.people.duplicates import Repeats
 from merilo.people.labels import unify
 from merilo.people.platforms import Columns
 from merilo.responses import INPUT_MARK, Responses
+from merilo.settings import Repeats, Settings
 from merilo.wording import listed
 
 _NUMBER = "\x1fnumber"

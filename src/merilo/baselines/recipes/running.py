@@ -16,7 +16,7 @@ from merilo.baselines.recipes.scores import ITEM, RecipeGold, RecipeScorer, read
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
-from merilo.people.duplicates import Repeats
+from merilo.settings import Repeats
 from merilo.statistics.paired_tests import Difference
 from merilo.wording import listed
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
 from merilo.people.votes import Votes
+from merilo.settings import Level
 from merilo.statistics.arrays import FloatArray
-
-#: The level of measurement: labels are names, ranks, or numbers with meaningful differences.
-Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
 
 def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayLike | None = None) -> float:

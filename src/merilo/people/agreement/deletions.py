@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from merilo.people.agreement.alpha import Level, krippendorff_alpha
+from merilo.people.agreement.alpha import krippendorff_alpha
 from merilo.people.votes import Votes
+from merilo.settings import Level
 from merilo.statistics.arrays import FloatArray
 
 #: Alpha of ranks is computed again for every deletion. If that would visit more answers than this, groups are deleted.

@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from merilo.people.agreement.alpha import Level, krippendorff_alpha
+from merilo.people.agreement.alpha import krippendorff_alpha
 from merilo.people.agreement.deletions import LeaveOneOut, alpha_of_numbers
 from merilo.people.agreement.kappa import fleiss_kappa, gwet_ac1
 from merilo.people.votes import Votes
+from merilo.settings import Level
 from merilo.statistics.cluster_variance import cluster_count
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval

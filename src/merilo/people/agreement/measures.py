@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from merilo.errors import UsageError
-from merilo.people.agreement.alpha import Level, krippendorff_alpha
+from merilo.people.agreement.alpha import krippendorff_alpha
 from merilo.people.agreement.jackknife import intervals as jackknife_intervals
 from merilo.people.agreement.kappa import fleiss_kappa, gwet_ac1
 from merilo.people.votes import Votes
+from merilo.settings import Level
 from merilo.statistics.intervals import Interval
 
 

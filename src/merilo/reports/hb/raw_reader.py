@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
 import polars as pl
-from pydantic import TypeAdapter
 
 from merilo.atomic_write import unguarded
+from merilo.baselines.declared import settings_for
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
-from merilo.baselines.settings import OF_DATASET, Settings
 from merilo.bilingual import BilingualText
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.custom import read_declaration
@@ -23,10 +21,10 @@ from merilo.items import Item
 from merilo.people.gold import Gold
 from merilo.reports.hb.raw_study import FORMAT, GOLD_FILE, IDS_FILE, RawStudy
 from merilo.responses import SCHEMA, Recoded, Responses, Unread
+from merilo.settings import Settings
 from merilo.strict_json import Json, json_lines, read_json
 
 _TIME: Final = "%Y-%m-%dT%H:%M:%S%.f"
-_SETTINGS: Final = frozenset(one.name for one in fields(Settings)) - OF_DATASET
 
 T = TypeVar("T")
 
@@ -189,9 +187,9 @@ def _settings(found: Mapping[str, Json], dataset: Dataset | None) -> Settings:
     """Check the names and types of the settings, and add those that follow from the dataset."""
     # Earlier versions had no adaptive overlap.
     found = {"adaptive": None, **found}
-    if set(found) != _SETTINGS:
+    if set(found) != set(Settings().parameters()):
         raise ValueError(found)
-    return TypeAdapter(Settings).validate_python(found).for_dataset(dataset)
+    return settings_for(dataset, Settings.of(found))
 
 
 def _provenance(found: Mapping[str, Json] | None) -> Provenance | None:

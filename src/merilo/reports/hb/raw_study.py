@@ -31,12 +31,12 @@ from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.run_samples import model_file_name
-from merilo.baselines.settings import Settings
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.items import Item
 from merilo.people import pseudonyms
 from merilo.people.gold import Gold
 from merilo.responses import Responses
+from merilo.settings import Settings
 from merilo.strict_json import Json, indented
 
 #: The subfolder of a baseline's folder, and of `hb/`, that holds these files.

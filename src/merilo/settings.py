@@ -1,0 +1,314 @@
+"""The settings of a baseline: each with its type, default, bounds and help, declared once.
+
+The options of the commands, the keyword arguments of the library, the section `baseline` of a study's plan, the parameters of a result
+and the reference of the commands follow from these classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from functools import cache
+from hashlib import blake2b
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, Strict, TypeAdapter, ValidationError
+
+from merilo.declared_values import one_text
+from merilo.errors import UsageError, argument
+from merilo.strict_json import Json
+
+#: Groups of options in the help of a command.
+PROCEDURE: Final = "Procedure"
+GROUPS: Final = "Groups, clusters and agreement"
+INPUT: Final = "Input"
+
+Whole: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
+Count: TypeAlias = Annotated[int, Strict(), Field(ge=1)]
+Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)]
+#: A share that is neither 0 nor 1.
+Probability: TypeAlias = Annotated[float, Strict(), Field(gt=0, lt=1, allow_inf_nan=False)]
+Flag: TypeAlias = Annotated[bool, Strict()]
+Text: TypeAlias = Annotated[str, Strict(), Field(min_length=1)]
+
+#: The method that aggregates votes into labels.
+Aggregator: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad"]
+#: How items that the aggregator leaves unresolved are treated.
+Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
+#: What happens to an annotator's second, different answer to an item.
+Repeats: TypeAlias = Literal["refuse", "first", "last", "drop"]
+#: The level of measurement: labels are names, ranks, or numbers with meaningful differences.
+Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What a setting means, and how the command line shows it.
+
+    Attributes:
+        text: the help of the option.
+        panel: the group of options in a command's help.
+        metavar: the placeholder of the value; by default, it follows from the type.
+    """
+
+    text: str
+    panel: str = PROCEDURE
+    metavar: str | None = None
+
+
+_HASHES: Final = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveOverlap:
+    """Fewer people where the first ones agree, more where they do not.
+
+    Attributes:
+        start: how many people answer an item at first.
+        limit: how many people answer it at most.
+        fixed_share: the share of items, drawn at random, that `limit` people answer in any case.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    start: Annotated[int, Strict()] = 3
+    limit: Annotated[int, Strict()] = 5
+    fixed_share: Annotated[float, Strict()] = 0.1
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.start < self.limit:
+            raise ValueError(
+                f"start must be 2 or more and below limit, not start {self.start} and limit {self.limit}"
+            )
+        if not 0 <= self.fixed_share <= 1:
+            raise ValueError(f"fixed_share must be a share from 0 to 1, not {self.fixed_share:g}")
+
+    @property
+    def decides_early(self) -> bool:
+        """Whether `start` equal answers are a majority of `limit`, whatever the other people would answer."""
+        return 2 * self.start > self.limit
+
+    def in_fixed_slice(self, seed: int, item: str) -> bool:
+        """Return whether an item belongs to the random share with fixed overlap.
+
+        Args:
+            seed: the seed of the study.
+            item: the item's id.
+        """
+        digest = blake2b(f"{seed} slice {item}".encode(), digest_size=8, person=b"merilo overlap")
+        return int.from_bytes(digest.digest()) < self.fixed_share * _HASHES
+
+    def expected_answers(self, person: float) -> float:
+        """Return the expected answers to an item if people are right independently and wrong answers are all the same.
+
+        Args:
+            person: the accuracy of one person, in [0, 1].
+
+        Example:
+            >>> AdaptiveOverlap(3, 5, 0.0).expected_answers(0.9)
+            3.54
+        """
+        agree = person**self.start + (1 - person) ** self.start
+        adaptive = self.limit - (self.limit - self.start) * agree
+        return round(self.fixed_share * self.limit + (1 - self.fixed_share) * adaptive, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveDesign:
+    """An adaptive overlap with the seed of its random share.
+
+    Attributes:
+        overlap: the overlap.
+        seed: the seed of the study.
+    """
+
+    overlap: AdaptiveOverlap
+    seed: int = 0
+
+    def __str__(self) -> str:
+        one = self.overlap
+        return f"{one.start}:{one.limit}:{one.fixed_share:g}:{self.seed}"
+
+    @staticmethod
+    def of(text: str) -> AdaptiveDesign:
+        """Read a design from `START:LIMIT`, `START:LIMIT:SHARE` or `START:LIMIT:SHARE:SEED`.
+
+        Without a share, no item has fixed overlap.
+
+        Raises:
+            UsageError: the text is not a design.
+
+        Example:
+            >>> str(AdaptiveDesign.of("3:5:0.1:42")), str(AdaptiveDesign.of("3:5"))
+            ('3:5:0.1:42', '3:5:0:0')
+        """
+        parts = text.split(":")
+        why = ""
+        if 2 <= len(parts) <= 4:
+            share, seed = (*parts[2:], "0", "0")[:2]
+            try:
+                return AdaptiveDesign(AdaptiveOverlap(int(parts[0]), int(parts[1]), float(share)), int(seed))
+            except ValueError as error:
+                why = f" ({error})" if "must be" in str(error) else ""
+        raise UsageError(
+            f"{argument('adaptive')} takes START:LIMIT[:SHARE[:SEED]], such as 3:5:0.1:42, not '{text}'{why}"
+        )
+
+    def fixed(self, items: Sequence[str]) -> NDArray[np.bool_]:
+        """Mark the items of the random share with fixed overlap, shape (items,)."""
+        return np.array([self.overlap.in_fixed_slice(self.seed, item) for item in items], dtype=np.bool_)
+
+
+# fmt: off
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisSettings:
+    """The settings that the plan of a study decides before answers are seen; `help_of` tells what each one means."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    metric: Annotated[Text | None, Help(
+        "The main metric. Default: the dataset's, or acc without a dataset (also: em, f1, f1_macro, mcc).")] = None
+    min_control_accuracy: Annotated[Share, Help(
+        "Exclude annotators whose accuracy on control items is lower.")] = 0.5
+    min_controls: Annotated[Count, Help(
+        "Keep annotators with fewer control answers: they cannot be judged.")] = 1
+    min_control_score: Annotated[float, Strict(), Field(gt=0, le=1, allow_inf_nan=False), Help(
+        "A free-text answer to a control item is right if the F1 of its words with a known answer is at least this much, whatever "
+        "the dataset's metric.")] = 0.5
+    min_votes: Annotated[Count | Literal["majority"], Help(
+        "How many equal votes make a majority: 'majority' is more than half of the overlap; or a number.",
+        metavar="majority|N")] = "majority"
+    max_low_agreement: Annotated[Share, Help(
+        "Reject the baseline if the share of items without a majority is larger.")] = 0.3
+    aggregator: Annotated[Aggregator, Help(
+        "How votes become labels: by most votes, or by a model of the annotators.")] = "majority"
+    resolve: Annotated[Resolve, Help(
+        "How to decide items without a majority: leave them out (none, the published procedure), by most votes and then skill, by "
+        "most votes and then GLAD, or by all of these in turn (cascade). An item stays unresolved if it is tied at every step, or "
+        "if exclusion leaves no answer.")] = "cascade"
+    anchor_controls: Annotated[Flag, Help(
+        "Give the models of annotators the known answers to control items.")] = False
+    normalise: Annotated[tuple[Text, ...], Help(
+        "Free answers: rules that make different spellings one answer (numbers, words, or single rules; may be given several "
+        "times).")] = ()
+    by: Annotated[tuple[Text, ...], Help(
+        "A field of the items, from the inputs or the file of gold answers (domain finds meta.domain): report agreement and scores "
+        "for each of its values; may be given several times.", GROUPS)] = ()
+    cluster: Annotated[Text | None, Help(
+        "A field of the items, such as a text or a dialogue: items with the same value form a cluster, and every interval and test "
+        "takes into account that they are not independent. Default: the field that the dataset declares.", GROUPS, "FIELD")] = None
+    level: Annotated[Level, Help(
+        "The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", GROUPS)] = "nominal"
+    repeats: Annotated[Repeats, Help(
+        "What to do if an annotator answered an item twice, differently.")] = "refuse"
+
+    def __post_init__(self) -> None:
+        for name in (one.name for one in fields(self)):
+            try:
+                _check(name).validate_python(getattr(self, name))
+            except ValidationError as error:
+                raise UsageError(f"{argument(name)} {one_text(error.errors(include_url=False))}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedAnalysis(AnalysisSettings):
+    """The section `baseline` of a study's plan: the settings of the baseline, and the margin for comparisons with models."""
+
+    margin: Annotated[Probability, Help("The largest difference from a model that counts as none.")] = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(AnalysisSettings):
+    """The settings of a baseline, decided before its metrics are seen; `help_of` tells what each one means.
+
+    Attributes:
+        dataset: the dataset's name, if Merilo has its declaration.
+        labels: the dataset's labels; answers outside them are reported.
+        open_answers: whether answers are free text, if the dataset declares it; `None`: derived from the number of labels in the
+            pool.
+    """
+
+    alternatives: Annotated[Text | None, Help(
+        "The separator of alternative gold answers inside a cell, if no dataset declares it.", metavar="TEXT")] = None
+    adaptive: Annotated[str | None, Help(
+        "The answers were collected with adaptive overlap: START people answered an item, up to LIMIT if they disagreed, and LIMIT "
+        "on a random SHARE of the items. Agreement and single people are then computed on the answers that were asked for whatever "
+        "the others answered. 'merilo study baseline' takes it from the plan.", metavar="START:LIMIT[:SHARE[:SEED]]")] = None
+    currency: Annotated[str | None, Help("The currency of rewards, if the platform does not state it.", INPUT)] = None
+    dataset: str | None = None
+    labels: tuple[str, ...] = ()
+    open_answers: bool | None = None
+
+    def __post_init__(self) -> None:
+        super(Settings, self).__post_init__()
+        if self.adaptive is not None:
+            AdaptiveDesign.of(self.adaptive)
+
+    @property
+    def design(self) -> AdaptiveDesign | None:
+        """Return the adaptive overlap; `None` for a fixed one."""
+        return None if self.adaptive is None else AdaptiveDesign.of(self.adaptive)
+
+    @classmethod
+    def of(cls, chosen: Mapping[str, object], settings: Settings | None = None) -> Settings:
+        """Return settings with some values chosen, as keyword arguments of the library give them.
+
+        Args:
+            chosen: name of a setting -> value; a sequence of texts stands for a tuple.
+            settings: the other values; by default, the defaults.
+
+        Raises:
+            UsageError: there is no such setting, or a value is impossible.
+
+        Example:
+            >>> Settings.of({"min_votes": 3, "by": ["domain"]}).by
+            ('domain',)
+        """
+        known = [one.name for one in fields(cls) if help_of(one.name)]
+        for name in chosen:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean '{near[0]}'?" if near else f"choose from: {', '.join(known)}"
+                raise UsageError(f"there is no setting '{name}' ({hint})")
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list | tuple) else value for name, value in chosen.items()
+        }
+        return replace(settings or cls(), **values)
+
+    def parameters(self) -> dict[str, Json]:
+        """Return the settings that a user chooses, as the parameters of a result; the dataset's are left out."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if help_of(one.name)}
+        return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}
+# fmt: on
+
+
+@cache
+def _annotations() -> dict[str, Any]:
+    """Return the annotation of every setting; a name means the same in every class."""
+    hints = [get_type_hints(one, include_extras=True) for one in (PlannedAnalysis, Settings)]
+    return {name: kind for one in hints for name, kind in one.items()}
+
+
+@cache
+def _check(name: str) -> TypeAdapter[object]:
+    return TypeAdapter(_annotations()[name])
+
+
+def help_of(name: str) -> Help | None:
+    """Return what a setting means; `None` for a value that no user chooses.
+
+    Example:
+        >>> help_of("min_controls").text
+        'Keep annotators with fewer control answers: they cannot be judged.'
+    """
+    return next(
+        (one for one in getattr(_annotations()[name], "__metadata__", ()) if isinstance(one, Help)), None
+    )
+
+
+def type_of(name: str) -> Any:  # noqa: ANN401 - types of Python have no better type
+    """Return the plain type of a setting, without its bounds."""
+    return get_type_hints(Settings)[name]
