@@ -37,12 +37,12 @@ def test_a_text_that_names_no_argument_stays_as_it_is(text: str) -> None:
 
 
 def test_the_command_line_names_flags_and_the_library_names_arguments(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^min_votes takes 'majority' or a number of at least 1$"):
+    with pytest.raises(UsageError, match=r"^min_votes must be 1 or more or 'majority'$"):
         Settings(min_votes=0)
     pool = tmp_path / "pool.csv"
     pool.write_text("item,annotator,answer\n1,a,x\n")
     complaint = merilo("baseline", pool, "--min-votes", "0").complaint
-    assert complaint.endswith("--min-votes takes 'majority' or a number of at least 1")
+    assert complaint.endswith("--min-votes must be 1 or more or 'majority'")
 
 
 BELOW = sorted(path for path in ROOT.rglob("*.py") if "cli" not in path.relative_to(ROOT).parts)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from merilo.errors import MissingPartError as MissingPartError
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
+    from merilo.settings import Settings as Settings
 
 #: Module -> its public names.
 _HOMES = {
@@ -69,6 +70,7 @@ _HOMES = {
         "OutputError",
         "UsageError",
     ),
+    "merilo.settings": ("Settings",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

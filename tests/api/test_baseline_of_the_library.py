@@ -1,8 +1,6 @@
 """The library makes what the command line makes."""
 
-import inspect
 import json
-from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pandas as pd
@@ -141,12 +139,14 @@ def test_without_gold_the_library_is_told_of_an_argument_and_not_of_a_flag(frame
     assert "--" not in shown
 
 
-def test_the_defaults_are_those_of_the_settings() -> None:
-    given = {name: one.default for name, one in inspect.signature(merilo.baseline).parameters.items()}
-    for one in fields(Settings):
-        if one.name not in {"dataset", "labels", "open_answers"}:
-            default = one.default if one.default is not MISSING else one.default_factory()
-            assert given[one.name] == default, one.name
+def test_settings_are_given_together_or_by_name(frame: pl.DataFrame) -> None:
+    together = merilo.baseline(frame, gold=GOLD, settings=Settings(min_votes=2, resolve="none"))
+    by_name = merilo.baseline(frame, gold=GOLD, settings=Settings(min_votes=2), resolve="none")
+    assert together.to_dict() == by_name.to_dict()
+    with pytest.raises(
+        merilo.UsageError, match=r"there is no setting 'min_vote' \(did you mean 'min_votes'\?\)"
+    ):
+        merilo.baseline(frame, gold=GOLD, min_vote=3)
 
 
 def test_an_existing_folder_is_not_replaced_unasked(frame: pl.DataFrame, tmp_path: Path) -> None:

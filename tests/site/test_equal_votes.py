@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo.api.reading import read_responses
-from merilo.baselines.declared import declared
+from merilo.baselines.declared import declared, settings_for
 from merilo.baselines.steps import clean
 from merilo.datasets import dataset
 from merilo.items import Item
@@ -24,7 +24,7 @@ def equal_in_a_baseline(name: str, answers: list[str], rules: tuple[str, ...]) -
         {"task": ["1"] * len(answers), "worker": [f"w{n}" for n in range(len(answers))], "label": answers}
     )
     responses = read_responses(frame, dataset=declaration)
-    chosen = Settings(normalise=rules).for_dataset(declaration)
+    chosen = settings_for(declaration, Settings(normalise=rules))
     table = clean(responses, None, declared(declaration, chosen), chosen).responses.table
     kept = dict(table.select("respondent", "answer").iter_rows())
     return [(a, b) for a in range(len(answers)) for b in range(a) if kept[f"w{a}"] == kept[f"w{b}"]]

@@ -16,7 +16,7 @@ from merilo.baselines.provenance import Provenance
 from merilo.bilingual import BilingualText
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.custom import read_declaration
-from merilo.errors import InputError
+from merilo.errors import InputError, UsageError
 from merilo.items import Item
 from merilo.people.gold import Gold
 from merilo.reports.hb.raw_study import FORMAT, GOLD_FILE, IDS_FILE, RawStudy
@@ -189,7 +189,10 @@ def _settings(found: Mapping[str, Json], dataset: Dataset | None) -> Settings:
     found = {"adaptive": None, **found}
     if set(found) != set(Settings().parameters()):
         raise ValueError(found)
-    return settings_for(dataset, Settings.of(found))
+    try:
+        return settings_for(dataset, Settings.of(found))
+    except UsageError as error:
+        raise ValueError(found) from error
 
 
 def _provenance(found: Mapping[str, Json] | None) -> Provenance | None:
