@@ -118,7 +118,13 @@ def test_the_total_is_the_mean_over_counted_datasets_and_names_the_missing(
 ) -> None:
     parus = dataset("parus")
     own = [
-        Item(n, "", {"premise": f"p{n}", "choice1": "a", "choice2": "b"}, "1", {"id": n, "task": "cause"})
+        Item(
+            n,
+            "{premise} {choice1} {choice2}",
+            {"premise": f"p{n}", "choice1": "a", "choice2": "b"},
+            "1",
+            {"id": n, "task": "cause"},
+        )
         for n in range(1, 5)
     ]
     write_splits(tmp_path / "data" / "parus.json", [Split("test", tuple(own))])
