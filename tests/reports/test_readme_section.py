@@ -186,7 +186,9 @@ def test_a_dataset_with_groups_alone_names_its_metric() -> None:
     content = changed(
         metrics={"correct.virtue": {"value": 0.7, "n": 645, "ci95": None}}, declaration={"metrics": ["mcc"]}
     )
-    assert "корреляция Мэтьюза (MCC) составляет: «правильно: добродетель» — 0,700 (645 вопросов)." in russian(content)
+    assert "корреляция Мэтьюза (MCC) составляет: «правильно: добродетель» — 0,700 (645 вопросов)." in russian(
+        content
+    )
 
 
 def test_an_unknown_currency_is_said_to_be_unknown() -> None:
