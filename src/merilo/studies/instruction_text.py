@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +42,8 @@ def default_restrictions(declared: Dataset) -> tuple[Restriction, ...]:
 
 #: The number of examples that the instruction shows; the others are folded.
 UNFOLDED: Final = 8
+#: The longest text of all shown examples, in characters.
+_UNFOLDED_TEXT: Final = 2500
 #: The heading of the folded examples.
 MORE_EXAMPLES: Final = {"ru": "Ещё примеры", "en": "More examples"}
 
@@ -115,11 +118,18 @@ def write_instruction(
     if controls is not None:
         parts.append(words["controls"].format(share=_percent(controls.min_accuracy, language)))
     solved = [_example(words, number, one, declared) for number, one in enumerate(examples, start=1)]
+    shown = _unfolded([len(one.prompt) for one in examples])
     if solved:
-        parts += [f"## {words['examples']}", words["examples_how"], *solved[:UNFOLDED]]
-    if len(solved) > UNFOLDED:
-        parts += [f"## {MORE_EXAMPLES[language]}", *solved[UNFOLDED:]]
+        parts += [f"## {words['examples']}", words["examples_how"], *solved[:shown]]
+    if len(solved) > shown:
+        parts += [f"## {MORE_EXAMPLES[language]}", *solved[shown:]]
     return "\n\n".join(parts) + "\n"
+
+
+def _unfolded(lengths: Sequence[int]) -> int:
+    """Return how many examples are shown: at most `UNFOLDED`, and after the second one only what can be read in a minute."""
+    fitting = [n for n, total in enumerate(accumulate(lengths), start=1) if n <= 2 or total <= _UNFOLDED_TEXT]
+    return min(len(fitting), UNFOLDED)
 
 
 def _task(language: str, declared: Dataset, task: str | None, known: TaskDescription | None) -> str:
@@ -194,12 +204,14 @@ def _example(words: Mapping[str, str], number: int, one: StudyItem, declared: Da
             shown = words["or"].join(
                 part.strip() for part in shown.split(declared.answer.alternatives) if part.strip()
             )
-    answer = fenced(shown) if "\n" in shown else shown
-    break_ = "\n\n" if "\n" in shown else " "
-    return f"### {words['example']} {number}\n\n{fenced(one.prompt)}\n\n**{words['right']}:**{break_}{answer}"
+    language = "python" if declared.answer.kind == "program" else "text"
+    block = language == "python" or "\n" in shown
+    answer = f"\n\n{fenced(shown, language)}" if block else f" {shown}"
+    prompt = fenced(one.prompt, language)
+    return f"### {words['example']} {number}\n\n{prompt}\n\n**{words['right']}:**{answer}"
 
 
-def fenced(text: str) -> str:
+def fenced(text: str, language: str = "text") -> str:
     """Put a text into a fenced block of Markdown that the text cannot close.
 
     Example:
@@ -208,7 +220,7 @@ def fenced(text: str) -> str:
     """
     longest = max((len(found) for found in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
-    return f"{fence}text\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _percent(share: float, language: str) -> str:
@@ -245,7 +257,7 @@ _RU: Final = {
     "guess": "Работайте самостоятельно и в удобном для вас темпе. Если вы не уверены, дайте ответ, который кажется вам самым вероятным.",
     "time_limit": "На одно задание отводится {seconds} {unit} с момента его показа.",
     "rules": "Ограничения",
-    "rules_why": "Ответы людей и моделей можно сравнивать, только если условия одинаковы. Кроме того, вопросы не должны попасть в открытый доступ: на них могут обучить модели. Поэтому соблюдайте правила:",
+    "rules_why": "Людям и моделям нужны одинаковые условия, а вопросы не должны попасть в открытый доступ: на них могут обучить модели. Поэтому соблюдайте правила:",
     "no_rules": "- Отвечайте самостоятельно, без помощи других людей.",
     "checks": "Проверка качества",
     "training": "Перед основными заданиями нужно пройти тренировку. К основным заданиям допускаются те, кто верно выполнил не менее {share} тренировочных.",
@@ -275,7 +287,7 @@ _EN: Final = {
     "guess": "Work on your own and at your own pace. If you are not sure, give the answer that seems most likely to you.",
     "time_limit": "You have {seconds} {unit} for a task from the moment it is shown.",
     "rules": "Restrictions",
-    "rules_why": "The answers of people and models can be compared only under equal conditions. Besides, the questions must not become public, because models could be trained on them. Please follow these rules:",
+    "rules_why": "People and models need equal conditions, and the questions must not become public, because models could be trained on them. Please follow these rules:",
     "no_rules": "- Answer on your own, without help from other people.",
     "checks": "Quality checks",
     "training": "The tasks are preceded by a training. Only those who solve at least {share} of the training tasks are admitted to the main tasks.",

@@ -18,7 +18,7 @@ from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import one_answer
 
 #: An example is short enough to be read at a glance up to this number of characters.
-_BRIEF: Final = 1000
+_BRIEF: Final = 500
 #: Examples of datasets without labels.
 _FEWEST: Final = 2
 #: Fields with more categories than this are not compared with the test when control items are drawn.
