@@ -31,14 +31,14 @@ def russian(*arms: dict[str, Any]) -> str:
 
 def test_arms_are_told_apart_and_added_up() -> None:
     text = russian(PEOPLE, EXPERTS)
-    assert "Общие затраты на оплату разметки — 37,75 доллара США." in text
+    assert "Общие затраты на весь проект — 37,75 доллара США, без комиссии платформы" in text
     assert "выплачено 7,25 доллара США за 250 страниц заданий; получено 500 ответов на вопросы теста, в среднем 0,015 доллара США за ответ." in text  # fmt: skip
     assert "Почасовая оплата по измеренному времени (8,4 часа) составила 0,86 доллара США." in text
     assert "получится 14,50 доллара США и 1,73 доллара США за час" in text
     assert "Экспертный human baseline: выплачено 30,50 доллара США за 300 страниц" in text
     assert "Почасовая оплата по измеренному времени (21 час) составила 1,44 доллара США." in text
     english = cost_report({"people": PEOPLE, "experts": EXPERTS}, "en")
-    assert "The total cost of the annotation is $37.75." in english
+    assert "The total cost of the whole project is $37.75, without" in english
     assert (
         "$7.25 was paid for 250 pages of tasks; with 500 answers to test items, an answer cost $0.015 on average."
         in english
@@ -48,7 +48,7 @@ def test_arms_are_told_apart_and_added_up() -> None:
 
 def test_currencies_are_not_added_to_each_other() -> None:
     rubles = {**EXPERTS, "cost": {**EXPERTS["cost"], "currency": "RUB"}}
-    assert "— 7,25 доллара США и 30,50 рубля." in russian(PEOPLE, rubles)
+    assert "— 7,25 доллара США и 30,50 рубля, без" in russian(PEOPLE, rubles)
     assert cost_json({"people": PEOPLE, "experts": rubles})["total"] == {"USD": 7.25, "RUB": 30.5}
 
 

@@ -41,7 +41,7 @@ def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_bre
         page.click("a.main")
         page.wait_for_selector("form#item")
         assert 55 <= int(page.inner_text("#left")) <= 60
-        page.click("text=Пропустить: вопрос, возможно, придуман мной")
+        page.click("text=Пропустить вопрос, так как он, возможно, был придуман мной")
         page.wait_for_selector("h1:has-text('Задание 2')")
         page.click(".labels label:has-text('1')")
         with page.expect_navigation():

@@ -238,8 +238,10 @@ def _total(lines: Sequence[CostLine], language: Language) -> str:
     if not found:
         return "Сведений об оплате нет." if language == "ru" else "There are no data on pay."
     if language == "ru":
-        return f"Общие затраты на оплату разметки — {' и '.join(_money_ru(total, name) for name, total in found.items())}."
-    return f"The total cost of the annotation is {' and '.join(_money_en(total, name) for name, total in found.items())}."
+        total = " и ".join(_money_ru(amount, name) for name, amount in found.items())
+        return f"Общие затраты на весь проект — {total}, без комиссии платформы: её в данных нет."
+    total = " and ".join(_money_en(amount, name) for name, amount in found.items())
+    return f"The total cost of the whole project is {total}, without the platform's commission, which is not in the data."
 
 
 def _money_ru(amount: float, currency: str | None) -> str:

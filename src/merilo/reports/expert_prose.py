@@ -48,7 +48,7 @@ def comparison_paragraph(study: Mapping[str, Json], language: str) -> str:
     if language == "ru":
         items = f"{n} {form(n, 'вопросе, на который', 'вопросах, на которые', 'вопросах, на которые')}"
         title = metric_title(metric) if metric else None
-        name = title.ru if title else "средний балл"
+        name = title.ru if title else "среднее значение"
         sure = f"95%-й доверительный интервал {ru.interval(span)}" if span else ""
         tested = f"p {_p(p).replace('.', ',')}" if p is not None else ""
         russian = next((title for start, title in _TESTS_RU.items() if test and test.startswith(start)), "")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from merilo.bilingual import Language
+from merilo.studies.instruction_text import SKIP_OWN
 
 _RU: Final = {
     "language": "Язык",
@@ -39,7 +40,7 @@ _RU: Final = {
     "list_hint": "Числа через запятую, например 1,3",
     "number_hint": "Целое число, например 12 или −5",
     "send": "Ответить",
-    "mine": "Пропустить: вопрос, возможно, придуман мной",
+    "mine": SKIP_OWN["ru"].replace("п", "П", 1),
     "send_pause": "Ответить и сделать перерыв",
     "comment": "Замечание к заданию (необязательно)",
     "comment_hint": "До {} знаков. Замечание увидит автор исследования.",
@@ -148,7 +149,7 @@ _EN: Final = {
     "list_hint": "Numbers separated by commas, for example 1,3",
     "number_hint": "A whole number, for example 12 or −5",
     "send": "Answer",
-    "mine": "Skip: I may have written this question",
+    "mine": SKIP_OWN["en"].replace("s", "S", 1),
     "send_pause": "Answer and take a break",
     "comment": "Comment on the task (optional)",
     "comment_hint": "Up to {} characters. The study's author will read it.",
