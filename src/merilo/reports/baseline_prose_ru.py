@@ -67,11 +67,12 @@ def money(amount: float, currency: str | None, digits: int = 2) -> str:
     """Format an amount of money: a whole one without a fraction; a decimal fraction governs the genitive singular.
 
     Example:
-        >>> money(7.25, "USD").replace(chr(160), " "), money(860000, "RUB").replace(chr(160), " "), money(1, None)
-        ('7,25 доллара США', '860 000 рублей', '1')
+        >>> [money(amount, "RUB").replace(chr(160), " ") for amount in (7.25, 2000, 860000)]
+        ['7,25 рубля', '2000 рублей', '860 000 рублей']
     """
     whole = round(amount, digits) == int(amount)
-    text = f"{amount:,.{0 if whole else digits}f}".replace(",", _FIXED).replace(".", ",").replace("-", "−")
+    text = f"{amount:,.{0 if whole else digits}f}".replace(",", _FIXED if abs(amount) >= 10_000 else "")
+    text = text.replace(".", ",").replace("-", "−")
     if currency is None:
         return text
     forms = _CURRENCIES.get(currency)

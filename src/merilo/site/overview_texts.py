@@ -54,7 +54,7 @@ def money(value: float | None, currency: str, language: Language) -> str:
     """Write a sum of money; a word if the pay is not decided."""
     if value is None:
         return overview_words(language)["pay_undecided"]
-    return f"{written(value, 2, language)} {currency}"
+    return f"{written(value, 0 if value == int(value) else 2, language)} {currency}"
 
 
 def answers_counted(n: int, language: Language) -> str:

@@ -13,7 +13,7 @@ from merilo.studies.outgoing import Outgoing
 STYLE: Final = (
     "body{font-family:sans-serif;max-width:50em;margin:1em auto;padding:0 1em;line-height:1.5}"
     ".prompt{white-space:pre-wrap;overflow-wrap:anywhere}fieldset{margin:1em 0}"
-    "img,video{max-width:100%}pre{white-space:pre-wrap;overflow-wrap:anywhere}code.language-text{font:inherit}table{border-collapse:collapse}td,th{border:1px solid;padding:.2em .6em}"
+    "img,video{max-width:100%}pre{white-space:pre-wrap;overflow-wrap:anywhere}pre,code.language-text{font:inherit}table{border-collapse:collapse}td,th{border:1px solid;padding:.2em .6em}"
 )
 
 #: The section of further examples: its heading, and its text up to the next section.

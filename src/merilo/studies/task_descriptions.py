@@ -47,14 +47,16 @@ def _description(entry: Mapping[str, Any]) -> TaskDescription:
         answer=BilingualText(**entry["answer"]) if "answer" in entry else None,
         labels={label: BilingualText(**meaning) for label, meaning in entry.get("labels", {}).items()},
         examples=tuple(
-            Item(f"example-{number}", 0, one["inputs"], one["outputs"], one.get("meta", {}))
+            Item(
+                f"example-{number}", one.get("prompt", 0), one["inputs"], one["outputs"], one.get("meta", {})
+            )
             for number, one in enumerate(entry.get("examples", ()), start=1)
         ),
     )
 
 
 def written_examples(declared: Dataset, test: Sequence[Item]) -> list[Item]:
-    """Return Merilo's own examples of a dataset, each with the template of a test item of the same form.
+    """Return Merilo's own examples of a dataset, each with its own template, else that of a test item of the same form.
 
     Args:
         declared: the dataset.
@@ -65,8 +67,8 @@ def written_examples(declared: Dataset, test: Sequence[Item]) -> list[Item]:
     found = []
     for item in known.examples if known else ():
         form = group(item, declared)
-        if form in like:
+        if form in like and not isinstance(item.instruction, str):
             found.append(replace(item, instruction=template(like[form], declared)))
-        elif form in prompts(declared):
+        elif isinstance(item.instruction, str) or form in prompts(declared):
             found.append(item)
     return found
