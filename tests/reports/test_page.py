@@ -106,7 +106,7 @@ def test_russian_numbers_and_nouns_agree(page, tmp_path: Path) -> None:
     opened(page, report(tmp_path, small_pool(people=21, items=1), "--gold", gold))
     page.click("label[for=in-ru]")
     text = " ".join(page.inner_text("main").split())
-    assert "acc на 1 вопросе" in text
+    assert "точность на 1 вопросе" in text
     assert "21 разметчик исключено: 0" in text
     assert "1 вопрос без большинства" in text
     assert "по 21 ответу" in text

@@ -101,6 +101,16 @@ def metric_title(name: str) -> MetricTitle:
     return MetricTitle(f"{title.en} ({group})", f"{title.ru} ({group_ru(group)})") if group else title
 
 
+def metric_ru(name: str) -> str:
+    """Return what the Russian report calls a metric, or a group of a metric.
+
+    Example:
+        >>> metric_ru("acc"), metric_ru("acc.honest"), metric_ru("correct.law"), metric_ru("pass@1")
+        ('точность', 'точность (честность)', 'правильно: закон', 'pass@1')
+    """
+    return metric_title(name).ru if name.partition(".")[0] in _TITLES else group_ru(name)
+
+
 def display_names(computed: Sequence[str], displayed: Sequence[str]) -> dict[str, str]:
     """Find the display name of each computed metric among the names that a card uses.
 

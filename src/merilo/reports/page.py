@@ -33,7 +33,7 @@ from merilo.reports.controls import suspect_controls
 from merilo.reports.disagreement import MEASURE_NAMES, measures
 from merilo.reports.environment import page_environment
 from merilo.reports.expert_prose import comparison_paragraph
-from merilo.reports.metric_names import group_ru
+from merilo.reports.metric_names import metric_ru
 from merilo.reports.paper_tables import arms_table
 from merilo.reports.plan_record import plan_record
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
@@ -119,7 +119,7 @@ def page(
     environment.filters["sign"] = _sign
     environment.filters["form"] = form
     environment.filters["date_ru"] = date_ru
-    environment.filters["group_ru"] = group_ru
+    environment.filters["metric_ru"] = metric_ru
     template = environment.get_template("report.html.j2")
     rendered = template.render(
         baseline=baseline,
