@@ -310,9 +310,13 @@ def check(walked: WalkedRoad, road: Road) -> None:
     told = walked.baseline["metrics"]
     assert {name: (found["value"], found["n"]) for name, found in told.items()} == close(people)
     published = walked.published["metrics"]
+    closed = not (walked.root / "hb" / "raw" / "gold.jsonl").exists()
     for name, found in told.items():
         low, high = found["ci95_items_and_annotators"]
         assert low <= found["value"] <= high, f"{name}: {found}"
+        if closed and found["n"] < 10 and "." in name:
+            assert published[name]["value"] is None, "a small group would tell its gold answers"
+            continue
         for part in ("value", "n", "ci95_items_and_annotators"):
             # Values of closed gold answers are published with three decimals.
             assert published[name][part] == pytest.approx(found[part], abs=5e-4)

@@ -30,7 +30,7 @@ class Group:
 
     Attributes:
         items: how many items of the study are in the group.
-        agreement: how far annotators agree on these items; `None` if no answer to them counts.
+        agreement: how far annotators agree on these items; `None` for a single item, or if no answer to them counts.
         scores: the metrics on the items with a label and gold; empty if there are none.
         two_ways: mapping from metric to its uncertainty over items and annotators; without metrics that fewer than three
             annotators answered.
@@ -100,7 +100,9 @@ def groups_by(
         found[name] = {
             str(value): Group(
                 within.height,
-                agreement.get(str(value)),
+                agreement.get(str(value))
+                if within.height > 1
+                else None,  # chance agreement takes several items
                 *(_metrics(scorer.on(within["item"].to_list()), decided, rule) if scorer else ({}, {})),
             )
             for (value,), within in column.drop_nulls("value")

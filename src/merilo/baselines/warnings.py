@@ -151,6 +151,8 @@ def _warnings_on_controls(
         )
     if not unjudged:
         return ()
+    least = settings.min_controls
+    few = "no control item" if least == 1 else f"fewer than {least} control items"
     people = counted(unjudged, "разметчик", "разметчика", "разметчиков")
     tasks = counted(
         settings.min_controls, "контрольное задание", "контрольных задания", "контрольных заданий"
@@ -158,8 +160,7 @@ def _warnings_on_controls(
     return (
         BaselineWarning(
             "unjudged",
-            f"{unjudged} of {annotators.height} annotators answered fewer than {settings.min_controls} control items: "
-            "they could not be judged and were kept",
+            f"{unjudged} of {annotators.height} annotators answered {few}: they could not be judged and were kept",
             f"{people} из {annotators.height} {form(unjudged, 'ответил', 'ответили', 'ответили')} меньше чем на {tasks}: "
             f"проверить {form(unjudged, 'его', 'их', 'их')} нельзя, ответы оставлены",
         ),
