@@ -6,6 +6,7 @@ documents. A row of the table says how people answer a dataset and what comes ou
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import sys
@@ -16,12 +17,14 @@ from math import prod, sqrt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command import merilo
 from small_media import png
-from walked_road import Choices, Entry, WalkedRoad, walk
+from walked_road import PEOPLE, Choices, Entry, WalkedRoad, answer_study, done, walk
 
 import merilo as package
+from merilo.metrics.detox import Ratings
 
 EXAMPLES = Path(package.__file__).parent / "datasets" / "examples"
 
@@ -203,7 +206,6 @@ ROADS = {
     "parus": Road(label, ACC, "toloka"),
     "rcb": Road(label, ACC_F1, "csv"),
     "rucodeeval": Road(program, means(**{"pass@1": accuracy})),
-    "rudetox": Road(words, means(j=accuracy)),
     "ruethics": Road(act, correlations),
     "ruhatespeech": Road(label, by_field("target_group")),
     "ruhhh": Road(label, by_field("criteria")),
@@ -222,7 +224,6 @@ ROADS = {
 #: Roads that are not open yet: dataset -> why.
 CLOSED: dict[str, str] = {
     "rucodeeval": "programs of people are not scored",
-    "rudetox": "people rewrite sentences, and nobody judges what they wrote",
     "ruhumaneval": "programs of people are not scored",
 }
 
@@ -343,7 +344,7 @@ def close(values: Values) -> dict[str, Any]:
 
 def test_every_dataset_of_the_catalogue_has_a_road() -> None:
     listed = merilo("datasets", "list", "--json", "-").json
-    assert {one["name"] for one in listed["datasets"]} == set(ROADS)
+    assert {one["name"] for one in listed["datasets"]} == {*ROADS, "rudetox"}
 
 
 @pytest.mark.parametrize("name", [row(name) for name in ROADS])
@@ -363,3 +364,83 @@ def test_an_own_dataset_with_training_is_answered_after_a_careless_person_is_sto
 def test_pictures_are_shown_to_people_and_their_answers_compared(tmp_path: Path) -> None:
     walked = walk(tmp_path, pictures(tmp_path / "dataset"), words, options=("--audience", "basic"))
     check(walked, Road(words, EM))
+
+
+#: Pair of ruDetox -> how many of five people accept it in each of the three projects.
+JUDGED = {
+    1: {"meaning": 5, "fluent": 5, "inoffensive": 5},
+    2: {"meaning": 3, "fluent": 3, "inoffensive": 3},
+    3: {"meaning": 4, "fluent": 2, "inoffensive": 5},
+    4: {"meaning": 0, "fluent": 5, "inoffensive": 4},
+    5: {"meaning": 5, "fluent": 4, "inoffensive": 1},
+    6: {"meaning": 3, "fluent": 5, "inoffensive": 4},
+    7: {"meaning": 2, "fluent": 2, "inoffensive": 2},
+    8: {"meaning": 4, "fluent": 4, "inoffensive": 3},
+}
+#: The pairs that a majority accepts in every project.
+KEPT = {1, 2, 6, 8}
+
+
+class Rater:
+    """Rates sentences by their lengths."""
+
+    making: Mapping[str, str] = {}
+
+    def rate(self, sources: Sequence[str], rewritten: Sequence[str]) -> Ratings:
+        lengths = np.array([len(text) for text in rewritten])
+        return Ratings(lengths % 7 / 7, lengths % 5 / 5, lengths % 3 / 3)
+
+
+def test_pairs_of_rudetox_are_judged_in_three_projects_and_the_accepted_ones_are_scored(
+    tmp_path: Path,
+) -> None:
+    data, studies = tmp_path / "rudetox.json", tmp_path / "studies"
+    split = json.loads((EXAMPLES / "rudetox.json").read_text(encoding="utf-8"))
+    pairs = {one["meta"]["id"]: one for one in split["data"]["test"]}
+    # Solved pairs become control items, accepted and rejected ones; the examples of the instruction take others.
+    split["data"]["shots"] = [
+        {"instruction": "{toxic_comment}", "inputs": f"Болван номер {word}, отойди от окна!", "outputs": f"Гость номер {word}, отойдите от окна.", "meta": {"id": 100 + number}}
+        for number, word in enumerate(("один", "два", "три", "четыре", "пять", "шесть"))
+    ]  # fmt: skip
+    data.write_text(json.dumps(split, ensure_ascii=False), encoding="utf-8")
+    done("study", "create", data, "--out", studies, "--control-share", 0.5)
+    assert {one.name for one in studies.iterdir()} == {"meaning", "fluent", "inoffensive"}
+
+    for project in ("meaning", "fluent", "inoffensive"):
+
+        def answer(item: Entry, project: str = project) -> tuple[str, ...]:
+            known = item["outputs"]
+            if known:  # a control item
+                return *(known for _ in range(PEOPLE)), str(1 - int(known))
+            right = JUDGED[item["meta"]["id"]][project]
+            return *("1" if person < right else "0" for person in range(PEOPLE)), "0"
+
+        answer_study(tmp_path, studies / project, answer)
+        known = [json.loads(line) for line in (studies / project / "controls.jsonl").read_text(encoding="utf-8").splitlines()]  # fmt: skip
+        assert {one["outputs"] for one in known} == {"0", "1"}
+        instruction = (studies / project / "instruction.ru.md").read_text(encoding="utf-8")
+        assert "Перепишите" not in instruction
+        assert "модель" not in instruction.split("## Ограничения")[0]
+        made = merilo("study", "baseline", studies / project, "--json", "-").json
+        assert made["items"]["total"] == len(pairs)
+        assert made["annotators"]["excluded"] == 1
+
+    folders = {project: studies / project for project in ("meaning", "fluent", "inoffensive")}
+    words = [word for project, folder in folders.items() for word in ("--files", f"{project}={folder}")]
+    ran = merilo("recipe", "run", "rudetox", *words, "--out", tmp_path / "kept", "--json", "-")
+    assert ran.status == 0, ran.err
+    assert f"J of the {len(KEPT)} kept pairs needs the three classifiers of ruDetox" in ran.err
+    with (tmp_path / "kept" / "items.csv").open(encoding="utf-8-sig", newline="") as opened:
+        kept = {row["toxic_comment"] for row in csv.DictReader(opened) if row["kept"] == "true"}
+    assert kept == {pairs[number]["inputs"] for number in KEPT}
+
+    scored = package.run_recipe("rudetox", folders, rudetox_models=Rater())
+    rated = [len(pairs[number]["outputs"]) for number in KEPT]
+    expected = sum((n % 7 / 7) * (n % 5 / 5) * (n % 3 / 3) for n in rated) / len(rated)
+    assert scored.scores["j"].value == pytest.approx(expected)
+    assert scored.scores["j"].n == len(KEPT)
+
+    swapped = [word for project, other in (("meaning", "meaning"), ("fluent", "inoffensive"), ("inoffensive", "fluent")) for word in ("--files", f"{project}={folders[other]}")]  # fmt: skip
+    refused = merilo("recipe", "run", "rudetox", *swapped)
+    assert refused.status == 2
+    assert "asks question 'inoffensive', not 'fluent'" in refused.complaint

@@ -1,9 +1,11 @@
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
+from command import merilo
 from every import every
 
 from merilo.api.study import freeze_study, validate_study
@@ -12,9 +14,9 @@ from merilo.datasets.bundled import examples
 from merilo.datasets.generators import generate_splits
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError
-from merilo.items import Split, read_split, write_splits
+from merilo.items import Item, Split, read_split, write_splits
 from merilo.settings import Settings
-from merilo.studies.creation import CreatedStudy, create_study
+from merilo.studies.creation import CreatedStudy, create_studies, create_study
 from merilo.studies.freezing import changes_since_freeze, combined_hash, read_frozen
 from merilo.studies.study_folder import open_study
 from merilo.studies.study_source import comparable, read_source
@@ -31,7 +33,49 @@ def problems(folder: Path) -> list[str]:
     return [str(problem) for problem in validate_study(folder).problems]
 
 
-@every("name", sorted(CATALOGUE))
+def pairs(folder: Path, outputs: Sequence[str | None]) -> Path:
+    """Items of ruDetox, each with another sentence, and a repeated rewritten sentence where `outputs` repeats it."""
+    folder.mkdir(exist_ok=True)
+    items = [
+        Item(n, "{toxic_comment}", f"Болван № {n}, уйди!", out, {"id": n})
+        for n, out in enumerate(outputs, start=1)
+    ]
+    write_splits(folder / "rudetox.json", [Split("test", tuple(items))])
+    return folder / "rudetox.json"
+
+
+def test_people_judge_pairs_of_rudetox_in_three_studies_and_a_sentence_once(tmp_path: Path) -> None:
+    data = pairs(tmp_path, ["Уйди, пожалуйста.", "Прошу тебя уйти.", "Уйди, пожалуйста."])
+    shots = pairs(tmp_path / "known", ["Просим вас уйти отсюда.", "Сядьте, пожалуйста, в кресло."])
+    studies = create_studies(data, tmp_path / "studies", StudyWishes(controls=shots, name="judges"))
+    asked = {project: [one.item.id for one in study.folder.items()] for project, study in studies.items()}
+    assert asked == {"meaning": [1, 2, 3], "fluent": [1, 2], "inoffensive": [1, 2]}
+    for project, study in studies.items():
+        assert problems(tmp_path / "studies" / project) == []
+        assert study.folder.plan.study == f"judges-{project}"
+        assert all(one.item.outputs is None for one in study.folder.items())
+
+
+def test_sentences_that_classifiers_rate_are_no_control_items(tmp_path: Path) -> None:
+    declaration = "name: polite\ntitle: Polite\nplaceholder: toxic_comment\nanswer: {kind: text}\nmetrics: [j]\nskills: [Common everyday knowledge]\n"
+    (tmp_path / "dataset.yaml").write_text(declaration, encoding="utf-8")
+    data = pairs(tmp_path, ["Уйди, пожалуйста.", "Прошу тебя уйти."])
+    known = pairs(tmp_path / "known", ["Просим вас уйти отсюда."])
+    with pytest.raises(DataError, match="no answer is the known one"):
+        create_study(data, tmp_path / "study", StudyWishes(controls=known))
+
+
+def test_pairs_without_a_rewritten_sentence_cannot_be_judged(tmp_path: Path) -> None:
+    data = pairs(tmp_path, ["Уйди, пожалуйста.", None])
+    outcome = merilo("study", "create", data, "--out", tmp_path / "studies")
+    assert outcome.status == 1
+    assert "1 of 2 items have no rewritten sentence (outputs)" in outcome.complaint
+    assert not (tmp_path / "studies").exists()
+    with pytest.raises(DataError, match="make them with create_studies"):
+        create_study(data, tmp_path / "study", StudyWishes())
+
+
+@every("name", sorted({*CATALOGUE} - {"rudetox"}))
 def test_a_study_of_every_bundled_dataset_is_valid(
     name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

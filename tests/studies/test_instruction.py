@@ -4,7 +4,7 @@ from pathlib import Path
 
 from every import every
 
-from merilo.api.study import create_study, freeze_study
+from merilo.api.study import create_studies, create_study, freeze_study
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.bundled import examples
 from merilo.items import write_splits
@@ -23,6 +23,8 @@ from merilo.studies.study_wishes import StudyWishes
 from merilo.studies.task_descriptions import task_descriptions, written_examples
 
 RIGHT = {"ru": "**Правильный ответ:**", "en": "**Right answer:**"}
+#: The datasets whose items people answer; the pairs of ruDetox are judged in three projects.
+ASKED = sorted({*CATALOGUE} - {"rudetox"})
 MORE = {language: f"## {title}" for language, title in MORE_EXAMPLES.items()}
 
 
@@ -53,7 +55,7 @@ def shown_answers(text: str, language: str) -> list[str]:
     return [re.sub(r"^```\w+\n|\n```$", "", answer) for answer in answers]
 
 
-@every("name", sorted(CATALOGUE))
+@every("name", ASKED)
 def test_every_dataset_of_the_catalogue_says_what_to_do_in_both_languages(name: str) -> None:
     task = task_descriptions()[name].task
     russian, english = instruction("ru", name), instruction("en", name)
@@ -65,7 +67,7 @@ def test_every_dataset_of_the_catalogue_says_what_to_do_in_both_languages(name: 
 
 
 @every("language", ["ru", "en"])
-@every("name", sorted(CATALOGUE))
+@every("name", ASKED)
 def test_every_label_has_its_meaning_and_an_example(tmp_path: Path, name: str, language: str) -> None:
     declared = dataset(name)
     text = created_instruction(tmp_path, name, language)
@@ -79,7 +81,7 @@ def test_every_label_has_its_meaning_and_an_example(tmp_path: Path, name: str, l
 
 
 @every("language", ["ru", "en"])
-@every("name", sorted(CATALOGUE))
+@every("name", ASKED)
 def test_at_most_eight_examples_are_unfolded(tmp_path: Path, name: str, language: str) -> None:
     text = created_instruction(tmp_path, name, language)
     at_first = text.split(MORE[language])[0]
@@ -87,6 +89,20 @@ def test_at_most_eight_examples_are_unfolded(tmp_path: Path, name: str, language
     page = html_of(text)
     assert page.count("<details>") == text.count(MORE[language]) == page.count("</details>")
     assert len(page.partition("<details>")[2]) >= len(html_of(text.partition(MORE[language])[2]))
+
+
+def test_the_projects_of_rudetox_ask_for_judgements_and_not_for_sentences(tmp_path: Path) -> None:
+    write_splits(tmp_path / "rudetox.json", list(examples(dataset("rudetox")).values()))
+    studies = create_studies(tmp_path / "rudetox.json", tmp_path / "studies", StudyWishes())
+    assert [*studies] == ["meaning", "fluent", "inoffensive"]
+    for project, study in studies.items():
+        known = task_descriptions()[f"rudetox-{project}"]
+        for language in ("ru", "en"):
+            text = study.folder.instruction(language)
+            assert getattr(known.task, language) in text
+            assert all(f" — {getattr(one, language)}\n" in text for one in known.labels.values())
+            assert set(shown_answers(text, language)) == {"0", "1"}
+            assert not re.search("модел|model|[Пп]ерепиш|[Rr]ewrite", text)
 
 
 def test_the_exam_unfolds_one_short_example_of_every_form(tmp_path: Path) -> None:
@@ -97,7 +113,7 @@ def test_the_exam_unfolds_one_short_example_of_every_form(tmp_path: Path) -> Non
     assert more
 
 
-@every("name", sorted(CATALOGUE))
+@every("name", ASKED)
 def test_written_examples_are_no_items_of_the_bundled_sets(name: str) -> None:
     declared = dataset(name)
     there = {str(item.inputs) for split in examples(declared).values() for item in split}

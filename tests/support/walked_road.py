@@ -159,6 +159,25 @@ def _by_metric(compared: Entry) -> dict[str, dict[str, Entry]]:
     return found
 
 
+def answer_study(root: Path, study: Path, answer: Callable[[Entry], Sequence[str]]) -> None:
+    """Let people answer a study on the site, and import what they said.
+
+    Args:
+        root: a folder for the tables.
+        study: the study, which is frozen here.
+        answer: an item, as the study's file holds it -> the answer of each person, and last that of somebody careless.
+    """
+    done("study", "freeze", study, "--date", "2026-11-22")
+    tables = root / f"tables-{study.name}"
+    done("study", "export", study, "--platform", "csv", "--out", tables)
+    tasks = _table(tables / "tasks.csv")
+    shown = {one["prompt"]: one for name in ("items", "controls") for one in _lines(study / f"{name}.jsonl")}
+    by_task = {row["task"]: answer(shown[row["prompt"]]) for row in tasks}
+    _answer_on_site(study, f"/s/{tasks[0]['study']}/", by_task, ())
+    done("study", "collect", study, "--out", tables / "collected.csv")
+    done("study", "import", study, tables / "collected.csv")
+
+
 def _table(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
 

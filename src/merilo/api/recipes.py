@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -13,16 +13,19 @@ from merilo.api.j_raters import rater_of
 from merilo.api.saved_folder import save_folder
 from merilo.atomic_write import guarded
 from merilo.baselines.provenance import Provenance, provenance
-from merilo.baselines.recipes.recipe import names
+from merilo.baselines.recipes.recipe import Recipe, names
 from merilo.baselines.recipes.recipe import recipe as find_recipe
 from merilo.baselines.recipes.running import RecipeResult
 from merilo.baselines.recipes.running import run_recipe as run
-from merilo.errors import for_library
+from merilo.errors import UsageError, for_library
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
 from merilo.reports.recipes import recipe_summary
 from merilo.settings import Repeats
 from merilo.strict_json import Json
+from merilo.studies.collected import collected_table
+from merilo.studies.study_export import arm_of
+from merilo.studies.study_folder import open_study
 from merilo.wording import shown
 
 
@@ -118,6 +121,7 @@ def run_recipe(
     }
     known = Path(gold) if gold is not None else None
     declared = find_recipe(str(recipe))
+    declared, exports = _with_studies(declared, exports)
     rater = rater_of(rudetox_models, rudetox_curves)
     result = run(declared, exports, gold=known, rater=rater, encoding=encoding, repeats=repeats, seed=seed)
     own = [Path(recipe)] if str(recipe) not in names() else []
@@ -134,6 +138,32 @@ def run_recipe(
         **({"rating": dict(rater.making)} if rater else {}),
     }
     return RecipeRun(result, provenance(_command(str(recipe), options), inputs, options), inputs, rater)
+
+
+def _with_studies(
+    recipe: Recipe, exports: Mapping[str, Sequence[Path]]
+) -> tuple[Recipe, dict[str, list[Path]]]:
+    """Replace the folders of studies by the tables of their collected answers, in whose form the questions are then read."""
+    tables = {question: list(paths) for question, paths in exports.items()}
+    asked = dict(recipe.questions)
+    for question, paths in tables.items():
+        if question not in asked or not any(map(Path.is_dir, paths)):
+            continue
+        if not all(map(Path.is_dir, paths)):
+            raise UsageError(f"question '{question}' has both a study and a file: give one of them")
+        for place, path in enumerate(paths):
+            study = open_study(path)
+            name = study.declared().name
+            if name.startswith(f"{recipe.name}-") and name != f"{recipe.name}-{question}":
+                fits = name.removeprefix(f"{recipe.name}-")
+                raise UsageError(
+                    f"asks question '{fits}', not '{question}': check that the studies are not swapped",
+                    file=path,
+                )
+            paths[place], _ = collected_table(study, arm_of(study, None)[0])
+        known = asked[question]
+        asked[question] = replace(known, answer="answer", accept=known.accept_in_study or known.accept)
+    return replace(recipe, questions=asked), tables
 
 
 def _command(name: str, options: dict[str, Json]) -> str:

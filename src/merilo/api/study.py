@@ -11,7 +11,7 @@ from merilo.baselines.declared import settings_for
 from merilo.errors import DataError, UsageError
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import indented
-from merilo.studies.creation import CreatedStudy, create_study
+from merilo.studies.creation import CreatedStudy, create_studies, create_study
 from merilo.studies.freezing import FrozenPlan, freeze_plan
 from merilo.studies.plan_checks import StudyCheck, check_study
 from merilo.studies.plan_page import plan_page
@@ -23,6 +23,7 @@ __all__ = [
     "FrozenPlan",
     "StudyCheck",
     "StudyWishes",
+    "create_studies",
     "create_study",
     "freeze_study",
     "validate_study",

@@ -50,7 +50,7 @@ def show(name: Annotated[str, typer.Argument(help="A recipe's name.")]) -> int:
 def run(
     name: Annotated[str, typer.Argument(help="A recipe's name, or the path of a YAML file.")],
     *,
-    files: Annotated[list[str], typer.Option(metavar="QUESTION=FILE", help="An export with the answers to a question; may be given several times, also for the same question.")],
+    files: Annotated[list[str], typer.Option(metavar="QUESTION=FILE", help="An export with the answers to a question, or the folder of a study; may be given several times, also for the same question.")],
     gold: Annotated[Path | None, typer.Option(help="Gold answers: CSV, TSV, JSON or JSONL, joined on the item's fields.")] = None,
     models: ModelsOption = None,
     curves: CurvesOption = None,

@@ -63,9 +63,10 @@ def create(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=_OUTPUT)] = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
-    """Make the folder of a study: plan, items, control items, instruction, and the computed plan."""
-    from merilo.api.study import StudyWishes, create_study  # noqa: PLC0415 - NumPy is not needed for --help
+    """Make the folder of a study: plan, items, control items, instruction, and the computed plan. ruDetox gets three studies."""
+    from merilo.api.study import StudyWishes, create_studies  # noqa: PLC0415 - NumPy is not needed for --help
     from merilo.atomic_write import refuse_existing  # noqa: PLC0415
+    from merilo.studies.pair_judging import JUDGED  # noqa: PLC0415
 
     inputs = [data, *(path for path in (controls, training) if path is not None)]
     refuse_existing(out, force=force, needed=inputs)
@@ -78,15 +79,23 @@ def create(
         expert_pay_per_page=expert_pay_per_page, currency=currency, time_limit=time_limit, expected=expected, seed=seed,
     )  # fmt: skip
     with working("Making the study"):
-        made = create_study(data, out, wishes, force=force)
-    for warning in made.warnings:
-        say(f"warning: {warning}")
+        made = create_studies(data, out, wishes, force=force)
+    for project, study in made.items():
+        for warning in study.warnings:
+            say(f"warning: {project}: {warning}" if project else f"warning: {warning}")
+    content = {project: _created(study) for project, study in made.items()}
     if json_to:
-        emit_json(_created(made), json_to)
+        emit_json(content.get("") or {"studies": {**content}}, json_to)
     if json_to != "-":
         from merilo.cli.study_table import show_created  # noqa: PLC0415 - the JSON needs no tables
 
-        show_created(made)
+        for study in made.values():
+            show_created(study)
+        if "" not in made:
+            asked = " ".join(f"--files {project}={out / project}" for project in made)
+            sys.stdout.write(
+                f"People judge {len(made)} studies. When all have their answers: merilo recipe run {JUDGED} {asked}\n"
+            )
     return 0
 
 

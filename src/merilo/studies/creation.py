@@ -15,6 +15,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import template
 from merilo.errors import DataError, InputError, argument, for_command_line
 from merilo.items import Item, read_splits
+from merilo.metrics.scoring import RATED
 from merilo.people.experts.sampling import value_of
 from merilo.settings import PlannedAnalysis
 from merilo.strict_json import indented
@@ -36,6 +37,7 @@ from merilo.studies.known_answers import (
 )
 from merilo.studies.lookalikes import not_checked
 from merilo.studies.open_road import metric_gaps
+from merilo.studies.pair_judging import JUDGED, judging_sources, known_judgements
 from merilo.studies.plan_figures import PlanFigures, plan_figures
 from merilo.studies.plan_page import plan_page
 from merilo.studies.plan_text import plan_text
@@ -99,6 +101,29 @@ class _Known:
     training: tuple[Item, ...] = ()
 
 
+def create_studies(
+    path: Path, out: Path, wishes: StudyWishes, *, force: bool = False
+) -> dict[str, CreatedStudy]:
+    """Make the folder of a study, or for ruDetox a folder with a study for each of the three projects.
+
+    Arguments and errors are those of `create_study`.
+
+    Returns:
+        A mapping from project to its study; the one study of other datasets has an empty name.
+    """
+    wishes.check()
+    source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
+    if source.declared.name != JUDGED:
+        return {"": _create(source, out, wishes, force=force)}
+    made = {}
+    with new_folder(out, force=force) as hidden:
+        for project, one in judging_sources(source).items():
+            named = replace(wishes, name=f"{wishes.name or JUDGED}-{project}")
+            study = _create(one, out / project, named, place=hidden / project)
+            made[project] = study
+    return made
+
+
 def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = False) -> CreatedStudy:
     """Make the folder of a study.
 
@@ -111,11 +136,23 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
     Raises:
         InputError: a file cannot be read.
         UsageError: a wish cannot be met.
-        DataError: the dataset's content does not allow the study.
+        DataError: the dataset's content does not allow the study, or it needs several studies (`create_studies`).
         OutputError: the folder exists, or cannot be written.
     """
     wishes.check()
     source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
+    if source.declared.name == JUDGED:
+        raise DataError(
+            f"people judge {source.declared.title} in several studies: make them with create_studies",
+            file=source.file,
+        )
+    return _create(source, out, wishes, force=force)
+
+
+def _create(
+    source: StudySource, out: Path, wishes: StudyWishes, *, force: bool = False, place: Path | None = None
+) -> CreatedStudy:
+    """Make the folder of a study; it is written to `place` if that is moved to `out` later."""
     try:
         subset = choose_subset(
             source.split,
@@ -150,7 +187,7 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
     warnings += overlap_shortfalls(plan, subset.items)
     warnings += figures.notes
     folder = source.file.parent
-    with new_folder(out, force=force) as hidden:
+    with new_folder(place or out, force=force) as hidden:
         write_text(hidden / ITEMS_FILE, item_lines(items))
         if known.controls:
             write_text(hidden / CONTROLS_FILE, item_lines(controls))
@@ -163,12 +200,13 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
             text = write_instruction(
                 language,
                 source.declared,
-                task=card_text(folder, language),
+                task=None if source.project else card_text(folder, language),
                 restrictions=plan.restrictions,
                 arms=plan.arms,
                 controls=plan.controls,
                 training=plan.training,
                 examples=_rendered(known.examples.items, source.declared),
+                beside_models=not source.project,
             )
             write_text(hidden / name, text)
         if source.declaration_file is not None:
@@ -192,7 +230,7 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
     known = _Known()
     taken: set[str] = set()
     if wishes.training is not None:
-        training = screen_known(_solved(wishes.training), test)
+        training = screen_known(_solved(wishes.training, source), test)
         _note_screened(training, shown(wishes.training), warnings)
         if not training.items:
             raise DataError("has no item that can be used for training", file=wishes.training)
@@ -205,10 +243,16 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
         most = max(ceil(len(pool) / 2), len(pool) - wanted)
         known.examples = _examples(source, subset, _free(pool, taken), most)
         taken.update(comparable(known.examples.items))
-        # A turn of one dialogue makes no sense inside another.
-        rest = [] if source.split.lengths else _free(pool, taken)
+        # A turn of one dialogue makes no sense inside another, and of rewritten sentences none is the known answer.
+        rest = [] if source.split.lengths or set(declared.metrics) & set(RATED) else _free(pool, taken)
+    elif set(declared.metrics) & set(RATED):
+        raise DataError(
+            f"cannot be control items: the metric {declared.metrics[0]} of {declared.title} rates sentences with classifiers, so "
+            f"no answer is the known one; leave out {argument('controls')}",
+            file=wishes.controls,
+        )
     else:
-        own = screen_known(_solved(wishes.controls), test)
+        own = screen_known(_solved(wishes.controls, source), test)
         _note_screened(own, shown(wishes.controls), warnings)
         if not own.items:
             raise DataError(
@@ -253,14 +297,15 @@ def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, .
     return tuple(found)
 
 
-def _solved(path: Path) -> tuple[Item, ...]:
+def _solved(path: Path, source: StudySource) -> tuple[Item, ...]:
     splits = read_splits(path)
     if not splits:
         raise InputError("has no items", file=path)
     name = next(
         (name for name in ("controls", "training", "shots", "train") if name in splits), next(iter(splits))
     )
-    return splits[name].items
+    found = splits[name].items
+    return known_judgements(found, source.project) if source.project else found
 
 
 def _note_screened(found: ScreenedAnswers, where: str, warnings: list[str]) -> None:

@@ -85,6 +85,7 @@ def write_instruction(
     controls: ControlsPlan | None,
     training: TrainingPlan | None,
     examples: Sequence[StudyItem],
+    beside_models: bool = True,
 ) -> str:
     """Write the instruction in one language.
 
@@ -97,17 +98,20 @@ def write_instruction(
         controls: the control items, which are mentioned if there are any.
         training: the training items, which are mentioned if there are any.
         examples: solved items.
+        beside_models: whether models are asked the same items; people alone judge the pairs of ruDetox.
     """
     words = _RU if language == "ru" else _EN
     known = task_descriptions().get(declared.name)
     parts = [f"# {words['title'].format(title=declared.title)}"]
-    parts += [f"## {words['task']}", _task(language, declared, task, known), words["as_models"]]
+    parts += [f"## {words['task']}", _task(language, declared, task, known)]
+    if beside_models:
+        parts.append(words["as_models"])
     parts += [f"## {words['answering']}", _answering(language, declared, known)]
     limits = sorted({arm.time_limit for arm in arms.values() if arm.time_limit is not None})
     if limits:
         seconds = f"{limits[0]:g}".replace(".", "," if language == "ru" else ".")
         parts.append(words["time_limit"].format(seconds=seconds, unit=_seconds(limits[0], language)))
-    parts += [f"## {words['rules']}", words["rules_why"]]
+    parts += [f"## {words['rules']}", words["rules_why" if beside_models else "rules_please"]]
     rules = [rule for one in restrictions if (rule := one.text(language))]
     parts.append("\n".join(f"- {rule}" for rule in rules) or words["no_rules"])
     if training is not None or controls is not None:
@@ -258,6 +262,7 @@ _RU: Final = {
     "time_limit": "На одно задание отводится {seconds} {unit} с момента его показа.",
     "rules": "Ограничения",
     "rules_why": "Людям и моделям нужны одинаковые условия, а вопросы не должны попасть в открытый доступ: на них могут обучить модели. Поэтому соблюдайте правила:",
+    "rules_please": "Соблюдайте правила:",
     "no_rules": "- Отвечайте самостоятельно, без помощи других людей.",
     "checks": "Проверка качества",
     "training": "Перед основными заданиями нужно пройти тренировку. К основным заданиям допускаются те, кто верно выполнил не менее {share} тренировочных.",
@@ -288,6 +293,7 @@ _EN: Final = {
     "time_limit": "You have {seconds} {unit} for a task from the moment it is shown.",
     "rules": "Restrictions",
     "rules_why": "People and models need equal conditions, and the questions must not become public, because models could be trained on them. Please follow these rules:",
+    "rules_please": "Please follow these rules:",
     "no_rules": "- Answer on your own, without help from other people.",
     "checks": "Quality checks",
     "training": "The tasks are preceded by a training. Only those who solve at least {share} of the training tasks are admitted to the main tasks.",

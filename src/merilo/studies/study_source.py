@@ -38,6 +38,7 @@ class StudySource:
         declaration_file: the file of a custom declaration.
         audience: whom to ask.
         audience_from: what decided it, in a phrase.
+        project: the project in which people judge pairs (`pair_judging`); empty if they answer the items themselves.
     """
 
     file: Path
@@ -47,6 +48,7 @@ class StudySource:
     declaration_file: Path | None
     audience: Audience
     audience_from: str
+    project: str = ""
 
 
 def read_source(

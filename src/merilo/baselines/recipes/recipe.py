@@ -38,6 +38,7 @@ class RecipeQuestion:
         columns: mapping from item field to the export's column, for fields whose names differ.
         answer: the column of answers, if the export has several.
         accept: the answers that accept an item; in a file, a single answer needs no list.
+        accept_in_study: the answers that accept an item in a study of `merilo study create`, if they are other ones.
         min_votes: how many equal votes make a majority; by default, the recipe's value.
     """
 
@@ -48,6 +49,7 @@ class RecipeQuestion:
     columns: Mapping[str, str] = field(default_factory=dict)
     answer: str | None = None
     accept: tuple[str, ...] = ()
+    accept_in_study: tuple[str, ...] = ()
     min_votes: int | None = None
 
 
@@ -249,14 +251,17 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def _listed_answers(content: dict[object, object]) -> dict[object, object]:
-    """Return the declaration with every single `accept` value as a list of one."""
+    """Return the declaration with every single accepting answer as a list of one."""
     questions = content.get("questions")
     if not isinstance(questions, dict):
         return content
     return content | {
         "questions": {
-            name: question | {"accept": [question["accept"]]}
-            if isinstance(question, dict) and isinstance(question.get("accept"), str)
+            name: {
+                key: [value] if key in {"accept", "accept_in_study"} and isinstance(value, str) else value
+                for key, value in question.items()
+            }
+            if isinstance(question, dict)
             else question
             for name, question in questions.items()
         }
