@@ -43,7 +43,6 @@ def test_the_metric_without_suspect_controls_counts_the_people_they_excluded(
     assert without["newly_excluded"] == []
     assert without["judged_differently"] == 5
     assert (without["metric"], without["value"], without["n"]) == ("acc", 1.0, 4)
-    assert found["status"] == "accepted"
 
 
 def test_people_judged_on_few_controls_are_counted(files: tuple[Path, Path]) -> None:
@@ -108,3 +107,44 @@ def test_the_report_shows_suspect_controls_in_both_languages(
     assert "Контрольные задания под сомнением" in page
     assert "у 2 контрольных заданий из 8 эталонный ответ, возможно, ошибочен" in page
     assert "исключены 5 разметчиков из 12 (42 %), больше трети" in page
+
+
+def test_a_baseline_with_a_quarter_of_its_controls_suspect_is_not_accepted(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    pool, gold = files
+    outcome = merilo("baseline", pool, "--gold", gold, "--out", tmp_path / "out")
+    assert outcome.status == 0
+    assert "check the controls" in outcome.out
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert ">check the controls<" in page
+    assert ">проверьте контрольные задания<" in page
+    said = merilo("report", tmp_path / "out", "--out", tmp_path / "hb").err
+    assert "the control items must be checked before the baseline is published" in said
+    assert "Check the control items" in (tmp_path / "hb" / "README.md").read_text(encoding="utf-8")
+    assert merilo("report", "verify", tmp_path / "hb").status == 0
+
+
+def test_a_baseline_that_excludes_half_of_its_people_is_not_accepted(tmp_path: Path) -> None:
+    def pool(careless: int) -> str:
+        rows = small_pool(people=6)
+        for person in range(6):
+            rows += [
+                row(f"k{n}", "B" if person < careless else "A", worker=f"w{person}", golden="A")
+                for n in range(4)
+            ]
+        return toloka(rows)
+
+    for careless, status in ((2, "no estimate"), (3, "check the controls")):
+        path = written(tmp_path / f"{careless}.tsv", pool(careless))
+        outcome = merilo("baseline", path, "--min-votes", 2, "--json", "-")
+        assert (outcome.status, outcome.json["status"]) == (0, status)
+        assert outcome.json["annotators"]["excluded"] == careless
+
+
+def test_without_gold_there_is_no_estimate_to_accept_and_low_agreement_still_rejects(tmp_path: Path) -> None:
+    same = merilo("baseline", written(tmp_path / "same.tsv", toloka(small_pool())), "--json", "-")
+    assert (same.status, same.json["status"], same.json["metrics"]) == (0, "no estimate", {})
+    rows = [row(f"q{n}", "ABCD"[person], worker=f"w{person}") for n in range(4) for person in range(4)]
+    apart = merilo("baseline", written(tmp_path / "apart.tsv", toloka(rows)), "--json", "-")
+    assert (apart.status, apart.json["status"]) == (1, "rejected")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from merilo.baselines.estimates import Bounds, Estimate
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline, Settings, test_items
+from merilo.baselines.warnings import Status
 from merilo.errors import for_library
 from merilo.metrics.score import Score
 from merilo.people.agreement import Agreement
@@ -97,8 +98,8 @@ class BaselineResult:
         self._raw = raw
 
     @property
-    def status(self) -> Literal["accepted", "rejected"]:
-        """Return "accepted", or "rejected" if too many items have no majority."""
+    def status(self) -> Status:
+        """Return "accepted", or why not: "rejected", "check the controls" or "no estimate"."""
         return self.details.status
 
     @property

@@ -66,7 +66,7 @@ class StoredBaseline:
         weight: shape (n,), the weight of each answer in ties; `None` if a majority decides.
         needed: shape (items,), how many equal votes make a majority.
         settings: the settings of the baseline.
-        status: the status of the baseline, "accepted" or "rejected".
+        status: the status of the baseline, see `warnings.STATUSES`.
         reasons: why the baseline was rejected, in English.
         clusters: the clusters that the items form; `None` if no field is named.
         by_design: shape (n,), true for the answers that were asked for whatever the others answered; `None` if all were, because the overlap is

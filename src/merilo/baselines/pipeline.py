@@ -7,7 +7,6 @@ their answers; the others decide each item; items without a majority are counted
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import polars as pl
 
@@ -32,7 +31,7 @@ from merilo.baselines.steps import (
     with_quality,
 )
 from merilo.baselines.suspect_controls import ControlCheck, check_controls
-from merilo.baselines.warnings import BaselineWarning
+from merilo.baselines.warnings import BaselineWarning, Status
 from merilo.datasets.declaration import Dataset
 from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
@@ -82,8 +81,8 @@ class Baseline:
     diagnosis: Diagnosis
 
     @property
-    def status(self) -> Literal["accepted", "rejected"]:
-        """Return "accepted", or "rejected" if too many items have no majority."""
+    def status(self) -> Status:
+        """Return "accepted", or why not: "rejected", "check the controls" or "no estimate"."""
         return self.diagnosis.status
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -19,7 +18,9 @@ from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.item_clusters import ItemClusters, find_clusters, with_clusters
 from merilo.baselines.warnings import (
     BaselineWarning,
+    Status,
     reasons_to_reject,
+    status_of_baseline,
     warnings,
     warnings_on_exclusion,
 )
@@ -107,7 +108,7 @@ class Diagnosis:
     """The status, warnings, agreement, groups and cost of a baseline.
 
     Attributes:
-        status: "accepted", or "rejected" if too many items have no majority.
+        status: "rejected" if too many items have no majority, and otherwise as in `warnings.status_of_baseline`.
         reasons: why the baseline was rejected; empty if it was accepted.
         warnings: warnings for the reader of the baseline.
         agreement: the agreement of the responses that count.
@@ -118,7 +119,7 @@ class Diagnosis:
         adaptive: how the answers follow the adaptive overlap; `None` with fixed overlap.
     """
 
-    status: Literal["accepted", "rejected"]
+    status: Status
     reasons: tuple[BaselineWarning, ...]
     warnings: tuple[BaselineWarning, ...]
     agreement: Agreement
@@ -263,7 +264,7 @@ def diagnose(
     adaptive = _adaptive(cleaned, screened, settings)
     reasons = reasons_to_reject(decided.low_agreement, items.height, decided.votes_needed, settings)
     return Diagnosis(
-        status="rejected" if reasons else "accepted",
+        status=status_of_baseline(reasons, health, scored=scorer is not None),
         reasons=reasons,
         warnings=(
             *warnings(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
-from merilo.bilingual import counted, counted_en, form
+from merilo.bilingual import BilingualText, counted, counted_en, form
 from merilo.errors import argument
 from merilo.people.aggregation import Fit
 from merilo.people.gold import Gold
@@ -20,17 +20,41 @@ from merilo.wording import shortened
 
 __all__ = [
     "MOST_EXCLUDED",
+    "NO_ESTIMATE",
+    "STATUSES",
     "BaselineWarning",
+    "Status",
     "counted",
     "form",
     "majority_rule",
     "reasons_to_reject",
+    "status_of_baseline",
     "warnings",
     "warnings_on_exclusion",
 ]
 
 #: A baseline that excludes a larger share of its annotators gets a warning.
 MOST_EXCLUDED: Final = 1 / 3
+
+#: A baseline is not accepted if its control items exclude this share of the annotators, or if this share of them is suspect.
+_UNTRUSTED_EXCLUSION: Final = 1 / 2
+_UNTRUSTED_CONTROLS: Final = 1 / 4
+_FEWEST_SUSPECTS: Final = 2
+
+Status: TypeAlias = Literal["accepted", "rejected", "check the controls", "no estimate"]
+NO_ESTIMATE: Final = "no estimate"
+
+#: The statuses of a baseline in both languages, with the colour of the terminal and the sign of the page.
+STATUSES: Final[Mapping[Status, tuple[BilingualText, str, str]]] = {
+    "accepted": (BilingualText("accepted", "оценка принята"), "green", "good"),
+    "rejected": (BilingualText("rejected", "оценка отклонена"), "red", "bad"),
+    "check the controls": (
+        BilingualText("check the controls", "проверьте контрольные задания"),
+        "yellow",
+        "simulated",
+    ),
+    NO_ESTIMATE: (BilingualText(NO_ESTIMATE, "оценки нет"), "yellow", "simulated"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +119,26 @@ def reasons_to_reject(
             "некорректна, использовать её нельзя",
         ),
     )
+
+
+def status_of_baseline(reasons: Sequence[BaselineWarning], health: ControlHealth, *, scored: bool) -> Status:
+    """Return the status of a baseline; with several, the first one of rejected, check the controls, no estimate.
+
+    The controls are to be checked if they exclude half of the annotators, or if a quarter of them, at least two, are suspect.
+
+    Args:
+        reasons: the reasons for rejection.
+        health: the control items, and the annotators excluded by them.
+        scored: whether the consensus is scored against gold answers.
+    """
+    suspects = len(health.suspects)
+    if reasons:
+        return "rejected"
+    if health.excluded and health.excluded >= _UNTRUSTED_EXCLUSION * health.annotators:
+        return "check the controls"
+    if suspects >= max(_FEWEST_SUSPECTS, _UNTRUSTED_CONTROLS * len(health.controls)):
+        return "check the controls"
+    return "accepted" if scored else NO_ESTIMATE
 
 
 def warnings(

@@ -143,4 +143,4 @@ def make(
     for comparison in made.comparisons:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")
-    return 0 if result.status == "accepted" else 1
+    return 1 if result.status == "rejected" else 0

@@ -187,7 +187,7 @@ def baseline_(
             from merilo.cli.compare_table import show as show_models  # noqa: PLC0415 - the same
 
             show_models(made.comparisons, made.details.declaration.metrics[0])
-    return 0 if made.status == "accepted" else 1
+    return 1 if made.status == "rejected" else 0
 
 
 def _experts(study: StudyFolder, arm: str, folder: OutFolder | None, json_to: str | None) -> int:

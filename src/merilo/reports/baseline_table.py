@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.warnings import majority_rule
+from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import argument
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
@@ -57,7 +57,7 @@ def table(baseline: Baseline, spoken: Callable[[str], str]) -> Table:
     found.add_column()
     for name, value in rows(baseline):
         found.add_row(name, spoken(value))
-    colour = "green" if baseline.status == "accepted" else "red"
+    _, colour, _ = STATUSES[baseline.status]
     found.add_row("status", f"[{colour}]{baseline.status}[/{colour}]")
     return found
 

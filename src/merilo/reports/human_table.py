@@ -45,7 +45,7 @@ class OwnStudy:
         folder: the folder as given.
         summary: the file in it that holds the summary.
         dataset: the dataset's name; empty if the study names none.
-        status: "accepted" or "rejected".
+        status: the status of the baseline, see `warnings.STATUSES`.
         simulated: whether its annotators are simulated.
         figures: mapping from metric to figure.
         people: the number of annotators whose answers count.

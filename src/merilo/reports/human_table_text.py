@@ -9,11 +9,15 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from merilo.baselines.warnings import STATUSES
 from merilo.bilingual import Language
 from merilo.datasets.declaration import HumanFigure
 from merilo.reports.environment import page_environment
 from merilo.reports.human_table import HumanRow, OwnStudy, group_figures
 from merilo.wording import shown
+
+#: The statuses that the table notes.
+_STATUSES: Final = {name: (text.en, text.ru) for name, (text, *_) in STATUSES.items() if name != "accepted"}
 
 #: The kinds of published figures in English and Russian.
 KINDS: Final = {
@@ -68,7 +72,7 @@ def _cells(row: HumanRow, language: Language, link: str) -> list[str]:
         value += f" ({words}: {plain(own.by_majority[0])}, n = {own.by_majority[1]})"
     notes = [
         *([("simulated", "смоделировано")[ru]] if study.simulated else []),
-        *([("rejected", "отклонена")[ru]] if study.status == "rejected" else []),
+        *(text[ru] for name, text in _STATUSES.items() if study.status == name),
     ]
     if notes:
         value += f" [{', '.join(notes)}]"

@@ -17,7 +17,7 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
-from merilo.baselines.warnings import form, majority_rule
+from merilo.baselines.warnings import STATUSES, form, majority_rule
 from merilo.bilingual import BilingualText, Language, date_ru
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
@@ -125,6 +125,7 @@ def page(
         baseline=baseline,
         content=content,
         simulated=baseline.simulated,
+        status=STATUSES[baseline.status],
         ways=_ways(baseline),
         way_chart=charts.stacked_bar(_ways(baseline)),
         figures=_figures(baseline),

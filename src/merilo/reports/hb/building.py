@@ -141,6 +141,10 @@ def _remarks(source: ReportSource, made: Recomputed) -> tuple[str, ...]:
             )
     if made.content.get("status") == "rejected":
         remarks.append("the baseline is rejected, and every file of hb/ says so")
+    if made.content.get("status") == "check the controls":
+        remarks.append(
+            "the control items must be checked before the baseline is published: see the warnings in report.html"
+        )
     if reason := why_no_figure(source):
         remarks.append(reason)
     changes = source.attachments.get(CHANGES_FILE, b"[]")

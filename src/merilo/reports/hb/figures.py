@@ -12,6 +12,7 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.consensus_table import COLUMNS
+from merilo.baselines.warnings import NO_ESTIMATE
 from merilo.errors import InputError
 from merilo.strict_json import Json
 
@@ -23,9 +24,6 @@ _FIRST: Final = (
     "status", "metrics", "population", "single_person", "agreement", "by", "items", "responses", "annotators", "resolved_by",
     "unresolved", "cost", "control_health",
 )  # fmt: skip
-
-#: The status of a baseline without gold answers.
-NO_ESTIMATE: Final = "no estimate"
 
 #: Keys that hold no figures: the declaration of the dataset, and how the result was made.
 NO_FIGURES: Final = ("declaration", "provenance")

@@ -153,6 +153,7 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
     "en": {
         "title": "Human baseline: {name}",
         "rejected": "**The baseline is rejected: too many items have no majority, and the estimate must not be used.**",
+        "check the controls": "**Check the control items: many of them may have a wrong known answer, or they exclude half of the annotators.**",
         "simulated": "**The annotators are simulated.**",
         "value": "The main metric, {metric}, is {value} ({n} items).",
         "interval": "Its 95% interval is [{low}, {high}].",
@@ -168,6 +169,7 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
     "ru": {
         "title": "Оценка уровня человека: {name}",
         "rejected": "**Оценка отклонена: слишком много вопросов не набрали большинства, использовать её нельзя.**",
+        "check the controls": "**Проверьте контрольные задания: известные ответы многих из них, возможно, неверны, или из-за них исключена половина разметчиков.**",
         "simulated": "**Ответы разметчиков смоделированы.**",
         "value": "Значение основной метрики {metric} — {value} (вопросов: {n}).",
         "interval": "95%-й доверительный интервал — [{low}; {high}].",
@@ -207,8 +209,9 @@ def _readme(
     text = _TEXTS[language]
     name = content.get("dataset") or ("a study" if language == "en" else "исследование")
     paragraphs = [f"# {text['title'].format(name=name)}"]
-    if content.get("status") == "rejected":
-        paragraphs.append(text["rejected"])
+    paragraphs += [
+        text[status] for status in ("rejected", "check the controls") if content.get("status") == status
+    ]
     if content.get("simulated"):
         paragraphs.append(text["simulated"])
     if headline := _headline(content, language):
