@@ -97,3 +97,28 @@ def test_latex_escapes_what_latex_reads(folder: Path) -> None:
 def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a baseline folder"):
         read_study(tmp_path)
+
+
+def test_the_columns_and_sizes_are_those_of_the_published_table() -> None:
+    lines = merilo("report", "table").out.splitlines()
+    heads = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    assert heads[4:6] == ["Samples in human evaluation with MV", "Samples in test set"]
+    assert len({*heads}) == len(heads)
+    russian = [
+        cell.strip() for cell in merilo("report", "table", "--language", "ru").out.splitlines()[0].split("|")
+    ]
+    assert len({*russian} - {""}) == len(heads)
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    sizes = {line[0]: (line[4], line[5]) for line in table if line[0] and len(line) > 6}
+    published = {
+        "PARus": ("400", "400 (500 in v1.2)"), "ruDetox": ("404", "1000 (800 in v1.2)"), "ruEthics": ("645", "645"),
+        "ruHateSpeech": ("265", "268 (265 in v1.2)"), "ruMMLU": ("—", "961 (14012 in v1.2)"), "BPS": ("100", "1000"),
+        "MaMuRAMu": ("—", "4248 (v1.2)"), "RWSD": ("259", "260"),
+    }  # fmt: skip
+    assert {name: sizes[name] for name in published} == published
+    (ethics,) = [line for line in table if line[0] == "ruEthics"]
+    assert ethics[1:4] == ["15 MCC", "\\*\\*\\*", "measured"]
+    rows = merilo("report", "table", "--json", "-").json["rows"]
+    (ethics_json,) = [one for one in rows if one["dataset"] == "ruethics"]
+    assert len(ethics_json["published_by_group"]) == 15
+    assert ethics_json["test"] == {"1.0": 645, "1.2": 645}

@@ -75,18 +75,20 @@ class HumanRow:
         title: its name as the benchmark writes it.
         metric: the metric; empty if the dataset's values are in the detail table.
         published: the published values of this metric.
-        test: the number of items in the test of the newest version.
+        test: mapping from version of the benchmark to the number of items in its test; empty if it is not known.
         study: the user's study; `None` if there is none.
         first: whether this is the first row of the dataset.
+        by_group: the published values of groups, if the dataset has no others; they are in a table of their own.
     """
 
     dataset: str
     title: str
     metric: str
     published: tuple[HumanFigure, ...]
-    test: int | None
+    test: Mapping[str, int]
     study: OwnStudy | None
     first: bool
+    by_group: tuple[HumanFigure, ...] = ()
 
     @property
     def own(self) -> OwnFigure | None:
@@ -174,8 +176,10 @@ def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
     known = names()
     for name in known:
         declared = dataset(name)
-        test = [*declared.sizes.values()][-1] if declared.sizes else None
-        by_group = {one.metric for one in declared.human} - set(declared.metrics)
+        by_group = tuple(one for one in declared.human if one.metric not in declared.metrics)
+        # A text of ruEthics is an item for each of its questions, and the published table counts texts.
+        asked = len({one.metric.partition(".")[0] for one in by_group}) or 1
+        test = {version: size // asked for version, size in declared.sizes.items()}
         metrics = [
             metric
             for metric in declared.metrics
@@ -188,9 +192,10 @@ def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
                     declared.title,
                     metric,
                     tuple(one for one in declared.human if one.metric == metric) if not at else (),
-                    test if not position else None,
+                    test if not position else {},
                     study,
                     not position,
+                    by_group if not at else (),
                 )
                 for position, metric in enumerate(metrics)
             ]
@@ -199,7 +204,7 @@ def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
             title = study.dataset or study.folder.name
             metrics = [*study.figures] or [""]
             rows += [
-                HumanRow(study.dataset, title, metric, (), None, study, not position)
+                HumanRow(study.dataset, title, metric, (), {}, study, not position)
                 for position, metric in enumerate(metrics)
             ]
     return rows
@@ -223,10 +228,12 @@ def table_json(rows: Sequence[HumanRow]) -> Json:
             "dataset": row.dataset,
             "title": row.title,
             "metric": row.metric,
+            "test": {**row.test},
             "published": [
                 {"value": one.value, "n": one.n, "kind": one.provenance, "source": one.source}
                 for one in row.published
             ],
+            "published_by_group": {one.metric: one.value for one in row.by_group},
             "own": None
             if row.own is None or row.study is None
             else {

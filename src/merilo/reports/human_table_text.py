@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,16 +27,19 @@ KINDS: Final = {
     "by definition": ("by definition", "по определению"),
 }
 
+#: The version of the benchmark that the published table describes.
+_PUBLISHED: Final = "1.0"
+
 _HEADS: Final = (
     ("Dataset", "Датасет"),
     ("Metric", "Метрика"),
     ("Published", "Опубликовано"),
     ("Kind", "Происхождение"),
-    ("Items", "Вопросов"),
-    ("Test set", "Тест"),
+    ("Samples in human evaluation with MV", "Вопросов с большинством голосов"),
+    ("Samples in test set", "Вопросов в тесте"),
     ("Own study", "Своё исследование"),
     ("95 % interval", "95%-й интервал"),
-    ("Items", "Вопросов"),
+    ("Items of own study", "Вопросов в своём исследовании"),
     ("People", "Людей"),
     ("Alpha", "Альфа"),
     ("Cost", "Стоимость"),
@@ -53,15 +56,18 @@ def _cells(row: HumanRow, language: Language, link: str) -> list[str]:
         text = f"{value:.{digits}f}"
         return text.replace(".", ",") if ru else text
 
-    kinds = [KINDS[one.provenance][ru] for one in row.published]
+    shown_figures = row.published or row.by_group
+    kinds = [KINDS[one.provenance][ru] for one in shown_figures]
+    metric = f"{len(row.by_group)} {row.metric.upper()}" if row.by_group else row.metric
+    values = "***" if row.by_group else "; ".join(plain(one.value) for one in row.published)
     cells = [
         row.title if row.first else "",
-        row.metric or empty,
-        "; ".join(plain(one.value) for one in row.published) or empty,
+        metric or empty,
+        values or empty,
         "; ".join(kinds if len({*kinds}) > 1 else kinds[:1]) or empty,
-        "; ".join(dict.fromkeys(str(one.n) if one.n is not None else empty for one in row.published))
+        "; ".join(dict.fromkeys(str(one.n) if one.n is not None else empty for one in shown_figures))
         or empty,
-        "" if row.test is None else str(row.test),
+        _test_sizes(row.test),
     ]
     own, study = row.own, row.study
     if study is None or own is None:
@@ -88,6 +94,15 @@ def _cells(row: HumanRow, language: Language, link: str) -> list[str]:
         cost,
         link,
     ]
+
+
+def _test_sizes(sizes: Mapping[str, int]) -> str:
+    """Format the size of the published table, that of version 1.0, and other sizes with their version."""
+    texts = [str(sizes[_PUBLISHED])] if _PUBLISHED in sizes else []
+    others = {n: version for version, n in sizes.items() if n != sizes.get(_PUBLISHED)}
+    return " ".join(
+        [*texts, *(f"({n} in v{version})" if texts else f"{n} (v{version})" for n, version in others.items())]
+    )
 
 
 def _link(study: OwnStudy | None, beside: Path | None) -> str:
