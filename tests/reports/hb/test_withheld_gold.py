@@ -208,7 +208,7 @@ def test_the_folder_without_gold_is_verified_and_says_what_was_not_recomputed(
         one for one in unknown if one.startswith(("agreement", "consensus.csv", "annotators.csv", "cost"))
     }
     said = merilo("report", "verify", words).out
-    assert "not recomputed, because the gold answers are withheld: metrics.em" in said
+    assert "not recomputed, because the gold answers are withheld: status, metrics.em" in said
     shutil.copytree(words, tmp_path / "hb")
     path = tmp_path / "hb" / "raw" / "responses.csv"
     path.write_text(path.read_text(encoding="utf-8").replace("zqgold3zq", "zqgold4zq", 3), encoding="utf-8")
