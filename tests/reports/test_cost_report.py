@@ -40,7 +40,7 @@ def test_arms_are_told_apart_and_added_up() -> None:
     english = cost_report({"people": PEOPLE, "experts": EXPERTS}, "en")
     assert "The total cost of the whole project is $37.75, without" in english
     assert (
-        "$7.25 was paid for 250 pages of tasks; with 500 answers to test items, an answer cost $0.015 on average."
+        "$7.25 was paid for 250 pages; with 500 answers to test items, an answer cost $0.015 on average."
         in english
     )
     assert "The hourly pay by measured time (8.4 hours) was $0.86." in english

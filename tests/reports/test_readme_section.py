@@ -69,7 +69,7 @@ DETAILS = {
     "dropped": ("Если считать ошибками 1 вопрос без согласованного ответа, получается 0,554", "If the 1 item without a consensus counted as wrong, it would be 0.554"),
     "single": ("в среднем составляет 0,460 (95%-й доверительный интервал от 0,331 до 0,595; 26 разметчиков, 492 ответа)", "0.460 on average (95% confidence interval 0.331 to 0.595; 26 annotators, 492 answers)"),
     "time": ("Медианное время ответа — 27 секунд", "median time of an answer is 27 seconds"),
-    "pay": ("выплачено 7,25 доллара США за 250 страниц заданий, то есть 0,86 доллара США за час", "cost $7.25 for 250 pages of tasks, which is $0.86 per hour"),
+    "pay": ("выплачено 7,25 доллара США за 250 страниц заданий, то есть 0,86 доллара США за час", "cost $7.25 for 250 pages, which is $0.86 per hour"),
 }  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
         "In this way 39 of 40 items were decided. The item that this rule did not decide was kept: 1 counts as wrong.",
         "The accuracy of the experts is 0.925 on 40 items (95% confidence interval over items 0.830 to 0.990; this rule decided 97.5% of the"
         " items). On the 39 items that this rule decided, it would be 0.949.",
-        "The annotation cost $640.00 for 171 pages of tasks, which is $112.28 per hour of measured time (5.7 hours in all).",
+        "The annotation cost $640.00 for 171 pages, which is $112.28 per hour of measured time (5.7 hours in all).",
         "On the 38 items that both groups decided",
         "The difference is 0.342 (95% confidence interval 0.170 to 0.500; p < 0.001, McNemar's exact test).",
         "By domain: physics 0.950 (20 items), law 0.900 (20 items).",
@@ -329,3 +329,17 @@ def test_names_of_a_dataset_cannot_be_markup_in_the_card() -> None:
 def test_a_p_value_is_not_taken_for_a_tag() -> None:
     made = json.loads(readme_with_section(b"{}", "p < 0,001", "raw_readme_ru.json"))["Human baseline"]
     assert made == "p < 0,001"
+
+
+def test_people_without_controls_are_counted_once() -> None:
+    """Who has no control answers is among those with too few."""
+    annotators = {**CONTENT["annotators"], "kept_without_controls": 1, "unjudged": 1}
+    assert "Another 1 annotator had no or too few" in english({**CONTENT, "annotators": annotators})
+    annotators = {**annotators, "unjudged": 3}
+    assert "Another 3 annotators had no or too few" in english({**CONTENT, "annotators": annotators})
+
+
+def test_answers_that_each_have_a_page_are_not_called_pages() -> None:
+    cost = {**CONTENT["cost"], "pages": 200, "answers": 200}
+    assert "cost $7.25 for 200 answers, which" in english({**CONTENT, "cost": cost})
+    assert "за 200 ответов, то есть" in russian({**CONTENT, "cost": cost})

@@ -72,20 +72,20 @@ def test_there_are_71_questions_with_the_numbers_of_the_source() -> None:
 
 def test_a_planned_study_answers_at_least_54_questions() -> None:
     found = checklist_json(reporting_checklist(FULL, PLAN, frozen=FROZEN))
-    assert found["answered"] == 55
+    assert found["answered"] == 54
     without_training = {key: value for key, value in PLAN.items() if key != "training"}
-    assert checklist_json(reporting_checklist(FULL, without_training, frozen=FROZEN))["answered"] == 55
+    assert checklist_json(reporting_checklist(FULL, without_training, frozen=FROZEN))["answered"] == 54
     published = {
         **PLAN,
         "publication": {"data": "https://example.org/hb", "materials": "https://example.org/study"},
     }
-    assert checklist_json(reporting_checklist(FULL, published, frozen=FROZEN))["answered"] == 59
+    assert checklist_json(reporting_checklist(FULL, published, frozen=FROZEN))["answered"] == 58
 
 
 def test_what_only_the_author_knows_is_left_to_the_author() -> None:
     found = checklist_json(reporting_checklist(FULL, PLAN, frozen=FROZEN))
     assert found["open"] == [
-        "0.1", "0.2", "0.3", "0.4", "1.6", "1.9", "2.3.2", "2.4", "2.6.2", "2.6.2.1", "3.1.1", "5.1.1", "5.2", "5.2.1", "5.2.2", "5.3",
+        "0.1", "0.2", "0.3", "0.4", "0.10", "1.6", "1.9", "2.3.2", "2.4", "2.6.2", "2.6.2.1", "3.1.1", "5.1.1", "5.2", "5.2.1", "5.2.2", "5.3",
     ]  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_what_only_the_author_knows_is_left_to_the_author() -> None:
     ("number", "answer", "detail"),
     [
         ("0.8", "500", ""),
-        ("1.1", "29", ""),
+        ("1.1", "26", "whose answers count, of 29"),
         ("1.2.1", "random sample (balanced)", "the distribution of length is kept; seed 7"),
         ("1.3", "5 on 100 items", "before exclusion"),
         ("1.4", "median 24 (3 to 60)", "control items included"),
@@ -108,12 +108,25 @@ def test_what_only_the_author_knows_is_left_to_the_author() -> None:
         ("3.5", "partial", "rules for people: Do not use neural networks."),
         ("4.1.1", "not applicable", ""),
         ("4.6", "partial", "0.470 to 0.830 over 2 combinations of threshold and procedure"),
-        ("5.1.4", "none", "the instruction forbids them"),
+        ("5.1.4", "forbidden, not measured", "the instruction forbids them; their use was not checked"),
     ],
 )
 def test_answers_follow_from_the_study(number: str, answer: str, detail: str) -> None:
     own = reporting_checklist(FULL, PLAN, frozen=FROZEN)[number]
     assert (own.answer, own.detail) == (answer, detail)
+
+
+def test_samples_of_a_model_are_counted_only_where_a_model_ran() -> None:
+    assert "0.10" not in reporting_checklist(FULL, PLAN, frozen=FROZEN)
+    asked = {**FULL, "models": {"models": [{"n": 100, "samples": {"fewest": 1, "most": 5}}]}}
+    assert reporting_checklist(asked, PLAN, frozen=FROZEN)["0.10"].answer == "5"
+
+
+def test_pay_by_the_answer_at_the_rate_of_a_page_is_the_planned_pay() -> None:
+    plan = {**PLAN, "arms": {"people": {**PLAN["arms"]["people"], "pay": {"per_page": 0.5}}}}
+    by_answer = {**FULL, "cost": {"total": 5.0, "pages": 200, "answers": 200}}
+    own = reporting_checklist(by_answer, plan, frozen=FROZEN)["2.7.3"]
+    assert (own.answer, own.detail) == ("yes", "0.5 a page")
 
 
 def test_screening_by_the_platform_is_not_denied() -> None:
@@ -129,7 +142,7 @@ def test_screening_by_the_platform_is_not_denied() -> None:
 
 def test_without_a_plan_and_data_nothing_is_claimed() -> None:
     found = reporting_checklist({}, None)
-    assert set(found) == {"0.10", "4.1", "4.1.1", "5.4"}
+    assert set(found) == {"4.1", "4.1.1", "5.4"}
 
 
 def test_a_comparison_with_a_model_answers_the_questions_about_models() -> None:
@@ -158,7 +171,7 @@ def test_the_author_answers_and_the_study_is_told_beside() -> None:
     assert (found["1.9"].answer, found["1.9"].source) == ("yes: board 12", "author")
     assert (found["1.1"].answer, found["1.1"].detail, found["1.1"].source) == (
         "30",
-        "from the study: 29",
+        "from the study: 26 (whose answers count, of 29)",
         "author",
     )
     assert "5.1.1" not in found
@@ -175,7 +188,7 @@ def test_every_form_has_all_questions_and_the_count() -> None:
     assert [item["number"] for item in content["items"]] == list(QUESTIONS)  # type: ignore[union-attr,index,call-overload]
     assert json.loads(json.dumps(content)) == content
     for text in (checklist_markdown(found), checklist_latex(found)):
-        assert "56 of 71 questions are answered (1 of them by the author); 15 are left to the author." in text
+        assert "55 of 71 questions are answered (1 of them by the author); 16 are left to the author." in text
     table = checklist_markdown(found)
     for number, question in QUESTIONS.items():
         assert f"| {number} | {question} |" in table

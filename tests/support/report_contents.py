@@ -8,7 +8,7 @@ CONTENT: dict[str, Any] = {
     "status": "accepted",
     "responses": {"total": 750, "control": 250, "used": 492},
     "annotators": {
-        "total": 29, "with_controls": 28, "excluded": 3, "kept_without_controls": 1, "unjudged": 0, "min_control_accuracy": 0.5,
+        "total": 29, "used": 26, "with_controls": 28, "excluded": 3, "kept_without_controls": 1, "unjudged": 0, "min_control_accuracy": 0.5,
     },
     "control_health": {"controls": 19},
     "items": {"total": 100, "consensus": 99, "overlap": {"5": 91, "4": 8, "3": 1}, "overlap_before_exclusion": {"5": 100}},

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.api.study_status import StudyStatus
+from merilo.people.cost import paid_work
 from merilo.people.platforms import NAMES
 from merilo.studies.study_export import ExportedStudy
 from merilo.studies.study_import import ImportedStudy
@@ -128,7 +129,7 @@ def _pay(found: StudyStatus) -> list[tuple[str, str]]:
     return [
         (
             "pay so far",
-            f"{found.cost.total:.2f} {found.cost.currency} for {_count(found.cost.pages, 'page')}{hourly}{planned}",
+            f"{found.cost.total:.2f} {found.cost.currency} for {paid_work(found.cost.pages, found.cost.answers).en}{hourly}{planned}",
         )
     ]
 

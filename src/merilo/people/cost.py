@@ -7,6 +7,7 @@ from math import fsum
 
 import polars as pl
 
+from merilo.bilingual import BilingualText, counted, counted_en
 from merilo.people.experts.marks import NOT_SHOWN
 from merilo.responses import Responses, page_of
 
@@ -17,7 +18,8 @@ class Cost:
 
     Attributes:
         total: the sum of the rewards of all pages.
-        pages: how many pages were paid, including those without a usable answer.
+        pages: how many pages were paid, including those without a usable answer; without pages, each answer is one.
+        answers: how many answers there are on these pages, control items included.
         hours: the time spent on those pages; null if the export has no times.
         hourly: `total / hours`.
         currency: the currency, if it is known.
@@ -29,6 +31,7 @@ class Cost:
 
     total: float | None
     pages: int
+    answers: int
     hours: float | None
     hourly: float | None
     currency: str | None
@@ -65,12 +68,29 @@ def cost(responses: Responses, currency: str | None = None) -> Cost:
     return Cost(
         total=_rounded(total),
         pages=pages.height,
+        answers=table.height,
         hours=_rounded(seconds / 3600) if timed.height else None,
         hourly=_rounded(paid_and_timed / seconds * 3600) if seconds and total is not None else None,
         currency=(currency or responses.currency) if total is not None else None,
         published_total=_rounded(_sum(rows["page_reward"])) if rows.height else None,
         published_hourly=_rounded(_sum(rate.to_series()) / rate.height) if rate.height else None,
         median_seconds=_rounded(per_answer.to_series().median()) if timed.height else None,
+    )
+
+
+def paid_work(pages: int, answers: int | None) -> BilingualText:
+    """Say how many pages were paid; answers, if each has a page of its own: a study's plan counts its pages otherwise.
+
+    Example:
+        >>> paid_work(250, 750).en, paid_work(200, 200).en, paid_work(200, 200).ru
+        ('250 pages', '200 answers', '200 ответов')
+    """
+    if pages == answers:
+        return BilingualText(
+            counted_en(pages, "answer", "answers"), counted(pages, "ответ", "ответа", "ответов")
+        )
+    return BilingualText(
+        counted_en(pages, "page", "pages"), f"{counted(pages, 'страницу', 'страницы', 'страниц')} заданий"
     )
 
 

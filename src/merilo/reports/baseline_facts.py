@@ -115,6 +115,7 @@ class CostFacts:
         total: what was paid.
         currency: the currency's code, if it is known.
         pages: paid pages.
+        answers: answers on these pages, control items included.
         hours: the time on the pages.
         hourly: the pay for an hour.
         seconds: the median time of an answer.
@@ -123,6 +124,7 @@ class CostFacts:
     total: float | None
     currency: str | None
     pages: int | None
+    answers: int | None
     hours: float | None
     hourly: float | None
     seconds: float | None
@@ -139,6 +141,7 @@ class BaselineFacts:
         rejected: whether the baseline is rejected.
         platform: the name of the platform.
         people: the number of annotators.
+        used: how many annotators gave answers that count.
         excluded: how many of them were excluded.
         unchecked: how many had no or too few control answers and were kept.
         threshold: the accuracy on control items below which annotators were excluded.
@@ -172,6 +175,7 @@ class BaselineFacts:
     rejected: bool
     platform: str | None
     people: int | None
+    used: int | None
     excluded: int | None
     unchecked: int
     threshold: float | None
@@ -229,11 +233,14 @@ def baseline_facts(
         rejected=content.get("status") == "rejected",
         platform=_PLATFORMS.get(code) if code else None,
         people=annotators if isinstance(annotators, int) else count_at(content, "annotators", "total"),
+        used=count_at(content, "annotators", "used"),
         excluded=count_at(content, "excluded")
         if isinstance(annotators, int)
         else count_at(content, "annotators", "excluded"),
-        unchecked=(count_at(content, "annotators", "kept_without_controls") or 0)
-        + (count_at(content, "annotators", "unjudged") or 0),
+        # Who has no control answers is among those with too few; a file of an older version may lack the latter.
+        unchecked=max(
+            count_at(content, "annotators", name) or 0 for name in ("kept_without_controls", "unjudged")
+        ),
         threshold=number_at(content, "annotators", "min_control_accuracy"),
         controls=count_at(content, "control_health", "controls"),
         control_answers=count_at(content, "responses", "control"),
@@ -270,6 +277,7 @@ def cost_facts(content: Mapping[str, Json]) -> CostFacts:
         total=number_at(content, "cost", "total"),
         currency=text_at(content, "cost", "currency"),
         pages=count_at(content, "cost", "pages"),
+        answers=count_at(content, "cost", "answers"),
         hours=number_at(content, "cost", "hours"),
         hourly=number_at(content, "cost", "hourly"),
         seconds=number_at(content, "cost", "median_seconds_per_answer"),

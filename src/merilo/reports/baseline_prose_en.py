@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from merilo.people.cost import paid_work
 from merilo.reports.adaptive_prose import adaptive_sentences
 from merilo.reports.baseline_facts import MOST_GROUPS, BaselineFacts, CostFacts, MetricFacts, Span
 from merilo.reports.estimates import counted
@@ -288,7 +289,7 @@ def pay(cost: CostFacts) -> str:
     if cost.total is None:
         told.append("The export has no data on pay.")
         return " ".join(told)
-    pages = f" for {counted(cost.pages, 'page')} of tasks" if cost.pages else ""
+    pages = f" for {paid_work(cost.pages, cost.answers).en}" if cost.pages else ""
     unknown = "" if cost.currency else " (the export does not name the currency)"
     hourly = ""
     if cost.hourly is not None and cost.hours is not None:

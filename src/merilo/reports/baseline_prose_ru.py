@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from merilo.baselines.warnings import counted, form
+from merilo.people.cost import paid_work
 from merilo.reports.adaptive_prose import adaptive_sentences
 from merilo.reports.baseline_facts import MOST_GROUPS, BaselineFacts, CostFacts, MetricFacts, Span
 from merilo.reports.metric_names import group_ru, metric_title
@@ -364,7 +365,7 @@ def pay(cost: CostFacts) -> str:
     if cost.seconds is not None:
         told.append(f"Медианное время ответа — {seconds(cost.seconds)}.")
     if cost.total is not None:
-        pages = f" за {counted(cost.pages, 'страницу', 'страницы', 'страниц')} заданий" if cost.pages else ""
+        pages = f" за {paid_work(cost.pages, cost.answers).ru}" if cost.pages else ""
         unknown = "" if cost.currency else " (валюта в выгрузке не указана)"
         hourly = ""
         if cost.hourly is not None and cost.hours is not None:

@@ -15,6 +15,7 @@ from merilo.errors import argument
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.collection_design import CollectedDesign
+from merilo.people.cost import paid_work
 from merilo.reports.controls import suspects_line
 from merilo.reports.estimates import counted, interval_text, lines
 from merilo.reports.unresolved import unresolved
@@ -209,7 +210,7 @@ def _money(baseline: Baseline) -> list[tuple[str, str]]:
     unit = f" {cost.currency}" if cost.currency else f", currency unknown ({argument('currency')}),"
     if cost.total is not None:
         hourly = f", {cost.hourly:.3f} an hour" if cost.hourly is not None else ""
-        rows.append(("cost", f"{cost.total:.3f}{unit} for {counted(cost.pages, 'page')}{hourly}"))
+        rows.append(("cost", f"{cost.total:.3f}{unit} for {paid_work(cost.pages, cost.answers).en}{hourly}"))
     if cost.published_total is not None:
         hourly = f", {cost.published_hourly:.3f} an hour" if cost.published_hourly is not None else ""
         rows.append(

@@ -105,13 +105,14 @@ class StudyAnswers:
         tested = [n for one in models if (n := count_at(one, "n")) is not None]
         self._add("0.9", max(tested) if tested else size, "" if tested else "all items of the dataset")
         samples = [n for one in models if (n := count_at(one, "samples", "most")) is not None]
-        self._add(
-            "0.10", max(samples) if samples else 1, "" if samples else "no run with several samples is given"
-        )
+        self._add("0.10", max(samples) if samples else None)
 
     def _design(self) -> None:
         facts, planned = self._facts, self._facts.conditions
-        self._add("1.1", facts.people)
+        lost = facts.used is not None and facts.used != facts.people
+        self._add(
+            "1.1", facts.used or facts.people, f"whose answers count, of {facts.people}" if lost else ""
+        )
         self._add("1.2", facts.items)
         method, sample = text_at(self._plan, "subset", "method"), sample_facts(self._content)
         weighted = weighting(sample) if sample else ""
@@ -247,7 +248,10 @@ class StudyAnswers:
             self._add_planned("2.7.2", "no", "the plan pays by the page alone")
             self._add_planned("2.7.2.1", _NONE, "no bonus")
             total, pages = facts.cost.total, facts.cost.pages
-            if total is None or (pages and abs(total - page * pages) < 0.005 * max(total, 1)):
+            each = page
+            if pages and pages == facts.cost.answers:  # paid by the answer, at the rate of a page
+                each /= facts.conditions.items_per_page or 1
+            if total is None or (pages and abs(total - each * pages) < 0.005 * max(total, 1)):
                 self._add_planned("2.7.3", "yes", f"{page:g} a page")
                 self._add_planned("2.7.3.1", _NONE, "all were paid alike")
 
@@ -351,7 +355,9 @@ class StudyAnswers:
         if facts.cost.seconds is not None:
             self._add("5.1.3", en.seconds(facts.cost.seconds), "median time of an answer")
         if any(_AI.search(rule) for rule in facts.conditions.restrictions):
-            self._add_planned("5.1.4", "none", "the instruction forbids them")
+            self._add_planned(
+                "5.1.4", "forbidden, not measured", "the instruction forbids them; their use was not checked"
+            )
         dropped = mapping_at(self._content, "responses", "dropped")
         if mapping_at(self._content, "responses"):
             self._add(

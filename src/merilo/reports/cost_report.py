@@ -11,7 +11,7 @@ import polars as pl
 
 from merilo.baselines.warnings import counted
 from merilo.bilingual import BilingualText, Language
-from merilo.people.cost import cost
+from merilo.people.cost import cost, paid_work
 from merilo.reports import baseline_prose_en as en
 from merilo.reports import baseline_prose_ru as ru
 from merilo.reports.adaptive_prose import adaptive_design, adaptive_facts
@@ -45,6 +45,7 @@ class CostLine:
         hourly: the pay for an hour of measured time.
         published: the total and the hourly pay as published tables compute them.
         design: the adaptive overlap and the mean number of answers; `None` with fixed overlap.
+        rows: all answers on the paid pages, control items included.
     """
 
     name: str
@@ -56,6 +57,7 @@ class CostLine:
     hourly: float | None
     published: tuple[float, float | None] | None = None
     design: BilingualText | None = None
+    rows: int | None = None
 
     @property
     def per_answer(self) -> float | None:
@@ -100,6 +102,7 @@ def arm_cost(name: str, content: Mapping[str, Json]) -> CostLine:
         number_at(content, "cost", "hourly"),
         None if published is None else (published, number_at(content, "cost", "published_way", "hourly")),
         adaptive_design(adaptive) if (adaptive := adaptive_facts(content)) else None,
+        count_at(content, "cost", "answers"),
     )
 
 
@@ -125,6 +128,7 @@ def pool_costs(responses: pl.DataFrame, currency: str | None = None) -> list[Cos
                 asked,
                 found.hours,
                 found.hourly,
+                rows=found.answers,
             )
         )
     return lines
@@ -268,7 +272,7 @@ def _arm(line: CostLine, language: Language) -> str:
         )
     if language == "ru":
         told = f"{name}: выплачено {_money_ru(line.total, line.currency)}"
-        told += f" за {counted(line.pages, 'страницу', 'страницы', 'страниц')} заданий" if line.pages else ""
+        told += f" за {paid_work(line.pages, line.rows).ru}" if line.pages else ""
         if line.per_answer is not None and line.answers:
             each = ru.money(line.per_answer, line.currency, _small(line.per_answer))
             answers = counted(line.answers, "ответ", "ответа", "ответов")
@@ -276,7 +280,7 @@ def _arm(line: CostLine, language: Language) -> str:
         told += f" ({line.design.ru})" if line.design else ""
         return f"{told}. {_hourly_ru(line)}{_published_ru(line)}"
     told = f"{name}: {_money_en(line.total, line.currency)} was paid"
-    told += f" for {counted_en(line.pages, 'page')} of tasks" if line.pages else ""
+    told += f" for {paid_work(line.pages, line.rows).en}" if line.pages else ""
     if line.per_answer is not None and line.answers:
         each = en.money(line.per_answer, line.currency, _small(line.per_answer))
         told += f"; with {counted_en(line.answers, 'answer')} to test items, an answer cost {each} on average"

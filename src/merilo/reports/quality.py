@@ -32,7 +32,8 @@ TESTS: Final = {
     "one_answer": ("one answer too often", "один и тот же ответ слишком часто"),
     "long_run": ("one answer in a row", "один и тот же ответ подряд"),
     "drift": ("learning and fatigue", "обучение и усталость"),
-    "too_fast": ("too fast", "слишком быстрые ответы"),
+    "too_fast": ("faster than the others", "быстрее остальных"),
+    "unreadable": ("faster than anyone can read", "быстрее, чем можно прочитать"),
 }
 
 

@@ -148,6 +148,7 @@ def _annotators(baseline: Baseline) -> dict[str, Json]:
     table = baseline.annotators
     return {
         "total": table.height,
+        "used": baseline.used["respondent"].n_unique(),
         "with_controls": int((table["controls"] > 0).sum()),
         "excluded": int(table["excluded"].sum()),
         "kept_without_controls": int((table["controls"] == 0).sum()),
@@ -221,6 +222,7 @@ def cost_summary(cost: Cost) -> dict[str, Json]:
     return {
         "total": cost.total,
         "pages": cost.pages,
+        "answers": cost.answers,
         "hours": cost.hours,
         "hourly": cost.hourly,
         "currency": cost.currency,

@@ -174,6 +174,17 @@ def test_nobody_reads_a_thousand_characters_a_second_however_fast_the_others_are
     assert all(one.too_fast for one in pace(with_pages([[1.0] * 5, [1.1] * 5, [0.9] * 5], characters=1000)))
 
 
+@pytest.mark.parametrize(("characters", "detected", "unreadable"), [(1000, 0, 3), (60, 0, 0)])
+def test_no_test_of_speed_flags_more_people_than_it_detects(
+    characters: float, detected: int, unreadable: int
+) -> None:
+    work = with_pages([[1.0] * 5, [1.1] * 5, [0.9] * 5], characters=characters)
+    tests = {test.flag: test for test in people_quality(work, "abc").tests}
+    assert (tests["too_fast"].below_level, tests["too_fast"].flagged) == (detected, 0)
+    assert (tests["unreadable"].below_level, tests["unreadable"].flagged) == (unreadable, unreadable)
+    assert all(test.flagged <= test.below_level <= test.tested for test in tests.values())
+
+
 def test_without_times_nothing_is_said_about_speed() -> None:
     work = with_pages([[float("nan")] * 3, [float("nan")] * 2])
     assert [one.pages for one in pace(work)] == [0, 0]

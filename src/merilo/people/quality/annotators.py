@@ -70,11 +70,12 @@ class ScreeningTest:
     """One test applied to every annotator, with the number of hits expected by chance.
 
     Attributes:
-        flag: the flag that the test sets.
+        flag: the flag that the test sets; the test `unreadable` (nobody can read so fast) sets `too_fast` as well.
         tested: how many annotators could be tested.
-        below_level: how many p-values are below the level without correction.
+        below_level: how many p-values are below the level without correction; of the speeds, how many are 3 robust
+            deviations above the others, or above what anyone can read.
         expected_by_chance: how many of these are expected by chance under the null hypothesis.
-        flagged: how many are flagged after Holm's correction.
+        flagged: how many of these are flagged: after Holm's correction, or if they are also twice as fast as the others.
     """
 
     flag: str
@@ -191,9 +192,11 @@ def _screen(
         account.append(ScreeningTest(name, known, int((p < level).sum()), known * level, len(hit)))
     timed = [row.z for row in speeds if not math.isnan(row.z)]
     # One in 741 normal values lies below three standard deviations.
+    fast = sum(z <= -3 for z in timed)
     account.append(
-        ScreeningTest(
-            "too_fast", len(timed), sum(z <= -3 for z in timed), len(timed) * 0.00135, len(signs["too_fast"])
-        )
+        ScreeningTest("too_fast", len(timed), fast, len(timed) * 0.00135, sum(row.hasty for row in speeds))
     )
+    read = sum(not math.isnan(row.characters_per_second) for row in speeds)
+    unreadable = sum(row.unreadable for row in speeds)
+    account.append(ScreeningTest("unreadable", read, unreadable, 0.0, unreadable))
     return signs, tuple(account)

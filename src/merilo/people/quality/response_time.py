@@ -32,8 +32,8 @@ class Pace:
         z: the same on the logarithmic scale, in robust standard deviations over annotators; below 0, faster.
         fast_pages: share of pages faster than all but one in a thousand pages of an average annotator.
         characters_per_second: median reading speed implied by the times; NaN if lengths are unknown.
-        too_fast: `z` at or below -3 and at least twice as fast as the typical annotator, or faster than anyone can
-            read.
+        hasty: `z` at or below -3 and at least twice as fast as the typical annotator.
+        unreadable: faster than anyone can read.
     """
 
     pages: int
@@ -42,10 +42,18 @@ class Pace:
     z: float
     fast_pages: float
     characters_per_second: float
-    too_fast: bool
+    hasty: bool
+    unreadable: bool
+
+    @property
+    def too_fast(self) -> bool:
+        """Whether the annotator is flagged for either reason."""
+        return self.hasty or self.unreadable
 
 
-_UNKNOWN = Pace(0, float("nan"), float("nan"), float("nan"), float("nan"), float("nan"), too_fast=False)
+_UNKNOWN = Pace(
+    0, float("nan"), float("nan"), float("nan"), float("nan"), float("nan"), hasty=False, unreadable=False
+)
 
 
 def pace(work: Work, *, reading_limit: float = READING_LIMIT) -> list[Pace]:
@@ -87,7 +95,6 @@ def pace(work: Work, *, reading_limit: float = READING_LIMIT) -> list[Pace]:
         error = 1.2533 * within / math.sqrt(count)
         z = (middle - centre) / math.hypot(between, error)
         speed = float(reading[code])
-        impossible = not math.isnan(speed) and speed > reading_limit
         result.append(
             Pace(
                 count,
@@ -96,7 +103,8 @@ def pace(work: Work, *, reading_limit: float = READING_LIMIT) -> list[Pace]:
                 z,
                 float(fast[code]),
                 speed,
-                too_fast=impossible or (z <= -3.0 and middle - centre <= -math.log(2.0)),
+                hasty=z <= -3.0 and middle - centre <= -math.log(2.0),
+                unreadable=not math.isnan(speed) and speed > reading_limit,
             )
         )
     return result
