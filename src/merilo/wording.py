@@ -42,3 +42,19 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     """
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def choices(name: str, known: Sequence[str], most: int = 12) -> str:
+    """Name what a wrong name may have meant, and what there is to choose from.
+
+    Example:
+        >>> choices("replic", ["target_group", "replica"])
+        "did you mean 'replica'? choose from: target_group, replica"
+        >>> choices("x", ["replica"])
+        'choose from: replica'
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - needed only for a mistyped name
+
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return f"{hint}choose from: {listed(known, most) or 'nothing'}"

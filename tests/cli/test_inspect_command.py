@@ -13,6 +13,12 @@ from platform_files import MTURK, OLD_TOLOKA, delimited, mturk_row, old_toloka, 
 from merilo.cli import COMMANDS
 
 
+@pytest.fixture(autouse=True)
+def in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suggested command makes a folder where it runs."""
+    monkeypatch.chdir(tmp_path)
+
+
 def runs(command: str) -> int:
     return merilo(*shlex.split(command)[1:]).status
 
@@ -38,7 +44,7 @@ def test_an_export_of_toloka(tmp_path: Path) -> None:
     assert one["repeats"] == {"equal": 1, "different": 1}
     assert (one["timed"], one["paid"]) == (28, 27)
     assert [near["option"] for near in one["near_spellings"]] == ["--recode A6=A"]
-    assert found.json["command"].endswith("--repeats first")
+    assert found.json["command"].endswith("--repeats first --out baseline")
     assert runs(found.json["command"]) == 0
 
 
@@ -60,7 +66,7 @@ def test_the_command_that_it_prints_works_for_every_platform(tmp_path: Path, kin
     outcome = merilo("inspect", path)
     assert outcome.status == 0
     command = outcome.out.strip().splitlines()[-1].strip()
-    assert command == f"merilo baseline {path}"
+    assert command == f"merilo baseline {path} --out baseline"
     assert runs(command) == 0
 
 
@@ -72,22 +78,88 @@ def test_several_answer_columns_are_all_listed(tmp_path: Path) -> None:
         "toxic": {"yes": 9},
         "grade": {"3": 9},
     }
-    assert found["command"].endswith("--answer toxic")
+    assert found["command"].endswith("--answer toxic --out baseline")
     assert runs(found["command"]) == 0
     assert "Choose the column of answers with --answer" in merilo("inspect", path).out
     one = merilo("inspect", path, "--answer", "grade", "--json", "-").json
     assert list(one["answer_columns"]) == ["grade"]
-    assert one["command"].endswith("--answer grade")
+    assert one["command"].endswith("--answer grade --out baseline-2")
 
 
 def test_columns_of_a_plain_table_are_guessed_and_named(tmp_path: Path) -> None:
     rows = "".join(f"sentence {i},turker {p},good,note {i}{p}\n" for i in range(4) for p in range(3))
     path = written(tmp_path / "p.csv", "sentence,turker,my_label,note\n" + rows)
     found = merilo("inspect", path, "--json", "-").json
-    assert found["command"].split(" --", 1)[1] == "item sentence --annotator turker --answer my_label"
+    assert (
+        found["command"].split(" --", 1)[1]
+        == "item sentence --annotator turker --answer my_label --out baseline"
+    )
     assert runs(found["command"]) == 0
     usual = written(tmp_path / "u.csv", "item,annotator,answer\n" + "q,w1,A\nq,w2,A\nq,w3,A\n")
-    assert merilo("inspect", usual, "--json", "-").json["command"] == f"merilo baseline {usual}"
+    assert (
+        merilo("inspect", usual, "--json", "-").json["command"] == f"merilo baseline {usual} --out baseline-2"
+    )
+
+
+def sentence_pairs(path: Path, overlap: int = 5, *, people: int = 5) -> list[tuple[str, str]]:
+    """A pool of sentence pairs that share premises and hypotheses, with columns of the person and of the answer."""
+    pairs = [(f"premise {n // 2}", f"hypothesis {n % 6}") for n in range(18)]
+    rows = [
+        (*pair, f"w{(n * overlap + k) % people}", ("ru", "by")[(n * overlap + k) % people % 2], 7 * n % 23 + 5 * k, "123"[(n + (k == 4)) % 3])
+        for n, pair in enumerate(pairs)
+        for k in range(overlap)
+    ]  # fmt: skip
+    header = ["premise", "hypothesis", "worker", "country", "minutes", "result"]
+    written(path, delimited(header, [list(map(str, row)) for row in rows]))
+    return pairs
+
+
+@pytest.mark.parametrize("people", [5, 90])
+def test_items_of_two_texts_are_not_merged(tmp_path: Path, people: int) -> None:
+    pairs = sentence_pairs(tmp_path / "p.csv", people=people)
+    found = merilo("inspect", "p.csv", "--json", "-").json
+    assert found["fields"] == ["premise", "hypothesis"]
+    one = found["answer_columns"]["result"]
+    assert (one["items"], one["overlap"]) == (len(pairs), {"5": len(pairs)})
+    assert found["command"] == (
+        "merilo baseline p.csv --item premise --item hypothesis --answer result --dataset rcb --out baseline"
+    )
+    assert runs(found["command"]) == 0
+
+
+def test_gold_without_a_known_column_does_not_hide_the_export(tmp_path: Path) -> None:
+    pairs = sentence_pairs(tmp_path / "p.csv")
+    rows = "".join(f"{one},{other},1,2\n" for one, other in pairs)
+    written(tmp_path / "gold.csv", "premise,hypothesis,first,second\n" + rows)
+    outcome = merilo("inspect", "p.csv", "--gold", "gold.csv", "--json", "-")
+    assert outcome.status == 1
+    assert outcome.json["answer_columns"]["result"]["items"] == len(pairs)
+    (match,) = outcome.json["matches"]
+    assert "--gold-column (choose from: premise, hypothesis, first, second)" in match["why"]
+    named = merilo("inspect", "p.csv", "--gold", "gold.csv", "--gold-column", "first", "--json", "-")
+    assert (named.status, named.json["matches"][0]["matched"]) == (0, len(pairs))
+
+
+def test_the_command_names_the_skills_that_lie_beside_the_export(tmp_path: Path) -> None:
+    pool = written(tmp_path / "p.tsv", toloka(small_pool()))
+    written(tmp_path / "workerSkills.csv", "worker_id|skill_value\nw0|80\nw1|90\n")
+    written(tmp_path / "other.csv", "a,b\n1,2\n")
+    command = merilo("inspect", pool, "--json", "-").json["command"]
+    assert command == f"merilo baseline {pool} --skills {tmp_path / 'workerSkills.csv'} --out baseline"
+    assert runs(command) == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "says"), [("premis", "did you mean 'premise'?"), ("zzz", "(choose from: premise, hypothesis")]
+)
+def test_a_missing_field_is_told_with_the_field_that_was_meant(tmp_path: Path, field: str, says: str) -> None:
+    sentence_pairs(tmp_path / "p.csv")
+    outcome = merilo("inspect", "p.csv", "--item", field)
+    assert outcome.status == 2
+    assert says in outcome.complaint
+    columns = "--item", "premise", "--item", "hypothesis", "--annotator", "worker", "--answer", "result"
+    outcome = merilo("baseline", "p.csv", *columns, "--by", field)
+    assert says in outcome.complaint
 
 
 def test_a_plain_table_whose_columns_cannot_be_guessed_is_still_told_of(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from merilo.models.harness_logs.harness_answers import LogMapping
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import scores_content
 from merilo.submissions.sheets import Matched, Sheet, match, read_sheet_or_log
-from merilo.wording import listed
+from merilo.wording import choices, listed
 
 Answers = str | Path | Frame | Mapping[str, Json]
 
@@ -277,9 +277,7 @@ def _check_cluster(field: str, items: Sequence[Item]) -> None:
             for item in items
             for name in (*(item.inputs if isinstance(item.inputs, Mapping) else {}), *item.meta)
         )
-        raise UsageError(
-            f"{argument('cluster')}: there is no field '{field}' (choose from: {listed([*known])})"
-        )
+        raise UsageError(f"{argument('cluster')}: there is no field '{field}' ({choices(field, [*known])})")
     if len(items) > 1 and len(set(found)) == 1:
         raise DataError(
             f"{argument('cluster', field, given=field)}: all {len(items)} answered items have the same value, so there is no "

@@ -18,7 +18,7 @@ from merilo.people.experts.out_of_bag import OutOfBagDesign
 from merilo.people.gold import Gold, read_gold, records
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.paired_tests import Difference
-from merilo.wording import listed, shortened
+from merilo.wording import choices, listed, shortened
 
 #: With more distinct gold answers than this, the answers are open and not labels.
 _MOST_LABELS: Final = 20
@@ -104,7 +104,7 @@ def domains_of(
     column = next((one for one in (name, f"meta.{name}") if one in columns), None)
     if gold_file is None or column is None:
         there = [*responses.fields, *columns]
-        raise UsageError(f"there is no field '{name}' for the domain (choose from: {listed(there)})")
+        raise UsageError(f"there is no field '{name}' for the domain ({choices(name, there)})")
     gold = read_gold(gold_file, responses.items, column=column, encoding=encoding)
     return {int(item): str(domain) for item, domain in gold.answers.select("item", "gold").iter_rows()}
 

@@ -18,7 +18,7 @@ from merilo.people.gold import Gold
 from merilo.people.scales import on_scale
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.settings import Level
-from merilo.wording import listed
+from merilo.wording import choices
 
 #: A field with more values than this identifies single items and does not define groups.
 MOST_GROUPS = 1000
@@ -134,4 +134,4 @@ def field_values(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFr
     known = [column for column in items.columns if column != "item"]
     if gold and gold.fields is not None:
         known += [column for column in gold.fields.columns if column != "item"]
-    raise UsageError(f"{argument('by')}: there is no field '{name}' (choose from: {listed(known)})")
+    raise UsageError(f"{argument('by')}: there is no field '{name}' ({choices(name, known)})")

@@ -15,7 +15,7 @@ from merilo.bilingual import counted, counted_en
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item, ItemId
 from merilo.people.decision import PoolVotes
-from merilo.wording import listed
+from merilo.wording import choices
 
 _META = "meta."
 
@@ -139,9 +139,7 @@ def find_clusters(
         if chosen is None:
             return ItemClusters(name, declared=True, items=n, clusters=0)
         known = dict.fromkeys(one for table in tables for one in table.columns if one != "item")
-        raise UsageError(
-            f"{argument('cluster')}: there is no field '{name}' (choose from: {listed([*known]) or 'no fields'})"
-        )
+        raise UsageError(f"{argument('cluster')}: there is no field '{name}' ({choices(name, [*known])})")
     code: dict[str | None, int] = {}
     codes = {
         number: code.setdefault(text, len(code)) if text is not None else _alone(number)

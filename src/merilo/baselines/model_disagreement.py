@@ -10,7 +10,7 @@ from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
 from merilo.errors import DataError, UsageError, argument
 from merilo.people.disagreement import LEAST, Disagreement, disagreement
-from merilo.wording import listed
+from merilo.wording import choices
 
 #: A field with more values than this identifies single items and does not define groups.
 _MOST_GROUPS: Final = 1000
@@ -95,9 +95,7 @@ def _values(crowd: StoredBaseline, name: str) -> list[str | None]:
         value = fields.get(name)
         found.append(None if value is None else str(value))
     if all(value is None for value in found):
-        raise UsageError(
-            f"{argument('by')}: there is no field '{name}' (choose from: {listed(sorted(known))})"
-        )
+        raise UsageError(f"{argument('by')}: there is no field '{name}' ({choices(name, sorted(known))})")
     if len(set(found)) > _MOST_GROUPS:
         raise UsageError(
             f"{argument('by', name, given=name)}: the field has {len(set(found))} different values, too many for groups (at most {_MOST_GROUPS})"

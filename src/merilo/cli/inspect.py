@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Final
 
+import polars as pl
 import typer
 
 from merilo.baselines.pipeline import test_items
@@ -25,20 +27,24 @@ from merilo.cli.study_options import (
     JsonOption,
     PlatformOption,
 )
-from merilo.datasets import Dataset, dataset
-from merilo.errors import DataError, for_command_line
+from merilo.datasets import CATALOGUE, Dataset, dataset
+from merilo.errors import DataError, InputError, UsageError, for_command_line
 from merilo.people import platforms
+from merilo.people.controls import read_skills
 from merilo.people.gold import Gold, records
 from merilo.people.inspection import Inspection, inspect
 from merilo.people.platforms import Columns, Platform, SeveralAnswersError, plain
 from merilo.responses import Responses
 from merilo.strict_json import Json
-from merilo.wording import listed, shown
+from merilo.wording import choices, listed, shown
 
 app = typer.Typer(add_completion=False)
 
 #: Placeholder for a column that the user did not name and that could not be guessed.
 UNKNOWN: Final = "COLUMN"
+
+#: Larger files are not looked into for skills, bytes.
+_MOST_SKILLS: Final = 10_000_000
 
 #: How many distinct answers are listed.
 MOST_ANSWERS: Final = 12
@@ -143,10 +149,13 @@ def inspect_(
     matches = _matches(read[chosen], looked[chosen], declared, gold, gold_column, encoding) if chosen else []
     if chosen and looked[chosen].different_repeats:
         options["repeats"] = ("first",)
-    options |= {"dataset": (dataset_name,)} if dataset_name else {}
+    recognised = None if dataset_name or not chosen else _recognised(read[chosen], looked[chosen], encoding)
+    options |= {"dataset": (name,)} if (name := dataset_name or recognised) else {}
     options |= {"gold": (shown(gold),)} if gold else {}
     options |= {"gold-column": (gold_column,)} if gold_column else {}
     options |= {"encoding": (encoding,)} if encoding else {}
+    options |= {"skills": (shown(skills),)} if (skills := _skills(files)) else {}
+    options["out"] = (_free_folder(),)
     found = Found(
         platform=kind,
         columns=names,
@@ -227,10 +236,57 @@ def _match_of_dataset(
     if outside:
         why.append(f"{outside} of {answers} answers are not among its labels ({listed(labels)})")
     if missing:
-        why.append(f"the files have no field {listed(missing)}")
+        why.append(f"the files have no field {listed(missing)} ({choices(missing[0], responses.fields)})")
     matched = known.answers.height if known else None
     return GoldMatch(
         f"dataset {declared.name}", fits=fits, matched=matched, items=found.items, why="; ".join(why)
+    )
+
+
+def _recognised(responses: Responses, found: Inspection, encoding: str | None) -> str | None:
+    """Return the only dataset that has these fields and labels, or whose solver answers all items; `None` otherwise."""
+    fits = []
+    for declared in CATALOGUE.values():
+        if len(declared.fields) > 1 and {*declared.fields} != {*responses.fields}:
+            continue
+        match = _match_of_dataset(responses, found, declared, encoding)
+        by_fields = len(declared.fields) > 1 and bool(declared.answer.labels)
+        if match.fits and (by_fields or (match.matched and _solves(responses, declared))):
+            fits.append(declared.name)
+    return fits[0] if len(fits) == 1 else None
+
+
+def _solves(responses: Responses, declared: Dataset) -> bool:
+    """Return whether people's answers equal the solver's more often than answers to something else would."""
+    known = gold_of(responses, declared, None, None, None)
+    tests = responses.table.filter(~pl.col("is_control"))
+    if known is None or known.answers.height < tests["item"].n_unique():
+        return False
+    right = tests.join(known.answers, on="item").select((pl.col("answer") == pl.col("gold")).mean()).item()
+    return bool(right >= max(0.3, 1.2 / max(1, len(declared.answer.labels) or 10)))
+
+
+def _skills(files: list[Path]) -> Path | None:
+    """Return the only table of annotators' skills in the folder of the first file."""
+    there = []
+    for path in sorted(files[0].parent.iterdir()):
+        if (
+            path.suffix.lower() in {".csv", ".tsv"}
+            and path not in files
+            and path.stat().st_size < _MOST_SKILLS
+        ):
+            try:
+                read_skills(path)
+            except (InputError, DataError):
+                continue
+            there.append(path)
+    return there[0] if len(there) == 1 else None
+
+
+def _free_folder() -> str:
+    """Return a name for the folder of results that does not exist."""
+    return next(
+        name for n in count(1) if not Path(name := "baseline" if n == 1 else f"baseline-{n}").exists()
     )
 
 
@@ -239,7 +295,9 @@ def _match_of_gold(
 ) -> GoldMatch:
     try:
         known = gold_of(responses, None, gold, gold_column, encoding)
-    except DataError as error:
+    except (DataError, InputError, UsageError) as error:
+        if gold is None or not gold.is_file():
+            raise
         why = for_command_line(error.marked)
         missing = [name for name in responses.fields if gold and name not in records(gold, encoding).columns]
         if missing:

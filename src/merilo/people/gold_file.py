@@ -18,7 +18,7 @@ from merilo.garbage_collection import collecting_later
 from merilo.items import id_of, raw_splits
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, json_lines, read_json
-from merilo.wording import listed
+from merilo.wording import choices, listed
 
 _PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
 
@@ -264,7 +264,7 @@ def gold_column(
         for name in (column, bare(column), f"outputs.{column}"):
             if name in names:
                 return name, ()
-        raise UsageError(f"there is no column '{column}' (choose from: {listed(names)})", file=file.path)
+        raise UsageError(f"there is no column '{column}' ({choices(column, names)})", file=file.path)
     taken = {*fields, *(file.inputs if file.entries else ())}
     free = [name for name in names if name not in taken and not name.startswith("meta.")]
     asked = bare(answer)

@@ -18,7 +18,7 @@ from merilo.people.labels import unify
 from merilo.people.platforms import abc_elementary, label_studio, label_studio_flat, mturk, plain, toloka
 from merilo.people.platforms.export import Columns, Export, SeveralAnswersError
 from merilo.responses import INPUT_MARK, SCHEMA, Responses, lost_pages
-from merilo.wording import listed
+from merilo.wording import choices, listed
 
 __all__ = [
     "NAMES",
@@ -248,7 +248,7 @@ def _with_item(export: Export, chosen: Sequence[str]) -> Export:
         bare = name.removeprefix("INPUT:").removeprefix("Input.")
         if name not in there and bare not in there:
             raise UsageError(
-                f"no field '{name}' was shown to the annotators (choose from: {listed(there)})",
+                f"no field '{name}' was shown to the annotators ({choices(bare, there)})",
                 file=export.file,
                 field=argument("item"),
             )

@@ -20,7 +20,7 @@ from merilo.people.platforms.export import (
     unread,
 )
 from merilo.strict_json import Json, read_json
-from merilo.wording import listed, shown
+from merilo.wording import choices, listed, shown
 
 
 def read(path: Path, columns: Columns) -> Export:
@@ -44,7 +44,7 @@ def read(path: Path, columns: Columns) -> Export:
     if columns.answer is None and len(names) > 1:
         raise SeveralAnswersError(names, shown(path))
     if answer not in names:
-        raise UsageError(f"there is no answer column '{answer}' (choose from: {listed(names)})", file=path)
+        raise UsageError(f"there is no answer column '{answer}' ({choices(answer, names)})", file=path)
     inputs: list[dict[str, str | None]] = []
     rows: list[dict[str, object]] = []
     for row, task in tasks:

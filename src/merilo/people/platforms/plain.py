@@ -15,7 +15,7 @@ from merilo.files import Progress, Table, read_table, refuse_too_wide
 from merilo.parquet_files import read_parquet
 from merilo.people.platforms.export import Columns, Export, column, json_text, moment, number, unread
 from merilo.strict_json import Json, json_lines
-from merilo.wording import listed, shown
+from merilo.wording import choices, listed, shown
 
 #: Column names that are recognised by default, in order of preference.
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
@@ -109,9 +109,7 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed
     if named is not None:
         if named in data.columns:
             return named
-        raise UsageError(
-            f"there is no such column (choose from: {listed(data.columns)})", file=file, field=named
-        )
+        raise UsageError(f"there is no such column ({choices(named, data.columns)})", file=file, field=named)
     found = next((name for name in USUAL[what] if name in data.columns), "")
     if needed and not found:
         raise UsageError(
@@ -176,13 +174,16 @@ def _json_lines(path: Path, progress: Progress | None) -> Table:
     return Table(shown(path), data, first_row=1)
 
 
+#: Parts of the names of columns that hold gold answers, which do not describe an item.
+_GOLD: Final = ("gold", "truth", "correct", "expected", "эталон", "правильн")
+
 #: Common parts of column names, for tables with other names than the recognised ones.
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "annotator": (
         "worker", "turker", "annotator", "user", "respondent", "participant", "rater", "assessor", "person", "разметчик",
         "исполнитель",
     ),
-    "answer": ("answer", "label", "response", "verdict", "choice", "rating", "ответ", "метка"),
+    "answer": ("answer", "label", "response", "verdict", "choice", "rating", "result", "ответ", "метка", "результат"),
     "item": ("item", "task", "question", "example", "sentence", "text", "prompt", "вопрос", "задани"),
 }  # fmt: skip
 
@@ -190,7 +191,8 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 def guess(data: pl.DataFrame, columns: Columns) -> Columns:
     """Guess the required columns of a plain table from their names; columns that the user named take precedence.
 
-    If no name matches, the item is the column with the most values that occur more than once.
+    Without a usual name, the item is the column with the most values that occur more than once, together with the other
+    columns that describe it: a sentence pair is two columns, and one of them alone would merge different items.
 
     Args:
         data: the table's text columns.
@@ -209,21 +211,66 @@ def guess(data: pl.DataFrame, columns: Columns) -> Columns:
         free = [name for name in data.columns if name not in taken]
         usual = (name for name in USUAL[what] if name in free)
         alike = (name for part in _PARTS[what] for name in free if part in name.casefold())
-        found[what] = given or next(usual, None) or next(alike, None)
+        if what == "item":
+            found[what] = given or next(usual, None)
+        else:
+            found[what] = given or next(usual, None) or next(alike, None)
         taken.add(found[what] or "")
-    item = found["item"] or _repeating(data, taken)
+    item = (found["item"],) if found["item"] else _describing(data, taken, found["annotator"])
     return replace(
         columns,
         annotator=found["annotator"],
         answer=found["answer"],
-        item=columns.item or ((item,) if item else ()),
+        item=columns.item or item,
     )
 
 
-def _repeating(data: pl.DataFrame, taken: Container[str]) -> str | None:
-    distinct = {name: data[name].n_unique() for name in data.columns if name and name not in taken}
-    repeating = {name: n for name, n in distinct.items() if 1 < n < data.height}
-    return max(repeating, key=lambda name: repeating[name]) if repeating else None
+def _describing(data: pl.DataFrame, taken: Container[str], annotator: str | None) -> tuple[str, ...]:
+    """Return the columns that describe the item: they are the same in most rows of it, whoever answers."""
+    others = {
+        name
+        for what in ("control", "page", "started", "submitted", "seconds", "reward")
+        for name in USUAL[what]
+    }
+    free = [
+        name
+        for name in data.columns
+        if name
+        and name not in taken
+        and name not in others
+        and not any(part in name.casefold() for part in _GOLD)
+    ]
+    repeating = {name: n for name in free if 1 < (n := data[name].n_unique()) < data.height}
+    people = data.height if annotator is None else data[annotator].n_unique()
+    if annotator is not None and 2 * people <= data.height:
+        # What is the same for all answers of a person describes the person.
+        repeating = {
+            name: n for name, n in repeating.items() if data.select(annotator, name).n_unique() > people
+        }
+    alike = [name for name in free if any(part in name.casefold() for part in _PARTS["item"])]
+    if not repeating:
+        return tuple(alike[:1])
+    # Texts come first: a number may be a time or a grade.
+    texts = [
+        name for name in repeating if data[name].drop_nulls().cast(pl.Float64, strict=False).null_count()
+    ]
+    texts.sort(key=lambda name: (2 * repeating[name] <= data.height, repeating[name]), reverse=True)
+    numbers = [name for name in repeating if name not in texts]
+    numbers.sort(key=lambda name: (name in alike, repeating[name]), reverse=True)
+    main, *further = texts + numbers
+    chosen = [main]
+    for name in further:
+        before, after = (_fitness(data, key, annotator) for key in (chosen, [*chosen, name]))
+        if after >= before and 2 * data.select(*chosen, name).n_unique() <= data.height:
+            chosen.append(name)
+    return tuple(name for name in data.columns if name in chosen)
+
+
+def _fitness(data: pl.DataFrame, key: list[str], annotator: str | None) -> tuple[int, float]:
+    """Say how well columns distinguish items: nobody answers an item twice, and items get equally many answers."""
+    repeats = 0 if annotator is None else data.height - data.select(annotator, *key).n_unique()
+    sizes = data.group_by(key).len()["len"]
+    return -repeats, float((sizes == sizes.mode().sort()[-1]).mean() or 0)
 
 
 def unusual(data: pl.DataFrame, columns: Columns) -> dict[str, tuple[str, ...]]:
