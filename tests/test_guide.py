@@ -22,6 +22,9 @@ from tests.support.guide_study import ASKED, AUTHORS, DOMAINS, MINE, GuideStudy,
 from merilo.reports.hb import building, drawing, plot_files
 
 
+DOCS = Path(__file__).parent.parent / "docs"
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> GuideStudy:
     with pytest.MonkeyPatch.context() as patch:
@@ -317,3 +320,177 @@ def test_no_file_of_hb_names_a_person_or_a_folder_of_this_machine(run: GuideStud
     for path in run.hb.rglob("*"):
         if path.is_file():
             assert str(run.root).encode() not in path.read_bytes(), path.name
+
+
+# The documents, statement by statement: 000 the human baselines, 002 the guide, 003 ruHumanEval, 004 the USE. A statement is shown by rows
+# of `REQUIREMENTS` (their demand) or by tests of other files (path below tests/ and name).
+
+_TABLE = (
+    "reports/test_human_table.py::test_every_published_figure_of_the_catalogue_is_in_the_table_with_its_kind"
+)
+_POOLS = "baselines/test_real_pools.py::test_people_items_and_majorities_are_those_of_the_published_analysis"
+_ROAD = "test_roads.py::test_a_dataset_goes_from_its_file_to_the_comparison_with_a_model"
+_SOURCES = "datasets/test_catalogue.py::test_every_dataset_says_where_its_human_figure_comes_from"
+_FIGURES = "datasets/test_catalogue.py::test_the_published_figures_are_in_the_catalogue"
+_ITEMS = "datasets/test_bundled_content.py::test_an_item_has_four_parts_and_the_fields_of_its_dataset"
+_USE = "datasets/test_bundled_content.py::test_a_use_variant_is_complete"
+_POINTS = "metrics/test_exam.py::test_"
+_PASS = "metrics/test_pass_at_k.py::test_"
+_PAIRS = "baselines/recipes/test_recipes.py::test_the_published_files_keep_the_published_number_of_pairs"
+_BAG = "people/experts/test_expert_protocol.py::test_"
+
+# fmt: off
+STATEMENTS: dict[str, tuple[str, ...]] = {
+    "000.1": ("test_roads.py::test_every_dataset_of_the_catalogue_has_a_road",),
+    "000.2": (_POOLS, "baselines/test_real_pools.py::test_people_who_saw_the_dialogue_of_rutie"),
+    "000.3": ("people see the text that models receive", "studies/test_instruction.py::test_every_label_has_its_meaning_and_an_example",
+              "studies/test_instruction.py::test_programmers_are_told_how_much_to_write_and_not_to_run_it"),
+    "000.4": (_SOURCES,),
+    "000.5": (_SOURCES,),
+    "000.6": ("a part of the items may be asked",),
+    "000.7": ("five people answer every item", _POOLS),
+    "000.8": ("they stand at regular intervals",),
+    "000.9": ("a threshold on control items excludes annotators", _POOLS),
+    "000.10": ("a majority of 5 answers is 3", _POOLS),
+    "000.11": ("people/test_cascade_of_pools.py::test_the_published_procedure_is_one_option_away",),
+    "000.12": ("the consensus is scored against the gold answers by the dataset's metric", _ROAD),
+    "000.13": ("test_guide.py::test_the_notebook_runs_from_its_first_cell_to_its_last",),
+    "000.14": ("reports/hb/test_withheld_gold.py::test_no_byte_of_the_folder_has_a_gold_answer_that_nobody_gave",
+               "reports/hb/test_withheld_gold.py::test_open_gold_is_published"),
+    "000.15": (_TABLE,),
+    "000.16": (_TABLE,),
+    "000.17": (_TABLE,),
+    **{f"000.{number}": (_FIGURES, _TABLE) for number in range(18, 39)},
+    "000.39": (_TABLE, "datasets/test_catalogue.py::test_ruethics_has_its_fifteen_correlations"),
+    "000.40": (_POOLS,),
+    "000.41": (_PAIRS,),
+    "000.42": (_PAIRS,),
+    # The classifiers' weights cannot be loaded here: the formula is shown, and the loading code on small models (marked `torch`).
+    "000.43": ("metrics/test_detox.py::test_j_multiplies_before_it_averages",
+               "metrics/test_detox.py::test_batches_give_what_each_sentence_gives_alone"),
+    "000.44": ("studies/test_ethics_road.py::test_the_fifteen_correlations_are_in_every_result", _ROAD),
+    "000.45": ("datasets/test_catalogue.py::test_ruethics_has_its_fifteen_correlations",),
+    "000.46": (_FIGURES, "cli/test_code_score.py::test_the_usual_k_are_those_that_the_generations_allow"),
+    "000.47": (_SOURCES, _FIGURES),
+    "000.48": (_POINTS + "the_official_statistics_are_a_value_of_this_metric",),
+
+    "002.1": ("the plan was fixed before the answers", "datasets/validation/test_validation.py::test_each_fault_is_found_at_its_place"),
+    "002.2": ("the knowledge skills decide between a basic and an expert test",),
+    "002.3": ("an expert test asks experts and people without training",),
+    "002.4": ("people see the text that models receive", "models/test_pool_to_model.py::test_a_server_is_sent_exactly_the_items_that_people_saw"),
+    "002.5": ("a training explains the work", "the task is explained in both languages"),
+    "002.6": ("the author's own restrictions stand in the instruction too", "the restrictions reach the people on the platform"),
+    "002.7": ("search, calculators and neural networks are forbidden",),
+    "002.8": ("the task is explained in both languages",
+              "studies/test_instruction.py::test_every_dataset_of_the_catalogue_says_what_to_do_in_both_languages",
+              "studies/test_instruction.py::test_at_most_eight_examples_are_unfolded"),
+    "002.9": ("studies/test_instruction.py::test_every_label_has_its_meaning_and_an_example",),
+    "002.10": ("examples show every kind of answer", "examples show every domain; what they do not show is named"),
+    "002.11": ("people see the text that models receive",),
+    "002.12": ("test_roads.py::test_pictures_are_shown_to_people_and_their_answers_compared",),
+    "002.13": ("people answer by the labels of models",),
+    "002.14": ("the task shows no solved examples",),
+    "002.15": ("five people answer every item",),
+    "002.16": ("a crowd platform is used, and named", "test_guide.py::test_every_platform_of_the_guide_is_in_the_docs"),
+    "002.17": ("the number of tasks on a page is the author's choice",
+               "studies/test_round_trip.py::test_pages_of_several_tasks_come_back_as_pages_from_the_platforms_that_have_them"),
+    "002.18": ("their answers are known beforehand",),
+    "002.19": ("one task in twenty is a control item",),
+    "002.20": ("they stand at regular intervals", "nobody meets one twice"),
+    "002.21": ("answers to them give each annotator's skill",),
+    "002.22": ("they look like items of the test",),
+    "002.23": ("a part of the items may be asked", "studies/test_drawing.py::test_small_datasets_are_asked_whole_and_exams_are_never_cut"),
+    "002.24": ("studies/test_drawing.py::test_a_thousand_of_ten_thousand_items_keep_every_field_within_one_percentage_point",),
+    "002.25": ("the part has the distribution of domains and classes", "further fields are kept where they can be"),
+    "002.26": ("answers are aggregated by majority", "Dawid and Skene's model is computed too"),
+    "002.27": ("the allowed share is decided beforehand",),
+    "002.28": ("the figure on items with a majority is given", "the metadata get the value under the metric's name"),
+    "002.29": ("the share is reported, and the baseline is accepted below it",
+               "baselines/test_real_pools.py::test_lcs_is_rejected_with_its_figure_and_both_bounds"),
+    "002.30": ("every item gets an answer", _BAG + "an_item_that_nothing_decides_has_no_label_and_stays_in_the_result"),
+    "002.31": ("ties are decided by skill on control items",),
+    "002.32": ("GLAD decides where skill does not",),
+    "002.33": ("a threshold on control items excludes annotators",),
+    "002.34": ("the excluded answers do not count",),
+    "002.35": ("items with a dubious gold answer are listed",
+               "cli/test_cli_audit.py::test_an_annotator_consistent_on_other_datasets_makes_the_dataset_suspect"),
+    "002.36": ("api/test_audit_of_the_library.py::test_the_audit_of_files_is_that_of_the_command_to_the_byte",),
+    "002.37": ("errors of typing are counted apart from disagreement",
+               "people/audit/test_audit_typos.py::test_a_factor_of_ten_is_found_both_ways"),
+    "002.38": ("the consensus is scored against the gold answers by the dataset's metric", "the metadata get the value under the metric's name"),
+    "002.39": ("the metadata get the value under the metric's name",),
+    "002.40": ("cli/test_cli_experts.py::test_experts_who_saw_nothing_follow_the_basic_protocol",),
+    "002.41": ("nobody is asked their own questions",),
+    "002.42": ("studies/test_drawing.py::test_the_guides_draw_for_experts_takes_as_many_items_of_each_domain",),
+    "002.43": (_BAG + "a_sample_is_even_over_subdomains_and_within_them_over_difficulty",),
+    "002.44": (_BAG + "an_expert_is_expected_to_answer_only_the_items_of_their_domains",),
+    "002.45": ("every sheet offers to skip a question that may be one's own", _BAG + "the_guides_wording_is_a_mark_and_no_vote"),
+    "002.46": ("skipped questions are counted",),
+    "002.47": ("the time for a question is limited",),
+    "002.48": (_BAG + "an_item_keeps_n_less_k_answers_and_their_majority_decides",
+               _BAG + "an_author_to_whom_an_item_was_not_shown_is_one_of_k_and_not_missing"),
+    "002.49": ("the majority of the other experts decides",),
+    "002.50": ("the plan assumes 30 questions an hour", _BAG + "the_guides_figures_of_time"),
+    "002.51": (_BAG + "the_guides_figures_of_time",),
+    "002.52": ("the cards describe the method in Russian and English",),
+    "002.53": ("the cards describe the method in Russian and English",),
+    "002.54": ("the metadata get the value under the metric's name",),
+    "002.55": ("raw and aggregated answers are in hb/", "so are those of the experts"),
+    "002.56": ("test_guide.py::test_the_notebook_runs_from_its_first_cell_to_its_last",),
+    "002.57": ("a message with costs and method is ready to send",),
+    "002.58": ("the total cost is reported for both groups apart",),
+    "002.59": ("the total cost is reported for both groups apart",),
+    "002.60": ("the hourly pay follows from measured times",),
+
+    "003.1": (_ITEMS,),
+    "003.2": ("submissions/test_scoring_submissions.py::test_programs_come_plain_or_in_one_more_list",),
+    "003.3": (_FIGURES,),
+    "003.4": ("datasets/test_bundled_content.py::test_a_group_has_ten_prompts_that_differ_in_more_than_punctuation",),
+    "003.5": ("datasets/test_catalogue.py::test_fifteen_datasets_count_in_the_total_and_the_diagnostic_ones_are_open",),
+    "003.6": ("test_guide.py::test_the_docs_say_that_ruhumaneval_is_not_comparable_with_humaneval",),
+    "003.7": (_PASS + "it_is_the_share_of_choices_that_hold_a_right_program", _PASS + "it_is_the_product_of_the_paper"),
+    "003.8": (_PASS + "it_is_the_product_of_the_paper", "cli/test_code_score.py::test_a_k_with_too_few_generations_is_refused_and_the_others_are_answered"),
+    "003.9": (_PASS + "a_program_is_right_when_every_test_is", "sandbox/test_verdicts.py::test_a_program_passes_exactly_when_every_answer_is_the_gold"),
+    "003.10": (_FIGURES,),
+
+    "004.1": ("datasets/test_bundled_content.py::test_use_items_have_the_type_and_the_points_of_their_task",),
+    "004.2": (_USE,),
+    "004.3": ("datasets/test_bundled_content.py::test_use_golds_have_the_form_of_their_type",),
+    "004.4": (_ITEMS, "datasets/test_bundled_content.py::test_use_items_leave_empty_what_their_kind_does_not_show"),
+    "004.5": ("datasets/test_catalogue.py::test_the_exam_has_the_dev_split_under_the_name_of_the_hub",),
+    "004.6": ("datasets/test_rendering.py::test_every_dataset_has_ten_prompts_a_group",),
+    "004.7": ("datasets/test_bundled_content.py::test_a_use_answer_of_two_words_is_right_in_either_order", _POINTS + "text_compares_letters_only"),
+    "004.8": (_POINTS + "other_choices_are_all_or_nothing", _POINTS + "text_compares_letters_only"),
+    "004.9": (_POINTS + "task_16_is_the_enumeration_of_its_rule",),
+    "004.10": (_POINTS + "matching_counts_positions",),
+    "004.11": (_POINTS + "a_complete_variant_is_thirty_items_and_34_points", _POINTS + "the_norm_is_the_mean_over_variants"),
+    "004.12": (_POINTS + "incomplete_variants_and_those_nobody_sat_do_not_count",),
+    "004.13": (_POINTS + "the_official_statistics_are_a_value_of_this_metric",),
+}
+# fmt: on
+
+
+def test_every_statement_of_the_documents_is_shown_by_a_test_that_exists() -> None:
+    numbers = {"000": 48, "002": 60, "003": 10, "004": 13}
+    assert list(STATEMENTS) == [
+        f"{document}.{number}" for document, last in numbers.items() for number in range(1, last + 1)
+    ]
+    demands = {one.demand for one in REQUIREMENTS}
+    for number, places in STATEMENTS.items():
+        for place in places:
+            path, _, name = place.partition("::")
+            if name:
+                text = (Path(__file__).parent / path).read_text(encoding="utf-8")
+                assert f"\ndef {name}(" in text, f"{number}: {path} has no test {name}"
+            else:
+                assert place in demands, f"{number}: no requirement says '{place}'"
+
+
+def test_every_platform_of_the_guide_is_in_the_docs() -> None:
+    page = (DOCS / "study-platforms.md").read_text(encoding="utf-8")
+    assert all(name in page for name in ("Toloka", "ABC Elementary", "Яндекс Задания", "TagME"))
+
+
+def test_the_docs_say_that_ruhumaneval_is_not_comparable_with_humaneval() -> None:
+    page = " ".join((DOCS / "datasets.md").read_text(encoding="utf-8").split())
+    assert "results on it and on the English HumanEval cannot be compared directly" in page
