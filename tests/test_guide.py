@@ -21,7 +21,6 @@ from tests.support.guide_study import ASKED, AUTHORS, DOMAINS, MINE, GuideStudy,
 
 from merilo.reports.hb import building, drawing, plot_files
 
-
 DOCS = Path(__file__).parent.parent / "docs"
 
 
