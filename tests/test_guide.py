@@ -198,6 +198,8 @@ REQUIREMENTS = [
             for name in AUTHORS)),
     Requirement(EXPERTS, "every sheet offers to skip a question that may be one's own", "sheets: instruction.html",
         lambda run: all(MINE in path.read_text(encoding="utf-8") for path in (run.root / "sheets").glob("*/instruction.html"))),
+    Requirement(EXPERTS, "people without training do not read the rule for authors", "Toloka: instruction.html",
+        lambda run: MINE not in run.text("toloka/instruction.html")),
     Requirement(EXPERTS, "skipped questions are counted", "hb/experts.json: experts.answers.may_be_mine",
         lambda run: run.experts["experts"]["answers"]["may_be_mine"] > 0),
     Requirement(EXPERTS, "the majority of the other experts decides", "hb/experts.json: experts.design.decision",

@@ -218,6 +218,11 @@ def test_only_experts_read_of_their_own_items(tmp_path: Path) -> None:
     assert "you wrote a question" not in people["en"]
     assert "придуман" in experts["ru"]
     assert "you wrote a question" in experts["en"]
+    for language in ("ru", "en"):
+        button = WORDS[language]["mine"]
+        assert button[0].isupper()
+        assert button[0].lower() + button[1:] == SKIP_OWN[language]
+        assert f"{SKIP_OWN[language]}" in experts[language]
 
 
 def test_a_restriction_appears_in_its_own_languages_only() -> None:

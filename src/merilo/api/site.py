@@ -154,6 +154,7 @@ def invite_to_site(
     *,
     arm: str | None = None,
     experts: tuple[str, ...] = (),
+    domains: tuple[str, ...] = (),
     count: int = 1,
     database: str | None = None,
 ) -> list[tuple[str, str]]:
@@ -163,6 +164,7 @@ def invite_to_site(
         study: the study's folder.
         arm: the group of annotators. Default: `experts` if there are names and the plan has that group, otherwise as for exports.
         experts: the experts' names; each gets an own invitation, and an earlier one for the same name is revoked.
+        domains: the domains whose items these experts get. Default: all; a plan with domains needs them.
         count: how many invitations without names to make, if there are no experts.
         database: the database's address. Default: `site.db` in the study's folder.
 
@@ -170,7 +172,7 @@ def invite_to_site(
         The name (or an empty text) and the path of each link.
 
     Raises:
-        UsageError: the group consists of experts and there are no names, or the plan has no such group.
+        UsageError: the group consists of experts and there are no names or no domains, or the plan has no such group or domain.
     """
     require_site()
     from merilo.site.author_actions import invite  # noqa: PLC0415 - an extra
@@ -184,7 +186,9 @@ def invite_to_site(
         served = next(one for one in studies if one.arm_name == name)
         now = site_clock(connection).now()
         names: list[str | None] = [*dict.fromkeys(experts)] or [None] * count
-        made = invite(connection, served, names, now=now, actor="command line")
+        made = invite(
+            connection, served, names, now=now, actor="command line", domains=[*dict.fromkeys(domains)]
+        )
         return [(one, f"/i/{code}") for one, code in made]
 
 

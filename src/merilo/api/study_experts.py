@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -34,7 +34,7 @@ from merilo.studies.collected import collected_table, read_imports
 from merilo.studies.plan_file import plan_path
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import StudyFolder, open_study
-from merilo.studies.study_tasks import authors_of
+from merilo.studies.study_tasks import authors_of, domain_of
 from merilo.wording import shown
 
 
@@ -99,7 +99,9 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
         raise UsageError(f"the arm '{name}' does not skip its own questions", field=argument("arm"))
     declared, gold = folder.declared(), gold_file(folder)
     design = OutOfBagDesign(seconds=group.time_limit, min_answers=max(1, min(3, group.overlap - 1)))
-    raw = _with_own_items(folder, study_responses(folder, arm=name))
+    raw = study_responses(folder, arm=name)
+    authors, domains = _item_facts(folder, raw, group.domain)
+    raw = replace(raw, table=with_own_items(raw, authors, domains).table)
     known = gold_of(raw, declared, gold, None, None)
     others = _people(folder, name)
     settings = Settings(
@@ -124,19 +126,24 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
         dataset=declared,
         population=find_population(weights, (), responses=raw, gold=known),
     )
-    made = experts_computed(study_raw, design, others.details if others else None)
+    made = experts_computed(study_raw, design, others.details if others else None, domains)
     summary: dict[str, Json] = {"dataset": declared.name, **made.content, "provenance": record.to_json()}
     return ExpertStudyResult(summary, made.bag, made.scored, made.responses, others, study_raw)
 
 
-def _with_own_items(folder: StudyFolder, responses: Responses) -> Responses:
+def _item_facts(
+    folder: StudyFolder, responses: Responses, domain: str | None
+) -> tuple[dict[int, tuple[str, ...]], dict[int, str] | None]:
+    """Return the authors of each answered item by its number, and its domain; `None` if the plan names no field of domains."""
     items = [one.item for one in folder.items()]
-    field = author_field(items)
-    authors = {str(item.id): authors_of(item, field) for item in items}
-    numbers = responses.items.select("item", "id").iter_rows()
-    return with_own_items(
-        responses, {int(number): authors[str(name)] for number, name in numbers if str(name) in authors}
-    )
+    known, field = {str(item.id): item for item in items}, author_field(items)
+    there = {
+        int(number): known[str(name)]
+        for number, name in responses.items.select("item", "id").iter_rows()
+        if str(name) in known
+    }
+    authors = {number: authors_of(item, field) for number, item in there.items()}
+    return authors, {number: domain_of(item, domain) for number, item in there.items()} if domain else None
 
 
 def _people(folder: StudyFolder, experts: str) -> BaselineResult | None:

@@ -19,7 +19,7 @@ from merilo.api.study_baseline import study_baseline, study_responses
 from merilo.errors import DataError, UsageError, for_library
 from merilo.people.collection_design import ID
 from merilo.people.cost import Cost, cost
-from merilo.people.experts.marks import may_be_mine
+from merilo.people.experts.marks import NOT_SHOWN, may_be_mine
 from merilo.responses import Responses, page_of
 from merilo.settings import AdaptiveDesign
 from merilo.strict_json import Json
@@ -296,7 +296,8 @@ def _annotators(
     known = {} if made is None else {row["annotator"]: row for row in made.annotators.iter_rows(named=True)}
     skipped = dict(tests.group_by("respondent").agg(pl.col("skipped").sum()).iter_rows())
     pages = (
-        responses.table.with_columns(page_of().alias("page"))
+        responses.table.filter(pl.col("answer").ne_missing(NOT_SHOWN))
+        .with_columns(page_of().alias("page"))
         .unique(["respondent", "page"], keep="first", maintain_order=True)
         .drop_nulls(["page_seconds", "page_reward"])
         .group_by("respondent")

@@ -33,6 +33,7 @@ def export_(
     media_url: Annotated[str, typer.Option(metavar="URL", help="The URL of the folder samples/, for images, audio and video.")] = "",
     author_field: Annotated[str | None, typer.Option(metavar="FIELD", help="The field of meta that names the authors of an item (an arm with skip_own). Default: author, authors, created_by, expert or annotator.")] = None,
     expert: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An expert who gets a sheet without their own items; may be given several times. Default: all authors.")] = None,
+    domain: Annotated[list[str] | None, typer.Option(metavar="DOMAIN", help="A domain whose items are written (arms.NAME.domain in the plan); may be given several times. Default: to each expert the domains in which they wrote items.")] = None,
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
@@ -47,7 +48,7 @@ def export_(
     OutFolder.checked(out, force=force, needed=_files(folder))
     made = export_study(
         folder, platform, out, arm=arm, language=language, media_url=media_url, author_field=author_field,
-        experts=expert or (), force=force,
+        experts=expert or (), domains=domain or (), force=force,
     )  # fmt: skip
     _warn_unfrozen(folder)
     if made.author_field is None and folder.plan.arms[made.arm].skip_own:

@@ -63,6 +63,7 @@ def invite(
     study: StudyArgument,
     *,
     expert: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An expert, who does not get items that they wrote; may be given several times. An earlier link of the same name is revoked.")] = None,
+    domain: Annotated[list[str] | None, typer.Option(metavar="DOMAIN", help="A domain whose items these experts get (arms.NAME.domain in the plan); may be given several times.")] = None,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="How many links without names to make.")] = 1,
     arm: ArmOption = None,
     address: Annotated[str, typer.Option(metavar="URL", help="The public address of the site, with which the links begin.")] = "http://127.0.0.1:8000",
@@ -71,7 +72,14 @@ def invite(
     """Make personal links to a study. The database keeps only their hashes, so a link is shown once."""
     from merilo.api.site import invite_to_site  # noqa: PLC0415 - the help needs no database
 
-    made = invite_to_site(study, arm=arm, experts=tuple(expert or ()), count=count, database=database)
+    made = invite_to_site(
+        study,
+        arm=arm,
+        experts=tuple(expert or ()),
+        domains=tuple(domain or ()),
+        count=count,
+        database=database,
+    )
     for name, path in made:
         sys.stdout.write(
             f"{name}\t{address.rstrip('/')}{path}\n" if name else f"{address.rstrip('/')}{path}\n"

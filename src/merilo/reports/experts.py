@@ -11,7 +11,7 @@ from merilo.baselines.experts import Marks
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.metrics.score import Score
-from merilo.people.experts.out_of_bag import OutOfBag
+from merilo.people.experts.out_of_bag import ONE_DOMAIN, OutOfBag
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.reports.estimates import interval_json
 from merilo.reports.json_numbers import rounded, score_json
@@ -73,6 +73,11 @@ def out_of_bag_summary(
             "min_answers": result.design.min_answers,
             "decision": result.design.decision,
             "mine": list(result.design.mine),
+            "domains": {
+                name: [one.item for one in result.items if one.domain == name]
+                for name in result.experts
+                if name != ONE_DOMAIN
+            },
         },
         "clusters": clusters_json(scored.clusters),
         **_metrics(scored),

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
-from merilo.site.schema import ANSWERED, PERSON, RESPONSE
+from merilo.people.experts.marks import NOT_SHOWN
+from merilo.site.schema import ANSWERED, OWN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 from merilo.strict_json import Json
 
@@ -18,6 +19,15 @@ from merilo.strict_json import Json
 COLLECTED_FIELDS: Final = (
     "study", "task", "answer", "respondent", "page", "started", "submitted", "seconds", "reward",
 )  # fmt: skip
+
+
+#: The items that people were not shown because they wrote them.
+_OWN_ITEMS: Final = (
+    select(RESPONSE.c.task, PERSON.c.pseudonym)
+    .join(PERSON, PERSON.c.id == RESPONSE.c.person)
+    .where(RESPONSE.c.study == bindparam("of_study"), RESPONSE.c.state == OWN)
+    .order_by(PERSON.c.pseudonym, RESPONSE.c.task)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,8 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
     their pseudonyms. A person who was stopped keeps their answers in the table if the rule of the baseline excludes them too: the baseline
     then reports them as excluded. Answers that another person has replaced are left out otherwise.
 
+    Items that an expert was not shown, because they wrote them, have a mark in place of an answer, so that nobody waits for it.
+
     Args:
         connection: the site's database.
         study: the registered study.
@@ -91,6 +103,21 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
                 study.key, study.tasks[row.task].id, row.answer, row.pseudonym, f"{row.pseudonym}-{row.place}",
                 _moment(row.given), _moment(row.answered), f"{row.seconds:.3f}", reward,
             ])  # fmt: skip
+    for task, pseudonym in connection.execute(_OWN_ITEMS, {"of_study": study.rules.study}):
+        if pseudonym in people:
+            writer.writerow(
+                [
+                    study.key,
+                    study.tasks[task].id,
+                    NOT_SHOWN,
+                    pseudonym,
+                    f"{pseudonym}-own-{task}",
+                    "",
+                    "",
+                    "",
+                    "0",
+                ]
+            )
     return CollectedAnswers(
         text.getvalue(),
         counts[""],

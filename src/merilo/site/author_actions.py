@@ -79,6 +79,7 @@ def invite(
     now: int,
     actor: Actor,
     codes: Sequence[str] | None = None,
+    domains: Sequence[str] = (),
 ) -> list[tuple[str, str]]:
     """Make invitations to a study.
 
@@ -89,16 +90,19 @@ def invite(
         now: the time, in milliseconds since 1970.
         actor: who invites.
         codes: the codes; default: random ones. Invitations whose code is in the database stay as they are.
+        domains: the domains whose items the named people get; by default, all.
 
     Returns:
         The name (or an empty text) and the code of each invitation. The database keeps only the hash of a code.
 
     Raises:
-        UsageError: the group consists of experts and a name is missing.
+        UsageError: the group consists of experts and a name or the domains are missing, or there is no such domain.
     """
     made, unnamed = [], 0
     for at, name in enumerate(names):
-        invitation = new_invitation(connection, study, name, now, codes[at] if codes else None)
+        invitation = new_invitation(
+            connection, study, name, now, codes[at] if codes else None, domains=domains
+        )
         made.append((name or "", invitation.code))
         if invitation.is_new and name is not None:
             record(connection, study.rules.study, now, actor, "invited", person=invitation.person, name=name)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, and_, func, or_, select
 
 from merilo.atomic_write import guarded
 from merilo.site.audit_log import LoggedEvent, events
+from merilo.site.people_access import domains_of
 from merilo.site.schema import ANSWERED, ERASED, INVITATION, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 
@@ -86,6 +87,7 @@ class ListedInvitation(NamedTuple):
     Attributes:
         hash: the hash of its code, by which it is revoked.
         name: the expert whom it is for.
+        domains: the domains that they are invited for; empty for all.
         created: when it was made, in milliseconds since 1970.
         revoked: whether it was revoked.
         pseudonym: who came in with it.
@@ -93,6 +95,7 @@ class ListedInvitation(NamedTuple):
 
     hash: str
     name: str | None
+    domains: tuple[str, ...]
     created: int
     revoked: bool
     pseudonym: str | None
@@ -145,6 +148,7 @@ def listed_invitations(
         select(
             INVITATION.c.hash,
             INVITATION.c.name,
+            INVITATION.c.domains,
             INVITATION.c.created,
             INVITATION.c.revoked,
             PERSON.c.pseudonym,
@@ -155,7 +159,10 @@ def listed_invitations(
         .limit(INVITATIONS_PAGE)
         .offset(INVITATIONS_PAGE * (page - 1))
     )
-    found = [ListedInvitation(*row) for row in connection.execute(query)]
+    found = [
+        ListedInvitation(hashed, name, domains_of(domains), *rest)
+        for hashed, name, domains, *rest in connection.execute(query)
+    ]
     return found, max(1, -(-number // INVITATIONS_PAGE))
 
 

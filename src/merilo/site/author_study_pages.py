@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from fastapi import APIRouter, Depends, Request
@@ -80,12 +80,19 @@ def _add_invitations(router: APIRouter, views: AuthorViews) -> None:
             number = int(count) if count.isascii() and count.isdigit() and len(count) < 10 else 0
             names.extend([None] * min(number, MOST_LINKS))
             fault = "" if 0 < number <= MOST_LINKS else "count_fault"
+        domains = [name for name in study.domains if name in form.get("domain", ())]
+        if not fault and study.by_invitation and len(study.domains) > 1 and not domains:
+            fault = "domains_fault"
         if fault or not once:
-            return await _invitations_page(views, request, study, fault=fault or "old_form_text", typed=typed)
+            return await _invitations_page(
+                views, request, study, fault=fault or "old_form_text", typed=typed, ticked=domains
+            )
         secret = site.cookies.secret_of(f"invitations {study.key} {once}")
         codes = [_code(secret, at) for at in range(len(names))]
         made = await site.write(
-            lambda connection: invite(connection, study, names, now=now, actor="author", codes=codes)
+            lambda connection: invite(
+                connection, study, names, now=now, actor="author", codes=codes, domains=domains
+            )
         )
         links = [(name, f"{request.base_url}i/{code}") for name, code in made]
         return await views.page(
@@ -135,14 +142,20 @@ async def _set_paused(views: AuthorViews, request: Request, key: str, *, paused:
 
 
 async def _invitations_page(
-    views: AuthorViews, request: Request, study: ServedStudy, *, fault: str = "", typed: str = ""
+    views: AuthorViews,
+    request: Request,
+    study: ServedStudy,
+    *,
+    fault: str = "",
+    typed: str = "",
+    ticked: Sequence[str] = (),
 ) -> Response:
     given = request.query_params.get("page", "")
     page = max(1, int(given)) if given.isascii() and given.isdigit() and len(given) < 7 else 1
     listed, pages = await views.read(lambda connection: listed_invitations(connection, study, page))
     return await views.page(
         request, "author_invitations.html.j2", study=study, current="invitations", status=422 if fault else 200, fault=fault, typed=typed,
-        listed=listed, number=page, pages=pages, once=secrets.token_urlsafe(24), most=MOST_LINKS,
+        ticked=ticked, listed=listed, number=page, pages=pages, once=secrets.token_urlsafe(24), most=MOST_LINKS,
     )  # fmt: skip
 
 

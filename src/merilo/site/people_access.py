@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from merilo.bilingual import Language
 from merilo.errors import UsageError, argument
 from merilo.site.new_people import NewPeople
-from merilo.site.schema import INVITATION, OWN, PERSON, RESPONSE, STUDY
+from merilo.site.schema import FOREIGN, INVITATION, OWN, PERSON, RESPONSE, STUDY
 from merilo.site.served_study import ServedStudy
 
 #: Parameters of an address that hand over a person's id -> the platform's name in the database.
@@ -66,7 +67,13 @@ class Invitation(NamedTuple):
 
 
 def new_invitation(
-    connection: Connection, study: ServedStudy, name: str | None, now: int, code: str | None = None
+    connection: Connection,
+    study: ServedStudy,
+    name: str | None,
+    now: int,
+    code: str | None = None,
+    *,
+    domains: Sequence[str] = (),
 ) -> Invitation:
     """Make an invitation to a study.
 
@@ -76,12 +83,14 @@ def new_invitation(
         name: the expert whom it is for; experts do not get the items that they wrote.
         now: the time, in milliseconds since 1970.
         code: the code. Default: a random one. If it is in the database, nothing changes.
+        domains: the domains whose items they get; by default, all.
 
     Raises:
-        UsageError: the group consists of experts and the name is missing.
+        UsageError: the group consists of experts and the name or the domains are missing, or there is no such domain.
     """
-    if study.by_invitation and not name:
+    if (study.by_invitation or domains) and not name:
         raise UsageError(f"experts are invited by name: give {argument('expert', 'NAME')}")
+    study.check_domains(domains)
     code = code or new_code(secrets.choice)
     known = select(INVITATION.c.person).where(INVITATION.c.hash == _hash(code))
     if (found := connection.execute(known).first()) is not None:
@@ -94,8 +103,13 @@ def new_invitation(
         connection.execute(update(INVITATION).where(INVITATION.c.hash.in_(used)).values(revoked=True))
     person = _person_named(connection, study, name) if name is not None else None
     connection.execute(
-        insert(INVITATION).values(hash=_hash(code), study=study.rules.study, name=name, person=person, created=now)
+        insert(INVITATION).values(
+            hash=_hash(code), study=study.rules.study, name=name, person=person, created=now,
+            domains=json.dumps([*domains], ensure_ascii=False) if domains else None,
+        )
     )  # fmt: skip
+    if name is not None and person is not None:
+        _withhold(connection, study, person, name, domains)
     return Invitation(code, person, is_new=True)
 
 
@@ -144,7 +158,7 @@ def admit_invited(
     )
     connection.execute(update(INVITATION).where(INVITATION.c.hash == hashed).values(person=person))
     if found.name is not None:
-        _hold_own(connection, study, person, found.name)
+        _withhold(connection, study, person, found.name, domains_of(found.domains))
     return Admission(found.study, person)
 
 
@@ -248,12 +262,24 @@ def _new_person(
     return int(key[0])
 
 
-def _hold_own(connection: Connection, study: ServedStudy, person: int, name: str) -> None:
-    """Mark the items that an expert wrote: the allocation passes over tasks that a person has a row for."""
-    own = study.own(name)
-    if own:
-        rows = [
-            {"study": study.rules.study, "person": person, "task": task, "place": -task - 1, "state": OWN, "counts": False}
-            for task in own
-        ]  # fmt: skip
+def domains_of(text: str | None) -> tuple[str, ...]:
+    """Read the column `domains` of an invitation; empty for all domains."""
+    return tuple(json.loads(text)) if text else ()
+
+
+def _withhold(
+    connection: Connection, study: ServedStudy, person: int, name: str, domains: Sequence[str]
+) -> None:
+    """Mark the items that a person never gets: the allocation passes over tasks that a person has a row for.
+
+    What they were given before stays.
+    """
+    mine = (RESPONSE.c.study == study.rules.study, RESPONSE.c.person == person)
+    connection.execute(delete(RESPONSE).where(*mine, RESPONSE.c.state.in_([OWN, FOREIGN])))
+    had = set(connection.scalars(select(RESPONSE.c.task).where(*mine)))
+    rows = [
+        {"study": study.rules.study, "person": person, "task": task, "place": -task - 1, "state": state, "counts": False}
+        for task, state in study.withheld(name, domains).items() if task not in had
+    ]  # fmt: skip
+    if rows:
         connection.execute(insert(RESPONSE), rows)

@@ -98,6 +98,8 @@ PERSON: Final = Table(
 
 #: States of a response: sent and not answered; answered; its time ran out; given back; written by the person and never sent.
 OPEN, ANSWERED, EXPIRED, RETURNED, OWN = "open", "answered", "expired", "returned", "own"
+#: The item belongs to a domain that the person was not invited for, and is never sent.
+FOREIGN: Final = "foreign"
 
 RESPONSE: Final = Table(
     "response",
@@ -139,6 +141,7 @@ INVITATION: Final = Table(
     Column("hash", String(64), primary_key=True),
     Column("study", ForeignKey("study.id"), nullable=False),
     Column("name", Text),  # the expert whom it is for
+    Column("domains", Text),  # the domains whose items they get, as JSON; null for all
     Column("person", ForeignKey("person.id")),  # who came in with it
     Column("created", BigInteger, nullable=False),
     Column("revoked", Boolean, nullable=False, server_default=text("false")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b, sha256
@@ -12,7 +12,7 @@ from typing import Final
 
 from merilo.bilingual import Language
 from merilo.datasets.declaration import Dataset
-from merilo.errors import DataError, InputError
+from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.squad import alternatives, f1_points
 from merilo.people.normalisation import canonical, rules_of
@@ -20,6 +20,7 @@ from merilo.people.platforms.export import json_text
 from merilo.people.spelling import key_of
 from merilo.settings import AdaptiveDesign
 from merilo.site.equal_votes import EqualVotes
+from merilo.site.schema import FOREIGN, OWN
 from merilo.site.study_rules import StudyRules
 from merilo.studies.adaptive_plans import needs_fixed_overlap
 from merilo.studies.author_overlap import author_field
@@ -30,6 +31,7 @@ from merilo.studies.outgoing import Outgoing
 from merilo.studies.plan_types import Arm, Study
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import StudyTask, StudyTasks, study_tasks
+from merilo.wording import listed
 
 #: Control items that a person answers before they can be stopped.
 STOP_AFTER: Final = 5
@@ -132,15 +134,56 @@ class ServedStudy:
             [task.id for task in self.tasks], plan.seed, self.arm.overlap, self.arm.time_limit, self.arm.skip_own,
             self.rules.every, self.rules.min_accuracy, self.rules.threshold,
         ]  # fmt: skip
+        if self.arm.domain is not None:
+            decided.append([task.domain for task in self.tasks])
         if self.arm.adaptive is not None:
             decided.append(str(AdaptiveDesign(self.arm.adaptive, plan.seed)))
         return sha256(json.dumps(decided).encode()).hexdigest()
 
-    def own(self, name: str) -> list[int]:
-        """Return the numbers of the items that an expert wrote; empty if the group does not skip them."""
-        if not self.arm.skip_own:
-            return []
-        return [number for number in range(self.rules.tests) if name in self.tasks[number].authors]
+    @cached_property
+    def domains(self) -> tuple[str, ...]:
+        """The domains of the items, if the plan names their field."""
+        return tuple(sorted({task.domain for task in self.tasks[: self.rules.tests]} - {""}))
+
+    def check_domains(self, domains: Sequence[str]) -> None:
+        """Refuse domains that somebody cannot be invited for.
+
+        Raises:
+            UsageError: there is no such domain, or experts of a study with domains are invited without any.
+        """
+        option, arm = argument("domain"), f"arms.{self.arm_name}.domain"
+        if domains and not self.domains:
+            raise UsageError(f"{option}: the plan names no field of domains ({arm})")
+        if strange := [name for name in domains if name not in self.domains]:
+            raise UsageError(
+                f"{option}: there is no domain '{strange[0]}' (choose from: {listed(self.domains)})"
+            )
+        if self.by_invitation and len(self.domains) > 1 and not domains:
+            raise UsageError(
+                f"experts get the items of their domains: give {option} (choose from: {listed(self.domains)}); for experts of all domains, "
+                f"set {arm} to null before the freeze"
+            )
+
+    def withheld(self, name: str, domains: Sequence[str]) -> dict[int, str]:
+        """Return the items that a named person never gets, with the state of their rows: those of other domains, and own ones.
+
+        A dialogue is withheld as a whole.
+
+        Args:
+            name: the person, as the items name their authors.
+            domains: the domains that they are invited for; empty for all.
+        """
+        found = {}
+        for number, task in enumerate(self.tasks[: self.rules.tests]):
+            if domains and task.domain not in domains:
+                found[number] = FOREIGN
+            elif self.arm.skip_own and name in task.authors:
+                found[number] = OWN
+        dialogues = {self.tasks[number].dialogue: state for number, state in found.items()}
+        for number, task in enumerate(self.tasks[: self.rules.tests]):
+            if task.dialogue and task.dialogue in dialogues:
+                found.setdefault(number, dialogues[task.dialogue])
+        return found
 
     def is_right(self, number: int, answer: str) -> bool:
         """Return whether an answer to a control or training item is right, as the study's baseline decides it.
@@ -184,7 +227,7 @@ def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
     _refuse_changed(folder)
     plan = folder.plan
     items = [one.item for one in folder.items()]
-    made = study_tasks(folder, author_field=author_field(items))
+    made = study_tasks(folder, author_field=author_field(items), domain_field=plan.arms[arm].domain)
     if not made.tests:
         raise DataError("the study has no items to answer", file=folder.path)
     tasks = (*made.tests, *made.controls, *made.training)

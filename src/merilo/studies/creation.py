@@ -58,6 +58,7 @@ from merilo.studies.plan_types import (
 )
 from merilo.studies.study_folder import StudyFolder, StudyItem, item_lines, study_items
 from merilo.studies.study_source import StudySource, comparable, read_source, sha256_of
+from merilo.studies.study_tasks import domain_of
 from merilo.studies.study_wishes import StudyWishes
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
 from merilo.studies.task_descriptions import written_examples
@@ -381,6 +382,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
             items_per_person=max(wishes.items_per_person, EXPERT_ITEMS),
             pay=Pay(per_page=wishes.expert_pay_per_page, currency=wishes.currency),
             skip_own=True,
+            domain=_domain_field(source.declared, subset.items, wishes),
         )
     declared = source.declared
     # Each figure is computed for the groups of the dataset too, where the items have them.
@@ -415,6 +417,19 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         checklist=dict.fromkeys(AUTHOR_QUESTIONS, ""),
         publication=dict.fromkeys(("paper", "data", "code", "registration", "contact"), ""),
     )
+
+
+def _domain_field(declared: Dataset, items: Sequence[Item], wishes: StudyWishes) -> str | None:
+    """Return the field of the experts' domains: that of the draw, else the first by which the dataset groups its metrics.
+
+    It has at least two values, and every item has one.
+    """
+    names = [*(wishes.fields if wishes.per_domain is not None else ()), *grouping_fields(declared)]
+    for name in names[:1]:
+        values = {domain_of(item, name) for item in items}
+        if len(values) > 1 and "" not in values:
+            return name
+    return None
 
 
 def _rendered(items: Sequence[Item], declared: Dataset) -> list[StudyItem]:

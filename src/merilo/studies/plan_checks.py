@@ -25,7 +25,7 @@ from merilo.studies.plan_file import PlanFault, plan_path, read_plan_text
 from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
 from merilo.studies.study_folder import StudyFolder, StudyItem, read_study_items
 from merilo.studies.study_source import comparable, sha256_of
-from merilo.studies.study_tasks import one_answer
+from merilo.studies.study_tasks import domain_of, one_answer
 from merilo.wording import listed
 
 
@@ -166,6 +166,10 @@ class _Visit:
                 self.check.problems.append(PlanFault(ITEMS_FILE, number, "prompt", message))
                 return
         every = [one.item for one in items]
+        for name, arm in plan.arms.items():
+            without = [str(item.id) for item in every if arm.domain and not domain_of(item, arm.domain)]
+            if without:
+                self.wrong(f"arms.{name}.domain", f"items {listed(without, 5)} have no domain '{arm.domain}'")
         kept, dropped = fields_of(every, self.declared, size=len(every))
         there = [*(one.name for one in kept), *(one.name for one in dropped)]
         for key, names in _named_fields(plan):

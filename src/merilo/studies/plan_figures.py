@@ -181,7 +181,9 @@ def plan_figures(
 def _arm(arm: Arm, plan: Study, items: int, training: int) -> ArmFigures:
     least, answers, most = answers_range(arm, plan.assumptions, items)
     checks, pages, pay = paid_work(arm, plan, answers)
-    people = arm.people or people_needed(items, arm.overlap, min(arm.items_per_person, items))
+    # An expert of one domain answers no more items than it has.
+    most = plan.subset.per_domain if arm.domain and plan.subset.per_domain else items
+    people = arm.people or people_needed(items, arm.overlap, min(arm.items_per_person, most, items))
     hours = (answers + checks + training * people) / arm.items_per_hour
     return ArmFigures(
         answers=answers,

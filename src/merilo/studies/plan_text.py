@@ -32,6 +32,7 @@ _ARM_KEYS: Final = {
     "pay": "null while it is not decided",
     "time_limit": "seconds for a task; null: no limit",
     "skip_own": "whether annotators skip items that they may have written",
+    "domain": "field of the items with the domain, for experts of domains; null: everybody gets all items",
 }
 
 

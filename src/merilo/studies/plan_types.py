@@ -93,6 +93,8 @@ class Arm:
         pay: the pay.
         time_limit: seconds for a task; `None` without a limit.
         skip_own: whether annotators skip items that they may have written.
+        domain: the field of the items that holds the domain: people who are invited for some domains get only their items; `None` if everybody
+            gets all items.
         adaptive: the adaptive overlap; `None` for a fixed one. Its limit equals `overlap`.
     """
 
@@ -107,6 +109,7 @@ class Arm:
     pay: Pay = Pay()
     time_limit: Positive | None = None
     skip_own: Flag = False
+    domain: Text | None = None
     adaptive: AdaptiveOverlap | None = None
 
     def __post_init__(self) -> None:

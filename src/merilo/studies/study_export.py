@@ -52,6 +52,7 @@ class ExportedSheet:
         tests: items of the test.
         left_out: items of the test that the expert wrote.
         files: names of the files.
+        domains: the domains of the items; empty if they are not divided by domain.
     """
 
     folder: str
@@ -59,6 +60,7 @@ class ExportedSheet:
     tests: int
     left_out: int
     files: tuple[str, ...]
+    domains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class ExportedStudy:
                     "respondent": sheet.respondent,
                     "tests": sheet.tests,
                     "left_out": sheet.left_out,
+                    "domains": list(sheet.domains),
                     "files": list(sheet.files),
                 }
                 for sheet in self.sheets
@@ -128,6 +131,7 @@ def export_study(
     media_url: str = "",
     author_field: str | None = None,
     experts: Sequence[str] = (),
+    domains: Sequence[str] = (),
     force: bool = False,
 ) -> ExportedStudy:
     """Write the files of a study for a platform into a new folder.
@@ -141,13 +145,15 @@ def export_study(
         media_url: the address of the folder `samples/`, for datasets with pictures and sounds.
         author_field: the field of `meta` that names the authors of an item; by default, one of the usual names.
         experts: experts who get a sheet; by default, all authors.
+        domains: the domains whose items are written. By default, if the plan has domains, each expert gets those in which they wrote items;
+            without known authors, each domain has a sheet.
         force: replace an existing folder.
 
     Returns:
         What was exported.
 
     Raises:
-        UsageError: the plan has no such arm or language, or experts are named in an arm that skips nothing.
+        UsageError: the plan has no such arm, language or domain, or experts are named in an arm that skips nothing.
         DataError: the overlap is adaptive, the platform cannot show the tasks, an item cannot be rendered, or an expert wrote all items.
         OutputError: the folder exists or cannot be written.
     """
@@ -162,12 +168,13 @@ def export_study(
             file=plan_path(folder.path),
         )
     field = _author_field(folder, author_field) if group.skip_own else None
-    tasks = study_tasks(folder, author_field=field)
+    tasks = study_tasks(folder, author_field=field, domain_field=group.domain)
     everybody = _outgoing(folder, name, tasks, language, media_url)
     _refuse_unfit(everybody, platform)
-    sheets = _sheets(everybody, experts, known=field is not None)
+    sheets = _sheets(everybody, experts, domains, known=field is not None)
     written = [
-        (_subfolder(number, sheet), sheet, _FILES[platform](sheet)) for number, sheet in enumerate(sheets, 1)
+        (_subfolder(number, sheet), sheet, _FILES[platform](sheet.outgoing))
+        for number, sheet in enumerate(sheets, 1)
     ]
     made = ExportedStudy(
         platform,
@@ -177,7 +184,12 @@ def export_study(
         len(tasks.training),
         tuple(
             ExportedSheet(
-                place, sheet.respondent, len(sheet.tests), len(tasks.tests) - len(sheet.tests), tuple(files)
+                place,
+                sheet.outgoing.respondent,
+                len(sheet.outgoing.tests),
+                sheet.own,
+                tuple(files),
+                sheet.domains,
             )
             for place, sheet, files in written
         ),
@@ -246,22 +258,52 @@ def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:
         )
 
 
-def _sheets(everybody: Outgoing, experts: Sequence[str], *, known: bool) -> list[Outgoing]:
-    """One sheet for everybody, or one for each expert without the expert's own items."""
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """The tasks of one expert, of one domain, or of everybody, with the number of own items that were left out."""
+
+    outgoing: Outgoing
+    domains: tuple[str, ...] = ()
+    own: int = 0
+
+
+def _sheets(
+    everybody: Outgoing, experts: Sequence[str], domains: Sequence[str], *, known: bool
+) -> list[_Sheet]:
+    """One sheet for each expert without the expert's own items, else one for each domain, else one for everybody."""
+    there = tuple(sorted({task.domain for task in everybody.tests} - {""}))
+    if strange := [name for name in domains if name not in there]:
+        why = f"choose from: {listed(there)}" if there else "the plan names no field of domains"
+        raise UsageError(f"there is no domain '{strange[0]}' ({why})", field=argument("domain"))
     authors = sorted({author for task in everybody.tests for author in task.authors})
     names = list(dict.fromkeys(experts)) or (authors if known else [])
     sheets = []
     for name in names:
-        tests = tuple(task for task in everybody.tests if name not in task.authors)
-        if not tests:
+        wrote = {task.domain for task in everybody.tests if name in task.authors} & {*there}
+        chosen = tuple(one for one in there if one in (domains or wrote or there))
+        scope = [task for task in everybody.tests if not chosen or task.domain in chosen]
+        tests = tuple(task for task in scope if name not in task.authors)
+        if tests:
+            sheets.append(
+                _Sheet(replace(everybody, tests=tests, respondent=name), chosen, len(scope) - len(tests))
+            )
+        elif scope and (not domains or experts):
             raise DataError(f"the expert '{name}' wrote all items of the study: no item is left to answer")
-        sheets.append(replace(everybody, tests=tests, respondent=name))
-    return sheets or [everybody]
+    if sheets or not there:
+        return sheets or [_Sheet(everybody)]
+    return [
+        _Sheet(
+            replace(everybody, tests=tuple(task for task in everybody.tests if task.domain == domain)),
+            (domain,),
+        )
+        for domain in domains or there
+    ]
 
 
-def _subfolder(number: int, sheet: Outgoing) -> str:
-    """The folder of a sheet; a name of a person keeps only letters and digits."""
-    if not sheet.respondent:
+def _subfolder(number: int, sheet: _Sheet) -> str:
+    """The folder of a sheet; a name of a person or a domain keeps only letters and digits."""
+    whose = sheet.outgoing.respondent or "-".join(sheet.domains)
+    if not whose:
         return ""
-    name = re.sub(r"[^\w]+", "-", sheet.respondent).strip("-")[:40]
+    name = re.sub(r"[^\w]+", "-", whose).strip("-")[:40]
     return f"{number:02d}-{name or 'expert'}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias
@@ -17,6 +17,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, entry_of
+from merilo.people.experts.sampling import value_of
 from merilo.strict_json import Json
 from merilo.studies.study_folder import StudyFolder, StudyItem
 
@@ -45,6 +46,7 @@ class StudyTask:
         dialogue: the number of the dialogue that the item is a turn of, from 1; 0 if it is no turn.
         turn: its place in the dialogue, from 1.
         authors: who wrote the item, if the plan says which field of `meta` tells it.
+        domain: the domain of an item of the test, if its field is given; otherwise empty.
     """
 
     id: str
@@ -60,6 +62,7 @@ class StudyTask:
     dialogue: int = 0
     turn: int = 0
     authors: tuple[str, ...] = ()
+    domain: str = ""
 
     @property
     def first_known(self) -> str | None:
@@ -124,12 +127,15 @@ class StudyTasks:
     training: tuple[StudyTask, ...]
 
 
-def study_tasks(folder: StudyFolder, *, author_field: str | None = None) -> StudyTasks:
+def study_tasks(
+    folder: StudyFolder, *, author_field: str | None = None, domain_field: str | None = None
+) -> StudyTasks:
     """Make the tasks of a study, in the order of its files.
 
     Args:
         folder: the study.
         author_field: the field of `meta` that names the authors of an item: a text or a list of texts.
+        domain_field: the field that holds the domain of an item.
 
     Raises:
         InputError: a file of the study cannot be read.
@@ -139,7 +145,12 @@ def study_tasks(folder: StudyFolder, *, author_field: str | None = None) -> Stud
     ids = TaskIds(folder.plan.study, folder.plan.seed, tuple(one.item for one in items))
     return StudyTasks(
         ids,
-        tuple(tasks_of(items, "test", declared, ids, author_field=author_field)),
+        tuple(
+            replace(task, domain=domain_of(one.item, domain_field))
+            for task, one in zip(
+                tasks_of(items, "test", declared, ids, author_field=author_field), items, strict=True
+            )
+        ),
         tuple(tasks_of(folder.controls(), "control", declared, ids)),
         tuple(tasks_of(folder.training(), "training", declared, ids)),
     )
@@ -251,6 +262,12 @@ def authors_of(item: Item, field: str | None) -> tuple[str, ...]:
     value = item.meta.get(field) if field else None
     values = value if isinstance(value, list) else [value]
     return tuple(str(one).strip() for one in values if isinstance(one, str | int) and str(one).strip())
+
+
+def domain_of(item: Item, field: str | None) -> str:
+    """Return the domain of an item, from `meta` or the inputs; empty if there is none."""
+    value = value_of(item, field) if field else None
+    return "" if value is None else str(value).strip()
 
 
 def common_form(tasks: Sequence[StudyTask]) -> AnswerForm:

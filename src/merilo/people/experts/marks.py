@@ -39,7 +39,7 @@ def spelling(text: str) -> str:
 
 
 def may_be_mine(text: str) -> bool:
-    """Check whether an answer is the guide's option "skip the question, because it may be mine", in Russian or English.
+    """Check whether an answer is the guide's option "skip the question, because it may be mine", in Russian or English, or `NOT_SHOWN`.
 
     A bare "skip" does not count: it may also mean "I do not know".
 
@@ -50,4 +50,4 @@ def may_be_mine(text: str) -> bool:
         (True, False, False)
     """
     plain = spelling(text)
-    return bool(_RUSSIAN.fullmatch(plain) or _ENGLISH.fullmatch(plain))
+    return text == NOT_SHOWN or bool(_RUSSIAN.fullmatch(plain) or _ENGLISH.fullmatch(plain))

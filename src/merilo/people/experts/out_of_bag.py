@@ -64,7 +64,7 @@ class OutOfBagDesign:
 
     def marks(self, answer: str) -> bool:
         """Check whether an answer means "may be mine"; case, ё, quotation marks and punctuation do not matter."""
-        return answer == NOT_SHOWN or may_be_mine(answer) or spelling(answer) in map(spelling, self.mine)
+        return may_be_mine(answer) or spelling(answer) in map(spelling, self.mine)
 
 
 @dataclass(frozen=True, slots=True)

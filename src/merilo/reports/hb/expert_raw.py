@@ -47,13 +47,19 @@ class ExpertsComputed:
     content: dict[str, Json]
 
 
-def experts_computed(raw: RawStudy, design: OutOfBagDesign, people: Baseline | None) -> ExpertsComputed:
+def experts_computed(
+    raw: RawStudy,
+    design: OutOfBagDesign,
+    people: Baseline | None,
+    domains: Mapping[int, str] | None = None,
+) -> ExpertsComputed:
     """Compute the baseline of experts who skip their own questions.
 
     Args:
         raw: the experts' answers; of the settings, `repeats` and `currency` are used.
         design: the settings of the protocol.
         people: the baseline of people without training; `None` if there is none.
+        domains: mapping from item number to domain; by default, all items have one domain.
 
     Raises:
         DataError: an expert gave two different answers to a question and the settings forbid it, or no answer is left.
@@ -63,7 +69,7 @@ def experts_computed(raw: RawStudy, design: OutOfBagDesign, people: Baseline | N
     known = None if raw.gold is None or raw.gold.withheld else raw.gold
     outside = outside_labels(raw.responses, design, Marks(), known, declared)
     responses = settle(raw.responses, raw.settings.repeats)
-    bag = out_of_bag(responses, design)
+    bag = out_of_bag(responses, design, domains=domains)
     scored = score_experts(bag, responses, raw.gold, declared, raw.settings.cluster)
     untrained, comparison = None, None
     if people is not None:
@@ -99,7 +105,15 @@ def experts_again(
     if published is None or not place.is_dir():
         return None
     with_people = people if published.get("people") is not None else None
-    return experts_computed(read_raw(place), _design(published, place), with_people).content
+    listed = mapping_at(published, "experts", "design", "domains")
+    domains = {
+        n: name
+        for name, items in listed.items()
+        if isinstance(items, list)
+        for n in items
+        if isinstance(n, int)
+    }
+    return experts_computed(read_raw(place), _design(published, place), with_people, domains or None).content
 
 
 def _design(published: Mapping[str, Json], place: Path) -> OutOfBagDesign:

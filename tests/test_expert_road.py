@@ -1,0 +1,451 @@
+"""The whole road of an expert study: domains in the plan and in the invitations, answers over HTTP, and both baselines.
+
+Forty sums in two domains. Three experts of law and three of medicine, one of them of both; each wrote some of the questions of
+their domain. Only commands, files and the site's pages are used, and what comes out is computed here again.
+"""
+
+import csv
+import io
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from author_session import signed_in
+from command import Outcome, merilo
+from fastapi.testclient import TestClient
+from guide_study import DECLARATION
+from site_in_process import hidden, opened_site, to_first_task, visiting
+from sqlalchemy import create_engine, text
+
+from merilo.site.assignment import Allocation, GivenTask
+from merilo.site.author_actions import invite
+from merilo.site.people_access import admit_invited
+from merilo.site.schema import METADATA
+from merilo.site.served_study import load_study
+from merilo.site.study_registration import register
+from merilo.studies.study_folder import open_study
+from merilo.studies.study_tasks import study_tasks
+
+#: Expert -> domains. Vera knows both.
+EXPERTS = {
+    "anna": ("law",),
+    "boris": ("law",),
+    "vera": ("law", "medicine"),
+    "gleb": ("medicine",),
+    "dina": ("medicine",),
+}
+OPTION = "пропустить вопрос, так как он, возможно, был придуман мной"
+#: Item -> what its experts answer, in the order of `EXPERTS`: right (r), wrong (a, b) or skipped (s).
+ANSWERS = {1: "raa", 2: "rab", 3: "rss", 4: "sss"}
+#: Experts who leave after so many items of the test.
+LEAVE = {"gleb": 10, "dina": 12}
+
+
+def author(number: int) -> str:
+    """The author of an item: every fifth item of a domain is by one of its experts, others by somebody else."""
+    return {5: "anna", 10: "boris", 25: "gleb", 30: "dina", 35: "vera", 36: "vera"}.get(number, "somebody")
+
+
+def domain(number: int) -> str:
+    return "law" if number <= 20 else "medicine"
+
+
+def dataset(folder: Path) -> Path:
+    def item(number: int) -> dict[str, Any]:
+        options = {
+            f"option_{letter}": str(number + step) for letter, step in zip("abcd", (1, 2, 3, 4), strict=True)
+        }
+        meta = {"id": number, "domain": domain(number), "author": author(number)}
+        question = f"{number} + {number % 4 + 1} = ?"
+        return {
+            "instruction": 0,
+            "inputs": {"question": question, **options},
+            "outputs": "ABCD"[number % 4],
+            "meta": meta,
+        }
+
+    folder.mkdir()
+    readmes = {
+        "ru": {"Описание задачи": "Сложите два числа.", "Human baseline": ""},
+        "en": {"Task description": "Add two numbers.", "Human baseline": ""},
+    }
+    metadata = {
+        "dataset_name": "Sums", "skills": ["Expert domain knowledge"], "human_benchmark": {},
+        "metrics": {"Accuracy": {"en": "share of right answers", "ru": "доля верных ответов"}},
+    }  # fmt: skip
+    files = {
+        "test.json": {"data": [item(number) for number in range(1, 41)]},
+        "shots.json": {"data": [item(number) for number in range(101, 121)]},
+        "raw_dataset_meta.json": metadata,
+        **{f"raw_readme_{language}.json": text for language, text in readmes.items()},
+    }
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    (folder / "dataset.yaml").write_text(DECLARATION, encoding="utf-8")
+    return folder
+
+
+def done(*words: object) -> Outcome:
+    outcome = merilo(*words)
+    assert outcome.status == 0, f"merilo {' '.join(map(str, words))}: {outcome.err}"
+    return outcome
+
+
+@dataclass(frozen=True)
+class ExpertRoad:
+    """The files of the study, the pages that experts saw, and what the commands printed."""
+
+    root: Path
+    seen: Mapping[str, set[int]]
+    collected: Mapping[str, Any]
+    experts: Mapping[str, Any]
+    verified: Outcome
+
+    def json(self, name: str) -> Any:
+        return json.loads((self.root / name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory: pytest.TempPathFactory) -> ExpertRoad:
+    return walked(tmp_path_factory.mktemp("expert-road"))
+
+
+def walked(root: Path) -> ExpertRoad:
+    data, study = dataset(root / "dataset"), root / "study"
+    done(
+        "study", "create", data, "--out", study, "--per-domain", 20, "--overlap", 3, "--items-per-page", 1,
+        "--pay-per-page", 0.1, "--expert-pay-per-page", 3, "--control-share", 0.2,
+    )  # fmt: skip
+    done("study", "freeze", study, "--date", "2026-11-22")
+    tasks = study_tasks(open_study(study))
+    number_of = {task.id: int(task.item) for task in tasks.tests}
+    known = {task.id: task.known for task in tasks.controls}
+    seen = {}
+    with opened_site(open_study(study)) as site, visiting(site) as client:
+        for name, domains in EXPERTS.items():
+            given = [word for one in domains for word in ("--domain", one)]
+            link = done("study", "invite", study, "--expert", name, *given).out.split("\t")[1].strip()
+            client.cookies.clear()
+            seen[name] = answer_all(
+                client, link.removeprefix("http://127.0.0.1:8000"), name, number_of, known
+            )
+        path = f"/s/{tasks.ids.study('people')}/"
+        for person in range(3):
+            client.cookies.clear()
+            page = to_first_task(client, path, f"w{person}")
+            untrained(client, path, page, person, number_of, known)
+    collected = done(
+        "study", "collect", study, "--arm", "experts", "--out", root / "e.csv", "--json", "-"
+    ).json
+    done("study", "collect", study, "--out", root / "p.csv")
+    done("study", "import", study, root / "e.csv", root / "p.csv")
+    done("study", "baseline", study, "--out", study / "baseline")
+    made = done(
+        "study", "baseline", study, "--arm", "experts", "--out", study / "experts", "--json", "-"
+    ).json
+    done("report", study, "--out", root / "hb", "--cards", data)
+    return ExpertRoad(root, seen, collected, made, merilo("report", "verify", root / "hb", "--json", "-"))
+
+
+def answer_all(
+    client: TestClient, link: str, name: str, number_of: Mapping[str, int], known: Mapping[str, str | None]
+) -> set[int]:
+    """An expert comes in with their link and answers what the site shows, until it thanks them."""
+    response = client.get(link)
+    path, page = f"/{response.url.path.strip('/')}/", response.text
+    for step in ("consent", "instruction"):
+        if step == "instruction":
+            assert OPTION in page, "the instruction quotes the option"
+        page = client.post(f"{path}{step}", data={"token": hidden(page, "token")}).text
+    seen: set[int] = set()
+    for _ in range(60):
+        if 'name="task"' not in page:
+            break
+        assert OPTION[1:] in page, "the button has the words of the instruction"
+        task = hidden(page, "task")
+        form = {"token": hidden(page, "token"), "task": task, "then": "next"}
+        if task in known:
+            form["answer"] = str(known[task])
+        else:
+            if len(seen) == LEAVE.get(name):
+                return seen
+            number = number_of[task]
+            seen.add(number)
+            said = given_by(name, number)
+            form |= {"then": "mine"} if said == "s" else {"answer": letter(number, said)}
+        page = client.post(f"{path}task", data=form).text
+        assert 'role="alert"' not in page, page
+    assert "<h1>Спасибо!</h1>" in page, page
+    return seen
+
+
+def untrained(
+    client: TestClient,
+    path: str,
+    page: str,
+    person: int,
+    number_of: Mapping[str, int],
+    known: Mapping[str, str | None],
+) -> None:
+    """People without training know every second answer."""
+    assert OPTION[1:] not in page
+    for _ in range(60):
+        if 'name="task"' not in page:
+            return
+        task = hidden(page, "task")
+        answer = known.get(task) or letter(number_of[task], "r" if number_of[task] % 2 else "a")
+        form = {"token": hidden(page, "token"), "task": task, "then": "next", "answer": answer}
+        page = client.post(f"{path}task", data=form).text
+
+
+def of_domain(number: int) -> list[str]:
+    return [name for name, domains in EXPERTS.items() if domain(number) in domains]
+
+
+def given_by(name: str, number: int) -> str:
+    return dict(zip(of_domain(number), ANSWERS.get(number, "rrr"), strict=True))[name]
+
+
+def letter(number: int, said: str) -> str:
+    return "ABCD"[(number + "rab".index(said)) % 4]
+
+
+def test_an_expert_gets_the_items_of_their_domains_without_their_own(road: ExpertRoad) -> None:
+    for name, domains in EXPERTS.items():
+        expected = {number for number in range(1, 41) if domain(number) in domains and author(number) != name}
+        assert road.seen[name] <= expected if name in LEAVE else road.seen[name] == expected, name
+
+
+def test_an_item_has_n_minus_k_answers_and_nobody_is_missing_who_wrote_it(road: ExpertRoad) -> None:
+    rows = {int(row["id"]): row for row in expert_rows(road)}
+    assert set(rows) == set(range(1, 41)), "no item is left out"
+    for number in (5, 10):
+        row = rows[number]
+        assert (row["experts"], row["may_be_mine"], row["not_shown"]) == ("3", "1", "1")
+        assert (row["left"], row["missing"]) == ("2", "0")
+    answers = road.experts["experts"]["answers"]
+    assert (answers["not_shown"], answers["may_be_mine"]) == (6, 6 + 5)
+    assert answers["missing"] == (19 - 10) + (19 - 12)
+    assert sum(answers[name] for name in ("counted", "may_be_mine", "missing")) == 2 * 3 * 20
+    assert sum(int(row["missing"]) for row in rows.values()) == answers["missing"]
+
+
+def expert_rows(road: ExpertRoad) -> list[dict[str, str]]:
+    text = (road.root / "study" / "experts" / "items.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    return [{**row, "id": row["INPUT:id"]} for row in rows]
+
+
+def test_every_item_is_decided_and_the_value_follows_from_the_answers(road: ExpertRoad) -> None:
+    experts = road.experts["experts"]
+    assert (experts["items"]["total"], experts["metrics"]["acc"]["n"]) == (40, 40)
+    rows = {int(row["id"]): row for row in expert_rows(road)}
+    right = sum(row["label"] == "ABCD"[number % 4] for number, row in rows.items())
+    assert experts["metrics"]["acc"]["value"] == pytest.approx(right / 40)
+    # Item 1: two of three agree on a wrong answer. 2: three different ones. 3: one answer. 4: none.
+    assert rows[1]["label"] == letter(1, "a")
+    assert (rows[3]["label"], rows[3]["outcome"], rows[3]["fallback"]) == (letter(3, "r"), "too_few", "votes")
+    assert (rows[4]["label"], rows[4]["outcome"], rows[4]["fallback"]) == ("", "too_few", "")
+    assert rows[2]["outcome"] == "no_majority"
+    assert rows[2]["fallback"] in {"skill", ""}
+    by_rule = [row for row in rows.values() if row["outcome"] == "majority"]
+    assert experts["items"]["decided"] == len(by_rule)
+    assert experts["items"]["decided_share"] == pytest.approx(len(by_rule) / 40)
+    kept = sum(map(len, experts["items"]["fallback"].values())) + len(experts["items"]["counted_as_wrong"])
+    assert len(by_rule) + kept == 40
+    assert experts["experts"] == {"law": 3, "medicine": 3}
+    assert set(experts["by_domain"]) == {"law", "medicine"}
+
+
+def test_people_without_training_get_all_domains_and_stand_beside_the_experts(road: ExpertRoad) -> None:
+    assert road.experts["people"]["metrics"]["acc"]["value"] == 0.5
+    comparison = road.experts["comparison"]
+    assert comparison["n"] == 40
+    assert comparison["experts"] == road.experts["experts"]["metrics"]["acc"]["value"]
+
+
+def test_the_card_says_who_answered_what_and_for_how_much(road: ExpertRoad) -> None:
+    people, answers = (road.experts["experts"][name] for name in ("people", "answers"))
+    card = road.json("hb/cards/raw_readme_ru.json")["Human baseline"]
+    english = road.json("hb/cards/raw_readme_en.json")["Human baseline"]
+    assert people == {"total": 5, "answered_all": 3, "unanswered": 16}
+    assert "На все такие вопросы ответили 3 из 5 экспертов; не хватает 16 ответов." in card
+    assert "Каждый эксперт ответил на все вопросы" not in card
+    assert "3 of 5 experts answered all of these items" in english
+    assert "6 раз вопрос не показан эксперту, который его придумал" in card
+    share = road.experts["experts"]["items"]["decided_share"]
+    assert f"по этому правилу решено {f'{100 * share:.1f}'.replace('.0', '').replace('.', ',')}" in card
+    paid = answers["counted"] + answers["may_be_mine"] - answers["not_shown"]
+    cost = road.experts["cost"]
+    assert cost["total"] == pytest.approx(3 * cost["pages"])
+    assert cost["pages"] >= paid
+    experts = card.split("Эксперты.")[1]
+    assert "За разметку выплачено" in experts
+    assert "за час работы" in experts
+    assert road.json("hb/cards/raw_dataset_meta.json")["human_benchmark"]["Accuracy"] == pytest.approx(
+        road.experts["experts"]["metrics"]["acc"]["value"], abs=1e-4
+    )
+
+
+def test_the_folder_can_be_computed_again_by_a_reader(road: ExpertRoad) -> None:
+    assert road.verified.status == 0, road.verified.out
+    published = road.json("hb/experts.json")
+    assert {name: len(items) for name, items in published["experts"]["design"]["domains"].items()} == {
+        "law": 20, "medicine": 20,
+    }  # fmt: skip
+    raw = (road.root / "hb" / "raw" / "experts" / "responses.csv").read_text(encoding="utf-8")
+    assert not any(name in raw for name in EXPERTS)
+
+
+def test_an_invitation_needs_a_domain_that_there_is(road: ExpertRoad) -> None:
+    study = road.root / "study"
+    without = merilo("study", "invite", study, "--expert", "egor")
+    assert without.status == 2
+    assert "--domain (choose from: law, medicine)" in without.complaint
+    strange = merilo("study", "invite", study, "--expert", "egor", "--domain", "physics")
+    assert strange.status == 2
+    assert "there is no domain 'physics' (choose from: law, medicine)" in strange.complaint
+    nameless = merilo("study", "invite", study, "--arm", "people", "--domain", "law")
+    assert nameless.status == 2
+
+
+def test_a_new_invitation_changes_the_domains_of_an_expert(road: ExpertRoad) -> None:
+    study = road.root / "study"
+
+    def states() -> Counter[str]:
+        engine = create_engine(f"sqlite:///{study / 'site.db'}")
+        query = "select r.state from response r join person p on p.id = r.person where p.external = 'anna'"
+        with engine.connect() as connection:
+            found = Counter(connection.scalars(text(query)))
+        engine.dispose()
+        return found
+
+    before = states()
+    assert (before["foreign"], before["own"]) == (20, 1)
+    done("study", "invite", study, "--expert", "anna", "--domain", "law", "--domain", "medicine")
+    assert (states()["foreign"], states()["own"]) == (0, 1)
+    done("study", "invite", study, "--expert", "anna", "--domain", "law")
+    assert states() == before
+
+
+def test_a_sheet_has_the_domains_of_its_expert(road: ExpertRoad) -> None:
+    study = road.root / "study"
+    made = done(
+        "study",
+        "export",
+        study,
+        "--platform",
+        "csv",
+        "--arm",
+        "experts",
+        "--expert",
+        "anna",
+        "--out",
+        road.root / "s1",
+        "--json",
+        "-",
+    ).json
+    (sheet,) = made["sheets"]
+    assert (sheet["domains"], sheet["tests"], sheet["left_out"]) == (["law"], 19, 1)
+    made = done(
+        "study", "export", study, "--platform", "csv", "--arm", "experts", "--expert", "egor", "--domain", "medicine",
+        "--out", road.root / "s2", "--json", "-",
+    ).json  # fmt: skip
+    (sheet,) = made["sheets"]
+    assert (sheet["domains"], sheet["tests"], sheet["left_out"]) == (["medicine"], 20, 0)
+    wrong = merilo(
+        "study",
+        "export",
+        study,
+        "--platform",
+        "csv",
+        "--arm",
+        "experts",
+        "--domain",
+        "art",
+        "--out",
+        road.root / "s3",
+    )
+    assert "there is no domain 'art' (choose from: law, medicine)" in wrong.complaint
+
+
+def test_the_author_ticks_the_domains_of_experts(road: ExpertRoad) -> None:
+    study = road.root / "study"
+    path = f"/author/{study_tasks(open_study(study)).ids.study('experts')}/invitations"
+    with opened_site(open_study(study)) as site, visiting(site) as client:
+        signed_in(client, study)
+        page = client.get(path).text
+        assert '<input type="checkbox" name="domain" value="medicine">' in page
+        form = {"token": hidden(page, "token"), "once": hidden(page, "once"), "names": "Зоя"}
+        refused = client.post(path, data=form)
+        assert refused.status_code == 422
+        assert 'role="alert"' in refused.text
+        made = client.post(path, data={**form, "domain": ["medicine"]})
+        assert made.status_code == 200
+        assert "Зоя <small>medicine</small>" in client.get(path).text
+
+
+def test_the_plan_names_the_field_of_the_domains_and_is_checked(road: ExpertRoad, tmp_path: Path) -> None:
+    plan = road.root / "study" / "study.yaml"
+    assert re.search(r"^    domain: domain", plan.read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.search(r"^    domain: null", plan.read_text(encoding="utf-8"), re.MULTILINE), (
+        "people get all items"
+    )
+    copy = tmp_path / "study"
+    shutil.copytree(road.root / "study", copy)
+    changed = plan.read_text(encoding="utf-8").replace("    domain: domain", "    domain: subject")
+    (copy / "study.yaml").write_text(changed, encoding="utf-8")
+    checked = merilo("study", "validate", copy)
+    assert checked.status == 1
+    assert "arms.experts.domain" in checked.out + checked.err
+
+
+def test_adaptive_overlap_grows_within_a_domain(tmp_path: Path) -> None:
+    """Two answers that differ open a third place, which only experts of the item's domain can take."""
+    data, study = dataset(tmp_path / "dataset"), tmp_path / "study"
+    done(
+        "study",
+        "create",
+        data,
+        "--out",
+        study,
+        "--audience",
+        "basic",
+        "--adaptive",
+        "2:3:0",
+        "--control-share",
+        0.2,
+    )
+    plan = (study / "study.yaml").read_text(encoding="utf-8")
+    (study / "study.yaml").write_text(
+        plan.replace("    domain: null", "    domain: domain"), encoding="utf-8"
+    )
+    done("study", "freeze", study, "--date", "2026-11-22")
+    served = load_study(open_study(study), "people")
+    engine = create_engine(f"sqlite:///{tmp_path / 'site.db'}")
+    METADATA.create_all(engine)
+    given: dict[str, set[int]] = {}
+    with engine.begin() as connection:
+        served = register(connection, served, 1)
+        for person, (name, own, answer) in enumerate(
+            [("a", "law", "A"), ("b", "law", "B"), ("c", "medicine", "A"), ("d", "medicine", "A"), ("e", "law", "A"), ("f", "medicine", "A")]
+        ):  # fmt: skip
+            ((_, code),) = invite(connection, served, [name], now=2, actor="author", domains=[own])
+            admitted = admit_invited(connection, {served.rules.study: served}, code, "ru", 3)
+            assert admitted is not None
+            allocation = Allocation(connection, served.rules, 10)
+            given[name] = set()
+            while isinstance(task := allocation.give(admitted.person, person), GivenTask):
+                if task.task < served.rules.tests:
+                    given[name].add(int(served.tasks[task.task].item))
+                allocation.save(admitted.person, task.task, answer)
+    engine.dispose()
+    law, medicine = set(range(1, 21)), set(range(21, 41))
+    assert (given["a"], given["b"], given["e"]) == (law, law, law), "the two differ, so a third is asked"
+    assert (given["c"], given["d"], given["f"]) == (medicine, medicine, set()), "the two agree"
