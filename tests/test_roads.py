@@ -12,7 +12,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod, sqrt
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from command import merilo
 from small_media import png
-from walked_road import PEOPLE, Choices, Entry, WalkedRoad, answer_study, done, walk
+from walked_road import PEOPLE, Choices, Entry, WalkedRoad, answer_study, done, experts_answer, walk
 
 import merilo as package
 from merilo.metrics.detox import Ratings
@@ -444,3 +444,26 @@ def test_pairs_of_rudetox_are_judged_in_three_projects_and_the_accepted_ones_are
     refused = merilo("recipe", "run", "rudetox", *swapped)
     assert refused.status == 2
     assert "asks question 'inoffensive', not 'fluent'" in refused.complaint
+
+
+def test_experts_who_were_invited_are_published_beside_people(tmp_path: Path) -> None:
+    walked = walk(tmp_path, EXAMPLES / "rummlu.json", label, options=("--expert-pay-per-page", 3))
+    # The experts agree with the people except on the last two items, where people were right and all experts are wrong.
+    items = [
+        replace(one, answers=5 * (label(one.item, list("ABCD"))[1],))
+        if place >= len(walked.items) - 2
+        else one
+        for place, one in enumerate(walked.items)
+    ]
+    experts_answer(tmp_path, items)
+    study = tmp_path / "study"
+    told = done(
+        "study", "baseline", study, "--arm", "experts", "--out", study / "experts", "--json", "-"
+    ).json
+    right = accuracy([(one.item, one.consensus) for one in items])
+    found = told["experts"]["metrics"]["acc"]
+    assert (found["value"], found["n"]) == close({"acc": (right, len(items))})["acc"]
+    done("report", study, "--out", tmp_path / "both")
+    assert done("report", "verify", tmp_path / "both", "--json", "-").json["verified"] is True
+    published = json.loads((tmp_path / "both" / "experts.json").read_text(encoding="utf-8"))
+    assert published["experts"]["metrics"]["acc"]["value"] == found["value"]

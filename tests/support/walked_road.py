@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from command import Outcome, merilo
 from site_in_process import hidden, opened_site, to_first_task, visiting
@@ -269,3 +270,25 @@ def _visits(
         for person in range(PEOPLE)
         for place, page in enumerate(pages.values())
     ]
+
+
+def experts_answer(root: Path, items: Sequence[AnsweredItem]) -> None:
+    """Invite an expert for each person; they give the answers of these people on the site, and no control item is wrong."""
+    study = root / "study"
+    names = [word for person in range(PEOPLE) for word in ("--expert", f"expert{person}")]
+    links = [line.split("\t")[1] for line in done("study", "invite", study, *names).out.splitlines()]
+    known = {one.item["prompt"]: one.answers for one in items}
+    known |= {one["prompt"]: PEOPLE * (one["outputs"],) for one in _lines(study / "controls.jsonl")}
+    with opened_site(open_study(study)) as site, visiting(site) as client:
+        for person, link in enumerate(links):
+            client.cookies.clear()
+            page = client.get(urlsplit(link).path)
+            path = page.url.path
+            text = page.text
+            for step in ("consent", "instruction"):
+                text = client.post(f"{path}{step}", data={"token": hidden(text, "token")}).text
+            while 'name="task"' in text:
+                text = _sent(client, f"{path}task", text, known[_prompt(text)][person])
+            assert "<h1>Спасибо!</h1>" in text, text
+    done("study", "collect", study, "--arm", "experts", "--out", root / "experts.csv")
+    done("study", "import", study, root / "experts.csv")
