@@ -122,6 +122,9 @@ def walked(root: Path) -> ExpertRoad:
         "study", "create", data, "--out", study, "--per-domain", 20, "--overlap", 3, "--items-per-page", 1,
         "--pay-per-page", 0.1, "--expert-pay-per-page", 3, "--control-share", 0.2,
     )  # fmt: skip
+    figures = json.loads((study / "plan.json").read_text(encoding="utf-8"))["arms"]["experts"]
+    assert figures["people"] == 6, "an expert of one domain answers no more than its 20 items"
+    assert figures["answers"] == figures["most_answers"] == 120
     done("study", "freeze", study, "--date", "2026-11-22")
     tasks = study_tasks(open_study(study))
     number_of = {task.id: int(task.item) for task in tasks.tests}

@@ -182,8 +182,8 @@ def _arm(arm: Arm, plan: Study, items: int, training: int) -> ArmFigures:
     least, answers, most = answers_range(arm, plan.assumptions, items)
     checks, pages, pay = paid_work(arm, plan, answers)
     # An expert of one domain answers no more items than it has.
-    most = plan.subset.per_domain if arm.domain and plan.subset.per_domain else items
-    people = arm.people or people_needed(items, arm.overlap, min(arm.items_per_person, most, items))
+    own = plan.subset.per_domain if arm.domain and plan.subset.per_domain else items
+    people = arm.people or people_needed(items, arm.overlap, min(arm.items_per_person, own, items))
     hours = (answers + checks + training * people) / arm.items_per_hour
     return ArmFigures(
         answers=answers,
