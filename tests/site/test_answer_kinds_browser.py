@@ -268,7 +268,9 @@ def test_numbers_are_typed_with_a_sign_and_refused_with_letters(frozen: Frozen) 
         assert person.page.locator("#answer").evaluate("one => one.validity.patternMismatch")
         person.page.fill("#answer", "12,5")
         person.send()
-    assert [row.answer for row in stored(folder)] == ["-12", "12,5"]
+        person.page.fill("#answer", "−7")  # the minus sign of the hint
+        person.send()
+    assert [row.answer for row in stored(folder)] == ["-12", "12,5", "-7"]
 
 
 PROGRAM = "\n\n    имя = 'Ёлка'\n\tif имя:\n        return  имя\n    return \"\""

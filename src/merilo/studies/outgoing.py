@@ -22,7 +22,7 @@ MINE: Final = "mine"
 
 #: The pattern of the answers of a form, as JavaScript and Python read it.
 PATTERNS: Final[Mapping[AnswerForm, str]] = {
-    "number": r"\s*[-−–]?\d+([.,]\d+)?\s*",
+    "number": r"\s*(?:-|−|–)?\d+([.,]\d+)?\s*",
     "set": r"\s*\d+(\s*,\s*\d+)*\s*",
     "matching": r"\s*\d+(\s*,\s*\d+)*\s*",
 }
