@@ -201,7 +201,8 @@ def test_the_terminal_shows_the_figures_with_their_counts(tmp_path: Path) -> Non
     pool = written(tmp_path / "p.tsv", toloka(small_pool()))
     gold = written(tmp_path / "gold.csv", "question,gold\nq1,A\nq2,B\n")
     shown = merilo("baseline", pool, "--gold", gold).out
-    assert "0.500 [0.095, 0.905]  on 2 items" in shown
+    told = " ".join(shown.replace("│", " ").split())
+    assert "over items alone [0.095, 0.905]" in told
     assert "25 read = 20 used + 5 control" in shown
 
 

@@ -43,10 +43,30 @@ def rows(text: str) -> list[list[str]]:
 
 def test_every_estimate_has_its_interval_and_counts() -> None:
     assert rows(table_text(metric_table(CONTENT), "csv")) == [
-        ["metric", "respondents", "estimate", "low", "high", "items", "answers", "annotators"],
-        ["accuracy", "consensus", "0.560", "0.408", "0.701", "99", "492", "26"],
-        ["accuracy", "majorities alone", "0.704", "0.572", "0.809", "54", "", ""],
-        ["accuracy", "single annotator", "0.460", "0.331", "0.595", "99", "492", "26"],
+        [
+            "metric",
+            "respondents",
+            "estimate",
+            "low",
+            "high",
+            "interval over",
+            "items",
+            "answers",
+            "annotators",
+        ],
+        ["accuracy", "consensus", "0.560", "0.408", "0.701", "items and annotators", "99", "492", "26"],
+        ["accuracy", "majorities alone", "0.704", "0.533", "0.831", "items and annotators", "54", "", ""],
+        [
+            "accuracy",
+            "single annotator",
+            "0.460",
+            "0.331",
+            "0.595",
+            "items and annotators",
+            "99",
+            "492",
+            "26",
+        ],
     ]
 
 
@@ -55,7 +75,7 @@ def test_the_latex_table_is_ready_for_a_paper() -> None:
     assert text.startswith(
         "\\begin{table}\n\\centering\n\\caption{Human baseline of LCS: metrics with 95\\% confidence intervals.}"
     )
-    assert "accuracy & consensus & 0.560 & 0.408 & 0.701 & 99 & 492 & 26 \\\\" in text
+    assert "accuracy & consensus & 0.560 & 0.408 & 0.701 & items and annotators & 99 & 492 & 26 \\\\" in text
     assert text.count("\\begin{") == text.count("\\end{") == 2
 
 
@@ -63,8 +83,8 @@ def test_groups_without_gold_keep_their_items_and_answers() -> None:
     table = group_table(GROUPED)
     assert table is not None
     assert [row[1:] for row in table.rows] == [
-        (HOSTILE, "accuracy", "0.500", "0.300", "0.700", "39", "0.400", "200"),
-        ("law", "", "", "", "", "60", "", "300"),
+        (HOSTILE, "accuracy", "0.500", "0.300", "0.700", "items alone", "39", "0.400", "200"),
+        ("law", "", "", "", "", "", "60", "", "300"),
     ]
     assert group_table(CONTENT) is None
 
@@ -74,9 +94,9 @@ def test_an_expert_study_has_both_arms_and_their_difference() -> None:
     table = arms_table(study)
     assert table is not None
     assert [row[1:] for row in table.rows] == [
-        ("experts", "0.925", "0.830", "0.990", "40", "0.975"),
-        ("people without training", "0.600", "0.400", "0.800", "40", ""),
-        ("difference on common items", "0.342", "0.170", "0.500", "38", ""),
+        ("experts", "0.925", "0.830", "0.990", "items alone", "40", "0.975"),
+        ("people without training", "0.600", "0.400", "0.800", "items alone", "40", ""),
+        ("difference on common items", "0.342", "0.170", "0.500", "items alone", "38", ""),
     ]
     assert set(paper_files(CONTENT, None, "csv", experts=study)) == {
         "metrics.csv",
@@ -92,7 +112,7 @@ def test_text_of_the_dataset_stays_text_in_every_format() -> None:
     tex = table_text(table, "latex")
     assert r"\textbackslash{}input\{/etc/passwd\} \$x\$ \textless{}script\textgreater{}" in tex
     row = next(line for line in table_text(table, "markdown").splitlines() if "HYPERLINK" in line)
-    assert len(re.findall(r"(?<!\\)\|", row)) == 10
+    assert len(re.findall(r"(?<!\\)\|", row)) == 11
     assert "<script" not in row.replace("\\<", "")
     assert rows(table_text(table, "csv"))[1][1] == f"'{HOSTILE}"
 

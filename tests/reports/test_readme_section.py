@@ -67,7 +67,7 @@ DETAILS = {
     "estimate": ("на 99 вопросах составляет 0,560 (95%-й доверительный интервал с учётом выбора вопросов и разметчиков — от 0,408 до 0,701", "is 0.560 on 99 items (95% confidence interval over items and annotators 0.408 to 0.701"),
     "majority alone": ("получается 0,704 (на 54 вопросах", "it is 0.704 (54 items"),
     "dropped": ("Если считать ошибками 1 вопрос без согласованного ответа, получается 0,554", "If the 1 item without a consensus counted as wrong, it would be 0.554"),
-    "single": ("в среднем составляет 0,460 (95%-й доверительный интервал от 0,331 до 0,595; 26 разметчиков, 492 ответа)", "0.460 on average (95% confidence interval 0.331 to 0.595; 26 annotators, 492 answers)"),
+    "single": ("в среднем составляет 0,460 (95%-й доверительный интервал с учётом выбора вопросов и разметчиков — от 0,331 до 0,595; 26 разметчиков, 492 ответа)", "0.460 on average (95% confidence interval over items and annotators 0.331 to 0.595; 26 annotators, 492 answers)"),
     "time": ("Медианное время ответа — 27 секунд", "median time of an answer is 27 seconds"),
     "pay": ("выплачено 7,25 доллара США за 250 страниц заданий, то есть 0,86 доллара США за час", "cost $7.25 for 250 pages, which is $0.86 per hour"),
 }  # fmt: skip
@@ -170,11 +170,11 @@ def with_groups(n: int) -> dict[str, Any]:
 def test_groups_are_told_in_one_sentence() -> None:
     ru, en = russian(with_groups(2)), english(with_groups(2))
     assert (
-        "По группам вопросов точность составляет: «g1» — 0,010 (95%-й доверительный интервал от 0,000 до 0,900; 11 вопросов);"
+        "По группам вопросов точность (в скобках — 95%-е доверительные интервалы) составляет: «g1» — 0,010 (от 0,000 до 0,900 с учётом выбора только вопросов; 11 вопросов);"
         in ru
     )
     assert (
-        "By group of items, the accuracy is: 0.010 in “g1” (95% confidence interval 0.000 to 0.900; 11 items);"
+        "By group of items, the accuracy (with 95% confidence intervals) is: 0.010 in “g1” (0.000 to 0.900 over items alone; 11 items);"
         in en
     )
     assert "до наибольшего («g57» — 0,570" in russian(with_groups(57))
@@ -219,11 +219,11 @@ def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
         "Учтён 171 ответ; 21 раз эксперты пропустили вопрос, который мог быть придуман ими; ответы после истечения времени (2) не учтены.",
         "На все такие вопросы ответили 7 из 8 экспертов; не хватает 3 ответов.",
         "Так решено 39 из 40 вопросов. Вопрос, который это правило не решило, не отброшен: 1 засчитан как ошибка.",
-        "экспертов на 40 вопросах составляет 0,925 (95%-й доверительный интервал по вопросам от 0,830 до 0,990; по этому правилу решено"
+        "экспертов на 40 вопросах составляет 0,925 (95%-й доверительный интервал с учётом выбора только вопросов — от 0,830 до 0,990; по этому правилу решено"
         " 97,5 % вопросов). Только на 39 вопросах, решённых по этому правилу, получилось бы 0,949.",
         "За разметку выплачено 640 долларов США за 171 страницу заданий, то есть 112,28 доллара США за час работы",
         "На 38 вопросах, на которые есть согласованные ответы обеих групп",
-        "Разность равна 0,342 (95%-й доверительный интервал от 0,170 до 0,500; p < 0,001, точный критерий Мак-Немара).",
+        "Разность равна 0,342 (95%-й доверительный интервал с учётом выбора только вопросов — от 0,170 до 0,500; p < 0,001, точный критерий Мак-Немара).",
     ):
         assert told in ru
     for told in (
@@ -231,11 +231,11 @@ def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
         "The consensus is based on 171 answers; experts skipped an item as possibly their own 21 times",
         "7 of 8 experts answered all of these items; 3 answers are missing.",
         "In this way 39 of 40 items were decided. The item that this rule did not decide was kept: 1 counts as wrong.",
-        "The accuracy of the experts is 0.925 on 40 items (95% confidence interval over items 0.830 to 0.990; this rule decided 97.5% of the"
+        "The accuracy of the experts is 0.925 on 40 items (95% confidence interval over items alone 0.830 to 0.990; this rule decided 97.5% of the"
         " items). On the 39 items that this rule decided, it would be 0.949.",
         "The annotation cost $640.00 for 171 pages, which is $112.28 per hour of measured time (5.7 hours in all).",
         "On the 38 items that both groups decided",
-        "The difference is 0.342 (95% confidence interval 0.170 to 0.500; p < 0.001, McNemar's exact test).",
+        "The difference is 0.342 (95% confidence interval over items alone 0.170 to 0.500; p < 0.001, McNemar's exact test).",
         "By domain: physics 0.950 (20 items), law 0.900 (20 items).",
     ):
         assert told in en

@@ -18,7 +18,9 @@ CONTENT: dict[str, Any] = {
     "metrics": {
         "acc": {
             "value": 0.56, "n": 99, "annotators": 26, "ci95": [0.462281, 0.65328], "ci95_items_and_annotators": [0.408397, 0.701179],
-            "by_majority_alone": {"value": 0.703704, "n": 54, "ci95": [0.571724, 0.808626]},
+            "by_majority_alone": {
+                "value": 0.703704, "n": 54, "ci95": [0.571724, 0.808626], "ci95_items_and_annotators": [0.533, 0.831],
+            },
             "with_dropped_items": {"n": 100, "dropped": 1, "dropped_counted_as_wrong": 0.554},
             "single_person": {"mean": 0.46, "ci95": [0.330729, 0.594887], "annotators": 26, "answers": 492, "items": 99},
         }

@@ -87,12 +87,12 @@ class ComparisonResult:
         lines = []
         for name, one in self.comparisons.items():
             for match in one.matches:
-                found, interval = match.difference, match.both or match.difference.interval
+                found, interval = match.difference, match.interval
                 if match.verdict:
                     lines.append(verdict_sentence(match, name, "en"))
                 lines.append(
                     f"{name}, {match.kind}: people {found.first:.3f}, model {found.second:.3f}, difference {found.value:+.3f} "
-                    f"[{interval.low:+.3f}, {interval.high:+.3f}], p {match.corrected:.3g} on {found.n} items"
+                    f"[{interval.low:+.3f}, {interval.high:+.3f}]{'' if match.both else ' over items alone'}, p {match.corrected:.3g} on {found.n} items"
                 )
         return "\n".join(lines)
 

@@ -286,6 +286,7 @@ def _column(
             (single.difference.first, single.difference.n) if single else None,
             crowd.status == "rejected",
             study.simulated,
+            over_annotators=own.over_annotators if own else True,
         )
     name = crowd.declaration.name
     title = dataset(name).title if name in names() else key

@@ -42,12 +42,13 @@ class ScaleResult:
 
     def __repr__(self) -> str:
         people = self.scale.people
-        lines = [f"median person 0.00, best tenth above {people.best_tenth:+.2f} (logits)"]
+        best = f", best tenth above {people.best_tenth:+.2f}" if self.scale.ranked else ""
+        lines = [f"median person 0.00{best} (logits)"]
         for one in self.scale.models:
             found = one.location
             lines.append(
-                f"{one.model}: {found.ability:+.2f} [{found.interval.low:+.2f}, {found.interval.high:+.2f}], "
-                f"above {found.below:.0%} of people"
+                f"{one.model}: {found.ability:+.2f} [{found.interval.low:+.2f}, {found.interval.high:+.2f}]"
+                + (f", above {found.below:.0%} of people" if self.scale.ranked else "")
             )
         return "\n".join(lines)
 

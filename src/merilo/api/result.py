@@ -39,7 +39,7 @@ class Metric:
         name: the metric's name.
         value: the metric of the consensus.
         n: how many items it was computed on.
-        interval: its 95 % interval over items.
+        interval_over_items: its 95 % interval over items alone.
         interval_items_and_annotators: its 95 % interval over items and annotators together; `None` if it is not defined.
         single_person: the metric of single annotators; `None` if it is not defined.
         published: the metric by majority only, other items left out; `None` if `value` is already computed so.
@@ -49,7 +49,7 @@ class Metric:
     name: str
     value: float
     n: int
-    interval: Interval | None
+    interval_over_items: Interval | None
     interval_items_and_annotators: Interval | None
     single_person: Individuals | None
     published: Score | None
@@ -62,12 +62,17 @@ class Metric:
             name=name,
             value=estimate.score.value,
             n=estimate.score.n,
-            interval=estimate.score.interval,
+            interval_over_items=estimate.score.interval,
             interval_items_and_annotators=estimate.two_way.interval if estimate.two_way else None,
             single_person=estimate.single,
             published=estimate.published,
             bounds=estimate.bounds,
         )
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return the 95 % interval to publish: over items and annotators, or over items alone if that is not defined."""
+        return self.interval_items_and_annotators or self.interval_over_items
 
 
 class BaselineResult:

@@ -66,4 +66,12 @@ def shown_estimate(engine: Engine, study: ServedStudy) -> HiddenEstimate:
     made = status.estimate
     if made is None:
         return HiddenEstimate(answers=status.counted, problem=status.problem)
-    return HiddenEstimate(made.metric, made.value, made.low, made.high, made.n, status.counted)
+    return HiddenEstimate(
+        made.metric,
+        made.value,
+        made.low,
+        made.high,
+        made.n,
+        status.counted,
+        over_annotators=made.over_annotators,
+    )

@@ -63,6 +63,7 @@ class StudyEstimate:
         low: the lower bound of its interval.
         high: the upper bound.
         n: the number of items.
+        over_annotators: whether the interval is over items and annotators; otherwise it is over items alone.
     """
 
     metric: str
@@ -70,6 +71,7 @@ class StudyEstimate:
     low: float | None
     high: float | None
     n: int
+    over_annotators: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,16 +330,17 @@ def _annotators(
 
 
 def _estimate(made: BaselineResult) -> StudyEstimate | None:
-    main = next(iter(made.details.scores.values()), None)
+    main = made.details.estimates.headline
     if main is None:
         return None
     interval = main.interval
     return StudyEstimate(
-        main.name,
-        main.value,
+        main.score.name,
+        main.score.value,
         None if interval is None else interval.low,
         None if interval is None else interval.high,
-        main.n,
+        main.score.n,
+        over_annotators=main.two_way is not None,
     )
 
 

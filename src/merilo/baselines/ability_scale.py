@@ -14,6 +14,7 @@ from merilo.baselines.model_comparison import earned
 from merilo.bilingual import BilingualText, counted, counted_en
 from merilo.errors import DataError, UsageError
 from merilo.metrics.plain_dataset import undeclared
+from merilo.people.uncertainty.percentile_rank import LEAST_RANKED
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.item_location import (
     ItemInformation,
@@ -73,6 +74,11 @@ class AbilityScale:
     models: tuple[ModelLocation, ...]
     exact: bool
     warnings: tuple[BilingualText, ...]
+
+    @property
+    def ranked(self) -> bool:
+        """Whether there are enough people, who differ beyond chance, to show ranks among them."""
+        return len(self.baseline.annotators) >= LEAST_RANKED and self.fit.spread >= NO_SPREAD
 
 
 def ability_scale(

@@ -22,10 +22,11 @@ from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
-from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.people.votes import Votes
 from merilo.settings import Settings
 from merilo.statistics.arrays import FloatArray
+from merilo.statistics.intervals import Interval
 
 NO_WHOLE_VARIANT: Final = "no annotator answered all 30 questions of a variant"
 
@@ -69,6 +70,21 @@ class Estimate:
     bounds: Bounds | None = None
     single: Individuals | None = None
     no_single: str | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return the interval of record; see `two_way.interval_of_record`."""
+        return interval_of_record(self.score, self.two_way)
+
+    @property
+    def published_differs(self) -> bool:
+        """Whether the published procedure leaves out items that this one decides, so that its value is shown too."""
+        return self.published is not None and self.published.n != self.score.n
+
+    @property
+    def published_interval(self) -> Interval | None:
+        """Return the interval of record of `published`."""
+        return interval_of_record(self.published, self.published_two_way) if self.published else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from merilo.people.agreement import Agreement, agreement_by
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.scales import on_scale
-from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.settings import Level
+from merilo.statistics.intervals import Interval
 from merilo.wording import choices
 
 #: A field with more values than this identifies single items and does not define groups.
@@ -50,6 +51,11 @@ class Group:
     def two_way(self) -> TwoWay | None:
         """Return the uncertainty of the main metric over items and annotators; `None` if it is not defined."""
         return self.two_ways.get(next(iter(self.scores), ""))
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return the interval of record of the main metric; see `two_way.interval_of_record`."""
+        return interval_of_record(self.score, self.two_way) if self.score else None
 
 
 def groups_by(

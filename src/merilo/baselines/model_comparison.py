@@ -26,7 +26,7 @@ from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.models.harness_logs.harness_answers import LogMapping
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.people.uncertainty.answer_difference import answer_difference
-from merilo.people.uncertainty.percentile_rank import percentile_rank
+from merilo.people.uncertainty.percentile_rank import LEAST_RANKED, percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
@@ -68,6 +68,11 @@ class Match:
         return self.crossed.interval() if self.crossed else None
 
     @property
+    def interval(self) -> Interval:
+        """The interval of record: over items and annotators, or over items alone if the metric is not a mean."""
+        return self.both or self.difference.interval
+
+    @property
     def p(self) -> float:
         """The p-value over items and annotators; that for these annotators if the metric is not a mean over items."""
         return self.crossed.p if self.crossed else self.difference.test.p
@@ -107,6 +112,11 @@ class ModelComparison:
     percentile_rank: tuple[float, Interval] | None
     people: int
     log: LogMapping | None = None
+
+    @property
+    def rank(self) -> tuple[float, Interval] | None:
+        """Return `percentile_rank` if there are enough people to show it."""
+        return self.percentile_rank if self.people >= LEAST_RANKED else None
 
 
 def compare(

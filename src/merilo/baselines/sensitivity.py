@@ -13,7 +13,8 @@ from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import PoolVotes
 from merilo.people.quality.control_accuracy import ControlAccuracy
 from merilo.people.quality.exclusion import ExclusionRule
-from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
+from merilo.statistics.intervals import Interval
 
 #: 0, 0.1 .. 0.9: from keeping all annotators to keeping those who almost never fail a control item.
 THRESHOLDS = tuple(round(0.1 * step, 1) for step in range(10))
@@ -49,6 +50,11 @@ class SensitivityRow:
     consensus: int
     score: Score | None
     two_way: TwoWay | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return the interval of record; see `two_way.interval_of_record`."""
+        return interval_of_record(self.score, self.two_way) if self.score else None
 
 
 def sensitivity(

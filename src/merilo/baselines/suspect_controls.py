@@ -14,8 +14,9 @@ from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
 from merilo.people.quality.control_health import ControlHealth, control_health, without_controls
 from merilo.people.quality.exclusion import ExclusionRule
-from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.settings import Settings
+from merilo.statistics.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class ControlCheck:
     health: ControlHealth
     without_suspects: Score | None
     two_way: TwoWay | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return the interval of record of `without_suspects`; see `two_way.interval_of_record`."""
+        return interval_of_record(self.without_suspects, self.two_way) if self.without_suspects else None
 
 
 def check_controls(

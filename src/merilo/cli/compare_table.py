@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.baselines.model_comparison import Match, ModelComparison
-from merilo.reports.estimates import counted
+from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE, counted
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.statistics.intervals import Interval
 
@@ -25,7 +25,7 @@ def show(comparisons: Sequence[ModelComparison], metric: str) -> None:
     """Print the comparisons on standard output."""
     console = Console(highlight=False)
     for comparison in comparisons:
-        title = f"People and {escape(comparison.model)}: {metric}"
+        title = f"People and {escape(comparison.model)}: {metric}, with 95 % intervals"
         table = Table(title=title, title_justify="left", title_style="bold")
         table.add_column("")
         columns = [_column(match) for match in comparison.matches]
@@ -44,12 +44,12 @@ _ROWS: Final = (
     "people",
     "model",
     "difference",
-    "  95 % interval",
+    f"  {OVER_BOTH.en}",
     "p",
     "p, Holm",
     "detectable",
     "for these annotators",
-    "  95 % interval",
+    f"  {OVER_ITEMS_ALONE.en}",
     "  p",
     "items",
 )
@@ -79,8 +79,8 @@ def _lines(comparison: ModelComparison) -> list[str]:
         f"{counted(match.difference.better, 'item')}, worse on {match.difference.worse}"
         for match in comparison.matches
     ]
-    if comparison.percentile_rank:
-        share, interval = comparison.percentile_rank
+    if comparison.rank:
+        share, interval = comparison.rank
         lines.append(
             f"the model is above {share:.0%} [{interval.low:.0%}, {interval.high:.0%}] of "
             f"{counted(comparison.people, 'annotator')} by their true scores (chance removed)"

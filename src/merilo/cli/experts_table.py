@@ -12,6 +12,7 @@ from rich.table import Table
 from merilo.errors import for_command_line
 from merilo.people.experts.planning import ExpertPlan
 from merilo.people.experts.sampling import Sample
+from merilo.reports.baseline_facts import metric_of
 from merilo.strict_json import Json
 
 
@@ -157,8 +158,9 @@ def _on_dataset(side: Json) -> list[tuple[str, dict[str, Json]]]:
 
 
 def _figure(score: dict[str, Json]) -> str:
-    if score["value"] is None:
+    one = metric_of("", score)
+    if one is None:
         return "—"
-    bounds = score["ci95_items_and_annotators"]
-    sure = f" \\[{bounds[0]:.3f}, {bounds[1]:.3f}]" if isinstance(bounds, list) else ""
-    return f"{score['value']:.3f}{sure}"
+    low, high = one.interval or (None, None)
+    alone = "" if one.over_both else " over items alone"
+    return f"{one.value:.3f}" + ("" if low is None else f" \\[{low:.3f}, {high:.3f}]{alone}")

@@ -112,6 +112,8 @@ def _print(result: RecipeResult, out: Path | None) -> None:
     from rich.markup import escape  # noqa: PLC0415 - as above
     from rich.table import Table  # noqa: PLC0415 - as above
 
+    from merilo.reports.estimates import OVER_ITEMS_ALONE, record_text  # noqa: PLC0415 - as above
+
     console = Console(highlight=False)
     table = Table(title=f"Recipe {escape(result.recipe.name)}", title_justify="left", title_style="bold")
     for name in ("question", "people", "excluded", "items", "answered"):
@@ -127,7 +129,7 @@ def _print(result: RecipeResult, out: Path | None) -> None:
             f"kept: {kept.sum()} of {result.table.height}; rejected: {(~kept).sum()}; undecided: {kept.null_count()}"
         )
     for name, score in result.scores.items():
-        sure = f" \\[{score.interval.low:.3f}, {score.interval.high:.3f}]" if score.interval else ""
+        sure = f" \\{record_text(score, None)}" if score.interval else ""
         console.print(f"{escape(name)}: {score.value:.3f}{sure} on {_items(score.n)}")
     if result.agreement:
         one, two = result.recipe.compare
@@ -136,7 +138,7 @@ def _print(result: RecipeResult, out: Path | None) -> None:
     if result.comparison:
         found = result.comparison
         console.print(
-            f"difference in accuracy: {found.value:+.3f} \\[{found.interval.low:+.3f}, {found.interval.high:+.3f}], "
+            f"difference in accuracy: {found.value:+.3f} \\[{found.interval.low:+.3f}, {found.interval.high:+.3f}] {OVER_ITEMS_ALONE.en}, "
             f"p = {found.test.p:.3g} ({found.test.method})"
         )
     if out:

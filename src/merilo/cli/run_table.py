@@ -27,7 +27,7 @@ def show_run(result: RunResult) -> None:
     table = Table(title=Text(tame(result.model)), title_justify="left")
     table.add_column("dataset")
     table.add_column("metric", overflow="fold")
-    for name in ("value", "95 % interval", "items"):
+    for name in ("value", "95 % interval over items", "items"):
         table.add_column(name, justify="right")
     table.add_column("outcomes", overflow="fold")
     for one in result.datasets.values():

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.baselines.ability_scale import AbilityScale
-from merilo.reports.ability_scale import misfits, separating
+from merilo.reports.ability_scale import misfits, separating, why_no_ranks
 from merilo.reports.estimates import counted
 from merilo.statistics.intervals import Interval
 from merilo.wording import listed
@@ -29,14 +29,15 @@ def show(scale: AbilityScale) -> None:
         table.add_column(head, justify="right", no_wrap=True)
     at = (people.median, people.median_interval), (people.best_tenth, people.best_tenth_interval)
     table.add_row("median person", _text(*at[0]), "50%", f"{people.median_score:.3f}")
-    table.add_row("best tenth, from", _text(*at[1]), "90%", f"{people.best_tenth_score:.3f}")
+    if scale.ranked:
+        table.add_row("best tenth, from", _text(*at[1]), "90%", f"{people.best_tenth_score:.3f}")
     for one in scale.models:
         found = one.location
         low, high = found.below_interval.low, found.below_interval.high
         table.add_row(
             escape(one.model),
             _text(found.ability, found.interval),
-            escape(f"{found.below:.0%} [{low:.0%}, {high:.0%}]"),
+            escape(f"{found.below:.0%} [{low:.0%}, {high:.0%}]") if scale.ranked else "-",
             f"{found.expected_score:.3f}",
         )
     console.print(table)
@@ -51,6 +52,8 @@ def _lines(scale: AbilityScale) -> list[str]:
         f"{counted(int(asked.sum()), 'item')}: {float(told.too_easy[asked].mean()):.0%} too easy and "
         f"{float(told.too_hard[asked].mean()):.0%} too hard to tell people apart",
     ]
+    if reason := why_no_ranks(scale):
+        lines.append(reason.en)
     if odd := misfits(scale):
         lines.append(
             f"answers to {counted(len(odd), 'item')} depend on ability less than the model says: "

@@ -106,7 +106,8 @@ def _lines(found: StudyStatus) -> list[tuple[str, str]]:
     lines += _pay(found)
     if found.estimate:
         one = found.estimate
-        sure = "" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]"
+        alone = "" if one.over_annotators else " over items alone"
+        sure = "" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]{alone}"
         lines.append((f"{one.metric} so far", f"{one.value:.3f}{sure} on {_count(one.n, 'item')}"))
     return lines
 

@@ -6,6 +6,7 @@ the metrics do not depend on the catalogue.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,9 @@ from merilo.metrics.score import Score
 
 #: The metrics computed with the three ruDetox classifiers; their gold answer is the toxic sentence itself.
 RATED: Final = ("j", "sta", "sim", "fl")
+
+#: What stands for each criterion of the answer in the name of a group's metric.
+CRITERION: Final = "{criterion}"
 
 NO_RATER: Final = (
     f"needs the three classifiers of ruDetox: the extra merilo[hf], and {argument('rudetox_models')}"
@@ -306,7 +310,7 @@ def _criteria_scores(dataset: Declared, sheet: _Sheet, seed: int) -> dict[str, S
     for group, rows in groups(dataset, sheet.items).items():
         part = sheet.part(rows)
         for criterion in dataset.answer.criteria:
-            name = group.replace("{criterion}", criterion)
+            name = group.replace(CRITERION, criterion)
             given = [cast("Mapping[str, str]", answer)[criterion] for answer in part.answers]
             gold = [gold_label(item, criterion) for item in part.items]
             found = classification.mcc(given, gold, part.clusters, name=name, seed=seed)
@@ -329,10 +333,18 @@ def gold_label(item: Item, criterion: str | None = None) -> str:
 
 
 def groups(dataset: Declared, items: Sequence[Item]) -> dict[str, list[int]]:
-    """Map the name of each group's metric to the positions of its items, sorted by name."""
+    """Map the name of each group's metric to the positions of its items, sorted by name.
+
+    Items that lack the field of the groups are in no group; if their answer has criteria, they are in one group.
+    """
     rows: dict[str, list[int]] = defaultdict(list)
+    fields = [one for one in re.findall(r"\{\w+\}", dataset.extra or "") if one != CRITERION]
     for row, item in enumerate(items):
-        rows[dataset.group(item) or "{criterion}"].append(row)
+        name = dataset.group(item) or CRITERION
+        if not any(field in name for field in fields):
+            rows[name].append(row)
+        elif dataset.answer.kind == "criteria":
+            rows[CRITERION].append(row)
     return dict(sorted(rows.items()))
 
 
@@ -388,9 +400,7 @@ def metric_names(dataset: Declared, items: Sequence[Item]) -> tuple[tuple[str, .
     if dataset.answer.kind == "criteria":
         found = groups(dataset, items)
         return (), tuple(
-            group.replace("{criterion}", criterion)
-            for group in found
-            for criterion in dataset.answer.criteria
+            group.replace(CRITERION, criterion) for group in found for criterion in dataset.answer.criteria
         )
     if dataset.extra is None:
         return dataset.metrics, ()

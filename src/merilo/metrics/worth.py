@@ -15,7 +15,7 @@ import numpy as np
 
 from merilo.items import Item
 from merilo.metrics import classification, exam, squad
-from merilo.metrics.scoring import Declared, exam_item, exam_items, gold_label, groups
+from merilo.metrics.scoring import CRITERION, Declared, exam_item, exam_items, gold_label, groups
 from merilo.statistics.arrays import FloatArray, IntArray
 
 #: Metrics that are a mean over items.
@@ -91,7 +91,7 @@ def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[NamedPart], li
     """
     if dataset.answer.kind == "criteria":
         named = [
-            NamedPart(group.replace("{criterion}", criterion), "mcc", tuple(rows), criterion)
+            NamedPart(group.replace(CRITERION, criterion), "mcc", tuple(rows), criterion)
             for group, rows in groups(dataset, items).items()
             for criterion in dataset.answer.criteria
         ]

@@ -11,6 +11,8 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from merilo.baselines.ability_scale import AbilityScale, ModelLocation
+from merilo.bilingual import BilingualText
+from merilo.people.uncertainty.percentile_rank import LEAST_RANKED
 from merilo.reports.comparison import number
 from merilo.reports.estimates import interval_json
 from merilo.statistics.arrays import FloatArray
@@ -106,6 +108,22 @@ def separating(scale: AbilityScale, model: ModelLocation) -> tuple[list[int], li
     order = np.argsort(surprise, kind="stable").tolist()
     worse = [row for row in order if surprise[row] <= -SURPRISING]
     return worse, [row for row in reversed(order) if surprise[row] >= SURPRISING]
+
+
+def why_no_ranks(scale: AbilityScale) -> BilingualText | None:
+    """Say why the best tenth of people and the share of people below a model are not shown; `None` if they are."""
+    n = len(scale.baseline.annotators)
+    if scale.ranked:
+        return None
+    if n >= LEAST_RANKED:
+        return BilingualText(
+            "no ranks among people: they do not differ beyond chance",
+            "места среди людей не показаны: различия между людьми не больше случайных",
+        )
+    return BilingualText(
+        f"no ranks among people: they need at least {LEAST_RANKED} annotators, and there are {n}",
+        f"места среди людей не показаны: для них нужно не меньше {LEAST_RANKED} разметчиков, а их {n}",
+    )
 
 
 def scale_chart(scale: AbilityScale) -> str:

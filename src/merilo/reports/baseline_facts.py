@@ -61,7 +61,7 @@ class MetricFacts:
         n: on how many items.
         over_items: the 95 % interval over items.
         over_both: the 95 % interval over items and annotators.
-        by_majority: the value, the number of items and the interval by majorities alone, if these are not all items.
+        by_majority: the same metric by majorities alone, if these are not all items.
         single: the mean of one annotator's answers, its interval, the number of annotators and of answers.
         dropped: items left out of the metric, and the value if they counted as wrong.
         clusters: how many clusters the items form; `None` if they are independent.
@@ -72,10 +72,15 @@ class MetricFacts:
     n: int
     over_items: Span | None
     over_both: Span | None
-    by_majority: tuple[float, int, Span | None] | None
+    by_majority: MetricFacts | None
     single: tuple[float, Span | None, int, int] | None
     dropped: tuple[int, float] | None
     clusters: int | None = None
+
+    @property
+    def interval(self) -> Span | None:
+        """Return the interval of record: over items and annotators, or over items alone if that is not defined."""
+        return self.over_both or self.over_items
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,35 +292,31 @@ def cost_facts(content: Mapping[str, Json]) -> CostFacts:
 def metric_facts(content: Mapping[str, Json]) -> tuple[MetricFacts, ...]:
     """Take every metric that has a value, main ones first."""
     metrics = mapping_at(content, "metrics")
-    found = []
-    for name in metrics:
-        value, n = number_at(metrics, name, "value"), count_at(metrics, name, "n")
-        if value is None or n is None:
-            continue
-        alone, alone_n = (
-            number_at(metrics, name, "by_majority_alone", "value"),
-            count_at(metrics, name, "by_majority_alone", "n"),
-        )
-        dropped, wrong = (
-            count_at(metrics, name, "with_dropped_items", "dropped"),
-            number_at(metrics, name, "with_dropped_items", "dropped_counted_as_wrong"),
-        )
-        found.append(
-            MetricFacts(
-                name=name,
-                value=value,
-                n=n,
-                over_items=interval_at(metrics, name, "ci95"),
-                over_both=interval_at(metrics, name, "ci95_items_and_annotators"),
-                by_majority=(alone, alone_n, interval_at(metrics, name, "by_majority_alone", "ci95"))
-                if alone is not None and alone_n and alone_n != n
-                else None,
-                single=_single(mapping_at(metrics, name, "single_person")),
-                dropped=(dropped, wrong) if dropped and wrong is not None else None,
-                clusters=count_at(metrics, name, "clusters"),
-            )
-        )
-    return tuple(found)
+    found = (metric_of(name, mapping_at(metrics, name)) for name in metrics)
+    return tuple(one for one in found if one is not None)
+
+
+def metric_of(name: str, content: Mapping[str, Json]) -> MetricFacts | None:
+    """Take one metric from its JSON object; `None` if it has no value."""
+    value, n = number_at(content, "value"), count_at(content, "n")
+    if value is None or n is None:
+        return None
+    alone = metric_of(name, mapping_at(content, "by_majority_alone"))
+    dropped, wrong = (
+        count_at(content, "with_dropped_items", "dropped"),
+        number_at(content, "with_dropped_items", "dropped_counted_as_wrong"),
+    )
+    return MetricFacts(
+        name=name,
+        value=value,
+        n=n,
+        over_items=interval_at(content, "ci95"),
+        over_both=interval_at(content, "ci95_items_and_annotators"),
+        by_majority=alone if alone and alone.n and alone.n != n else None,
+        single=_single(mapping_at(content, "single_person")),
+        dropped=(dropped, wrong) if dropped and wrong is not None else None,
+        clusters=count_at(content, "clusters"),
+    )
 
 
 def dataset_title(content: Mapping[str, Json], plan: Mapping[str, Json] | None) -> str | None:

@@ -239,46 +239,54 @@ def _groups(facts: BaselineFacts) -> list[str]:
     if not facts.groups or facts.group_metric is None:
         return []
     name = metric_title(facts.group_metric).en
+    both = any(one.over_both for _, one in facts.groups)
+    over = f" over items and {_WHO[facts.role]}s" if both else ""
+    sure = f" (with 95% confidence intervals{over})" if any(one.interval for _, one in facts.groups) else ""
     if len(facts.groups) <= MOST_GROUPS:
-        return [f"By group of items, the {name} is: {'; '.join(_in_group(*one) for one in facts.groups)}."]
-    lowest, highest = (choose(facts.groups, key=lambda one: one[1].value) for choose in (min, max))
+        groups = "; ".join(_in_group(*one) for one in facts.groups)
+        return [f"By group of items, the {name}{sure} is: {groups}."]
+    lowest, highest = (
+        _in_group(*choose(facts.groups, key=lambda one: one[1].value)) for choose in (min, max)
+    )
     return [
-        f"Over {counted(len(facts.groups), 'group')} of items, the {name} ranges from {_in_group(*lowest)} to {_in_group(*highest)}."
+        f"Over {counted(len(facts.groups), 'group')} of items, the {name}{sure} ranges from {lowest} to {highest}."
     ]
 
 
 def _in_group(name: str, one: MetricFacts) -> str:
-    span = one.over_both or one.over_items
-    sure = f"95% confidence interval {interval(span)}; " if span else ""
+    sure = f"{interval(one.interval)}{'' if one.over_both else ' over items alone'}; " if one.interval else ""
     return f"{one.value:.3f} in “{name}” ({sure}{counted(one.n, 'item')})"
 
 
 def _metric(one: MetricFacts, facts: BaselineFacts) -> str:
     who = _WHO[facts.role]
     items = counted(one.n, "item") + (f" in {counted(one.clusters, 'cluster')}" if one.clusters else "")
-    told = f"The {metric_title(one.name).en} of the consensus is {one.value:.3f} on {items}{_sure(one, who)}."
-    if one.by_majority:
-        value, n, span = one.by_majority
-        sure = f"; 95% confidence interval {interval(span)}" if span else ""
-        told += f" On the items with a majority, it is {value:.3f} ({counted(n, 'item')}{sure})."
+    sure = named_interval(one, who)
+    told = f"The {metric_title(one.name).en} of the consensus is {one.value:.3f} on {items}{sure and f' ({sure})'}."
+    if alone := one.by_majority:
+        sure = named_interval(alone, who)
+        told += f" On the items with a majority, it is {alone.value:.3f} ({counted(alone.n, 'item')}{sure and f'; {sure}'})."
     if one.dropped:
         n, value = one.dropped
         told += f" If the {counted(n, 'item')} without a consensus counted as wrong, it would be {value:.3f}."
     if one.single:
         mean, span, people, answers = one.single
-        sure = f"95% confidence interval {interval(span)}; " if span else ""
+        sure = f"95% confidence interval over items and {who}s {interval(span)}; " if span else ""
         told += f" A single {who} scores {mean:.3f} on average ({sure}{counted(people, who)}, {counted(answers, 'answer')})."
     return told
 
 
-def _sure(one: MetricFacts, who: str) -> str:
-    if one.over_both and one.over_items:
-        return (
-            f" (95% confidence interval over items and {who}s {interval(one.over_both)};"
-            f" over items alone {interval(one.over_items)})"
-        )
-    span = one.over_both or one.over_items
-    return f" (95% confidence interval {interval(span)})" if span else ""
+def named_interval(one: MetricFacts, who: str) -> str:
+    """Return the interval of record with its name; empty without an interval.
+
+    Args:
+        one: the metric.
+        who: what the annotators are called: "annotator" or "expert".
+    """
+    if one.interval is None:
+        return ""
+    over = f"over items and {who}s" if one.over_both else "over items alone"
+    return f"95% confidence interval {over} {interval(one.interval)}"
 
 
 def pay(cost: CostFacts) -> str:

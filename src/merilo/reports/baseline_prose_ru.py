@@ -304,20 +304,26 @@ def _groups(facts: BaselineFacts) -> list[str]:
     if not facts.groups or facts.group_metric is None:
         return []
     name = metric_title(facts.group_metric).ru
+    both = any(one.over_both for _, one in facts.groups)
+    over = f" с учётом выбора вопросов и {_WHO[facts.role][2]}" if both else ""
+    told = any(one.interval for _, one in facts.groups)
+    sure = f" (в скобках — 95%-е доверительные интервалы{over})" if told else ""
     if len(facts.groups) <= MOST_GROUPS:
         return [
-            f"По группам вопросов {name} составляет: {'; '.join(_in_group(*one) for one in facts.groups)}."
+            f"По группам вопросов {name}{sure} составляет: {'; '.join(_in_group(*one) for one in facts.groups)}."
         ]
-    lowest, highest = (choose(facts.groups, key=lambda one: one[1].value) for choose in (min, max))
+    lowest, highest = (
+        _in_group(*choose(facts.groups, key=lambda one: one[1].value)) for choose in (min, max)
+    )
     groups = f"{len(facts.groups)} {form(len(facts.groups), 'группе', 'группам', 'группам')}"
     return [
-        f"По {groups} вопросов {name} меняется от наименьшего значения ({_in_group(*lowest)}) до наибольшего ({_in_group(*highest)})."
+        f"По {groups} вопросов {name}{sure} меняется от наименьшего значения ({lowest}) до наибольшего ({highest})."
     ]
 
 
 def _in_group(name: str, one: MetricFacts) -> str:
-    span = one.over_both or one.over_items
-    sure = f"95%-й доверительный интервал {interval(span)}; " if span else ""
+    alone = "" if one.over_both else " с учётом выбора только вопросов"
+    sure = f"{interval(one.interval)}{alone}; " if one.interval else ""
     return (
         f"«{group_ru(name)}» — {decimal(one.value)} ({sure}{counted(one.n, 'вопрос', 'вопроса', 'вопросов')})"
     )
@@ -328,19 +334,20 @@ def _metric(one: MetricFacts, facts: BaselineFacts) -> str:
     items = f"{one.n} {form(one.n, 'вопросе', 'вопросах', 'вопросах')}"
     if one.clusters:
         items += f" в {one.clusters} {form(one.clusters, 'кластере', 'кластерах', 'кластерах')}"
-    told = f"{name[0].upper()}{name[1:]} согласованных ответов на {items} составляет {decimal(one.value)}{_sure(one, facts)}."
-    if one.by_majority:
-        value, n, span = one.by_majority
-        where = f"{n} {form(n, 'вопросе', 'вопросах', 'вопросах')}"
-        sure = f"; 95%-й доверительный интервал {interval(span)}" if span else ""
-        told += f" Если учитывать только вопросы с большинством голосов, получается {decimal(value)} (на {where}{sure})."
+    sure = named_interval(one, _WHO[facts.role][2])
+    told = f"{name[0].upper()}{name[1:]} согласованных ответов на {items} составляет {decimal(one.value)}{sure and f' ({sure})'}."
+    if alone := one.by_majority:
+        where = f"{alone.n} {form(alone.n, 'вопросе', 'вопросах', 'вопросах')}"
+        sure = named_interval(alone, _WHO[facts.role][2])
+        told += f" Если учитывать только вопросы с большинством голосов, получается {decimal(alone.value)} (на {where}{sure and f'; {sure}'})."
     if one.dropped:
         n, value = one.dropped
         told += f" Если считать ошибками {counted(n, 'вопрос', 'вопроса', 'вопросов')} без согласованного ответа, получается {decimal(value)}."
     if one.single:
         mean, span, people, answers = one.single
         who = counted(people, *_WHO[facts.role])
-        sure = f"95%-й доверительный интервал {interval(span)}; " if span else ""
+        over = f"с учётом выбора вопросов и {_WHO[facts.role][2]}"
+        sure = f"95%-й доверительный интервал {over} — {interval(span)}; " if span else ""
         told += (
             f" Для отдельного {_WHO[facts.role][1]} это значение в среднем составляет {decimal(mean)}"
             f" ({sure}{who}, {counted(answers, 'ответ', 'ответа', 'ответов')})."
@@ -348,15 +355,17 @@ def _metric(one: MetricFacts, facts: BaselineFacts) -> str:
     return told
 
 
-def _sure(one: MetricFacts, facts: BaselineFacts) -> str:
-    who = "разметчиков" if facts.role == "people" else "экспертов"
-    if one.over_both and one.over_items:
-        return (
-            f" (95%-й доверительный интервал с учётом выбора вопросов и {who} — {interval(one.over_both)},"
-            f" с учётом выбора только вопросов — {interval(one.over_items)})"
-        )
-    span = one.over_both or one.over_items
-    return f" (95%-й доверительный интервал {interval(span)})" if span else ""
+def named_interval(one: MetricFacts, who: str) -> str:
+    """Return the interval of record with its name; empty without an interval.
+
+    Args:
+        one: the metric.
+        who: what the annotators are called, in the genitive: "разметчиков" or "экспертов".
+    """
+    if one.interval is None:
+        return ""
+    over = f"вопросов и {who}" if one.over_both else "только вопросов"
+    return f"95%-й доверительный интервал с учётом выбора {over} — {interval(one.interval)}"
 
 
 def pay(cost: CostFacts) -> str:

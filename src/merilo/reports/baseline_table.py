@@ -17,7 +17,7 @@ from merilo.people.agreement import Agreement
 from merilo.people.collection_design import CollectedDesign
 from merilo.people.cost import paid_work
 from merilo.reports.controls import suspects_line
-from merilo.reports.estimates import counted, interval_text, lines
+from merilo.reports.estimates import counted, lines, record_text
 from merilo.reports.unresolved import unresolved
 from merilo.reports.whole_dataset import whole_dataset_lines
 from merilo.wording import shortened
@@ -189,13 +189,11 @@ def _groups(baseline: Baseline) -> list[tuple[str, str]]:
         for value, group in groups.items():
             parts = [counted(group.items, "item")]
             if group.score:
-                sure = f" \\{interval_text(group.two_way.interval)}" if group.two_way else ""
+                sure = f" \\{record_text(group.score, group.two_way)}" if group.interval else ""
                 parts.append(f"{group.score.name} {group.score.value:.3f}{sure} on {group.score.n}")
             if group.agreement and not isnan(group.agreement.krippendorff_alpha):
                 parts.append(f"alpha {group.agreement.krippendorff_alpha:.3f}")
             rows.append((f"  {escape(field)}: {escape(shortened(value, 40))}", ", ".join(parts)))
-    if any(group.two_way for groups in baseline.by.values() for group in groups.values()):
-        rows.insert(0, ("groups", "with intervals over items and annotators"))
     return rows
 
 

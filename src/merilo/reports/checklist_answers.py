@@ -318,13 +318,14 @@ class StudyAnswers:
         }
         self._add("4.1", "yes" if tests else "no", "" if tests else "no model is compared in this study")
         self._add("4.1.1", ", ".join(sorted(tests)) if tests else _NONE)
-        if any(one.over_items for one in facts.metrics):
+        if intervals := [one for one in facts.metrics if one.interval]:
             self._add(
                 "4.2",
                 "yes" if tests else "partial",
                 "" if tests else "the study has the uncertainty of people alone",
             )
-            self._add("4.2.1", "interval")
+            over = "items and annotators" if intervals[0].over_both else "items alone"
+            self._add("4.2.1", f"95 % interval over {over}")
         if facts.metrics:
             single = any(one.single for one in facts.metrics)
             self._add(

@@ -36,11 +36,12 @@ class PeopleValue:
         n: the number of items; `None` if the source does not give it.
         kind: `THIS_BASELINE`, or the provenance of the catalogue.
         source: the folder of the baseline, or the source of the published value.
-        low: the lower bound of the interval over items and annotators (or over items); `None` if there is none.
+        low: the lower bound of the interval of record; `None` if there is none.
         high: its upper bound.
         single: the mean score of a single person and its number of items.
         rejected: whether the baseline is rejected.
         simulated: whether its annotators are simulated.
+        over_annotators: whether the interval is over items and annotators; otherwise it is over items alone.
     """
 
     value: float
@@ -52,6 +53,7 @@ class PeopleValue:
     single: tuple[float, int] | None = None
     rejected: bool = False
     simulated: bool = False
+    over_annotators: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,11 @@ def _people_json(column: TableColumn) -> Json:
         "ci95": None
         if people.low is None or people.high is None
         else [number(people.low), number(people.high)],
+        "interval_over": None
+        if people.low is None
+        else "items and annotators"
+        if people.over_annotators
+        else "items",
         "n": people.n,
         "kind": people.kind,
         "source": people.source,

@@ -19,6 +19,7 @@ from merilo.reports.comparison_table import (
     TableColumn,
     TableTotal,
 )
+from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.human_table_text import KINDS
 from merilo.reports.text_escapes import latex, markdown
 from merilo.wording import listed
@@ -35,6 +36,7 @@ _WORDS: Final = {
     "of": ("{} of {} datasets", "датасетов: {} из {}"),
     "same": ("people on the same: {}", "люди на тех же: {}"),
     "none": ("no score", "нет оценки"),
+    "alone": (OVER_ITEMS_ALONE.en, OVER_ITEMS_ALONE.ru),
 }
 
 #: Whom a model is compared with, after the mark.
@@ -231,7 +233,8 @@ def _people(people: PeopleValue | None, language: Language) -> tuple[str, ...]:
         return (_EMPTY,)
     told = [_number(people.value, language)]
     if people.low is not None and people.high is not None:
-        told.append(f"[{_number(people.low, language)}–{_number(people.high, language)}]")
+        alone = "" if people.over_annotators else f" {_word('alone', language)}"
+        told.append(f"[{_number(people.low, language)}–{_number(people.high, language)}]{alone}")
     kind = _word("this", language) if people.kind == THIS_BASELINE else KINDS[people.kind][language == "ru"]
     remarks = [
         *([_word("simulated", language)] if people.simulated else []),

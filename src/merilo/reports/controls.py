@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from merilo.baselines.pipeline import Baseline
 from merilo.people.quality.control_health import FEW_CONTROLS, ControlItem
-from merilo.reports.estimates import counted, interval_json, interval_text
+from merilo.reports.estimates import counted, interval_json, record_text
 from merilo.strict_json import Json
 
 
@@ -68,9 +68,10 @@ def suspects_line(baseline: Baseline) -> str | None:
         return None
     line = f"{len(health.suspects)} of {counted(len(health.controls), 'control item')}; without them "
     line += f"{counted(health.judged_differently, 'annotator')} judged differently"
-    over_both = baseline.control_check.two_way
-    sure = f" {interval_text(over_both.interval)}" if over_both else ""
-    return line + (f", {score.name} {score.value:.3f}{sure} on {counted(score.n, 'item')}" if score else "")
+    if score is None:
+        return line
+    sure = record_text(score, baseline.control_check.two_way)
+    return f"{line}, {score.name} {score.value:.3f}{sure and f' {sure}'} on {counted(score.n, 'item')}"
 
 
 def _suspect(one: SuspectControl) -> dict[str, Json]:

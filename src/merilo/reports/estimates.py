@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from merilo.baselines.estimates import Bounds, Estimate, Estimates
+from merilo.bilingual import BilingualText, form
 from merilo.metrics.score import Score
 from merilo.people.uncertainty.annotator_accuracy import Individuals, Person
 from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
+from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.reports.json_numbers import rounded
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
+
+#: The names of the two kinds of intervals. The first is the interval of record, which needs a name only in column heads.
+OVER_BOTH: Final = BilingualText("over items and annotators", "по вопросам и разметчикам")
+OVER_ITEMS_ALONE: Final = BilingualText("over items alone", "только по вопросам")
 
 
 def metrics_json(estimates: Estimates) -> dict[str, Json]:
@@ -60,8 +68,10 @@ def _crowd(estimate: Estimate) -> dict[str, Json]:
     """Return the interval over items and annotators, and the sources of its width."""
     crowd = estimate.two_way
     if crowd is None:
-        reason = _too_few(estimate)
-        return {"ci95_items_and_annotators": None, "interval_items_and_annotators": reason} if reason else {}
+        reason = why_items_alone(estimate)
+        return (
+            {"ci95_items_and_annotators": None, "interval_items_and_annotators": reason.en} if reason else {}
+        )
     return {
         "ci95_items_and_annotators": interval_json(crowd.interval),
         "interval_items_and_annotators": crowd.interval.method,
@@ -75,12 +85,18 @@ def _crowd(estimate: Estimate) -> dict[str, Json]:
     }
 
 
-def _too_few(estimate: Estimate) -> str | None:
-    """Explain the missing interval over items and annotators of a study with fewer than three annotators."""
+def why_items_alone(estimate: Estimate) -> BilingualText | None:
+    """Say why there is no interval over items and annotators; `None` if there is one, or no interval at all."""
     single = estimate.single
-    if estimate.two_way or single is None or single.annotators >= LEAST_ANNOTATORS:
+    if estimate.two_way or (single is None and estimate.score.interval is None):
         return None
-    return f"not defined: it takes at least {LEAST_ANNOTATORS} annotators, and {single.annotators} answered"
+    if single is None or single.annotators >= LEAST_ANNOTATORS:
+        return BilingualText("not defined for this metric", "для этой метрики не определён")
+    n = single.annotators
+    return BilingualText(
+        f"not defined: it takes at least {LEAST_ANNOTATORS} annotators, and {n} answered",
+        f"не определён: нужно не меньше {LEAST_ANNOTATORS} разметчиков, а {form(n, 'ответил', 'ответили', 'ответили')} {n}",
+    )
 
 
 def _bounds(bounds: Bounds) -> dict[str, Json]:
@@ -112,30 +128,25 @@ def _single(single: Individuals, estimates: Estimates) -> dict[str, Json]:
 def lines(estimates: Estimates) -> list[tuple[str, str]]:
     """Return the estimates as rows (name, value) of the terminal table."""
     rows = [row for name, one in estimates.main.items() for row in _metric_lines(name, one)]
-    rows += [(f"  {name}", _brief(one.score)) for name, one in estimates.extra.items()]
+    rows += [(f"  {name}", _brief(one.score, one.two_way)) for name, one in estimates.extra.items()]
     rows += [(name, f"not computed: {reason}") for name, reason in estimates.missing.items()]
-    return rows + _single_lines(estimates.headline)
+    rows += _single_lines(estimates.headline)
+    if any(one.two_way or one.single for one in estimates.all().values()):
+        rows.append(("95 % intervals", f"{OVER_BOTH.en}, unless the row names another"))
+    return rows
 
 
 def _metric_lines(name: str, estimate: Estimate) -> list[tuple[str, str]]:
-    rows = [(name, _brief(estimate.score))]
-    if estimate.published:
-        sure = f" {_text(estimate.published_two_way.interval)}" if estimate.published_two_way else ""
-        rows.append(
-            (
-                "  majorities alone",
-                f"{estimate.published.value:.3f}{sure}  on {counted(estimate.published.n, 'item')} (published procedure)",
-            )
-        )
-    if crowd := estimate.two_way:
-        rows.append(
-            (
-                "  items and annotators",
-                f"{_text(crowd.interval)}  on {items_in_clusters(crowd.n, crowd.clusters)}, {counted(crowd.annotators, 'annotator')}",
-            )
-        )
-    elif reason := _too_few(estimate):
-        rows.append(("  items and annotators", reason))
+    crowd, score = estimate.two_way, estimate.score
+    people = f", {counted(crowd.annotators, 'annotator')}" if crowd else ""
+    rows = [(name, f"{_brief(score, crowd)}{people}")]
+    if crowd and score.interval:
+        rows.append((f"  {OVER_ITEMS_ALONE.en}", _text(score.interval)))
+    elif reason := why_items_alone(estimate):
+        rows.append(("  items and annotators", reason.en))
+    if estimate.published and estimate.published_differs:
+        brief = _brief(estimate.published, estimate.published_two_way)
+        rows.append(("  majorities alone", f"{brief} (published procedure)"))
     if bounds := estimate.bounds:
         on = f"on {counted(bounds.n, 'item')}"
         rows += [
@@ -157,12 +168,12 @@ def _single_lines(headline: Estimate | None) -> list[tuple[str, str]]:
             f"{single.mean:.3f} {_text(single.interval)}  {counted(single.annotators, 'annotator')}, "
             f"{counted(single.answers, 'answer')}",
         ),
-        ("  spread beyond chance", f"{single.spread:.3f} {_text(single.spread_interval)}"),
+        ("  spread beyond chance", f"{single.spread:.3f} {_text(single.spread_interval)} over annotators"),
     ]
     return rows + [
         (
             f"  {name} (of {person.among})",
-            f"{person.value:.3f} {_text(person.simultaneous)}  on {counted(person.n, 'item')}",
+            f"{person.value:.3f} {_text(person.simultaneous)} {OVER_ITEMS_ALONE.en}  on {counted(person.n, 'item')}",
         )
         for name, person in (("best", single.best), ("worst", single.worst))
         if person is not None
@@ -207,9 +218,17 @@ def _person(estimates: Estimates, person: Person | None) -> Json:
     }
 
 
-def _brief(score: Score) -> str:
-    interval = f" {_text(score.interval)}" if score.interval else ""
-    return f"{score.value:.3f}{interval}  on {items_in_clusters(score.n, score.clusters)}"
+def _brief(score: Score, crowd: TwoWay | None) -> str:
+    sure = f" \\{record_text(score, crowd)}" if interval_of_record(score, crowd) else ""
+    return f"{score.value:.3f}{sure}  on {items_in_clusters(score.n, score.clusters)}"
+
+
+def record_text(score: Score, crowd: TwoWay | None) -> str:
+    """Format the interval of record; one over items alone has its name after it. Empty without an interval."""
+    interval = interval_of_record(score, crowd)
+    if interval is None:
+        return ""
+    return interval_text(interval) + ("" if crowd else f" {OVER_ITEMS_ALONE.en}")
 
 
 def interval_text(interval: Interval) -> str:

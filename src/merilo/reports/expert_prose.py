@@ -49,7 +49,11 @@ def comparison_paragraph(study: Mapping[str, Json], language: str) -> str:
         items = f"{n} {form(n, 'вопросе, на который', 'вопросах, на которые', 'вопросах, на которые')}"
         title = metric_title(metric) if metric else None
         name = title.ru if title else "среднее значение"
-        sure = f"95%-й доверительный интервал {ru.interval(span)}" if span else ""
+        sure = (
+            f"95%-й доверительный интервал с учётом выбора только вопросов — {ru.interval(span)}"
+            if span
+            else ""
+        )
         tested = f"p {_p(p).replace('.', ',')}" if p is not None else ""
         russian = next((title for start, title in _TESTS_RU.items() if test and test.startswith(start)), "")
         detail = "; ".join(filter(None, [sure, ", ".join(filter(None, [tested, russian if tested else ""]))]))
@@ -59,7 +63,7 @@ def comparison_paragraph(study: Mapping[str, Json], language: str) -> str:
             f"{f' ({detail})' if detail else ''}."
         )
     name = f" by {metric_title(metric).en}" if metric else ""
-    sure = f"95% confidence interval {en.interval(span)}" if span else ""
+    sure = f"95% confidence interval over items alone {en.interval(span)}" if span else ""
     tested = f"p {_p(p)}{f', {test}' if test else ''}" if p is not None else ""
     detail = "; ".join(filter(None, [sure, tested]))
     return (
@@ -100,7 +104,7 @@ def _russian(experts: Mapping[str, Json]) -> str:
     for one in metric_facts(experts):
         name, where = metric_title(one.name).ru, f"{one.n} {form(one.n, 'вопросе', 'вопросах', 'вопросах')}"
         ruled = f"по этому правилу решено {ru.percent(share)} вопросов" if share is not None else ""
-        sure = "; ".join(filter(None, [_sure_ru(one), ruled]))
+        sure = "; ".join(filter(None, [ru.named_interval(one, "экспертов"), ruled]))
         told.append(
             f"{name[0].upper()}{name[1:]} экспертов на {where} составляет {ru.decimal(one.value)}{f' ({sure})' if sure else ''}."
         )
@@ -109,20 +113,6 @@ def _russian(experts: Mapping[str, Json]) -> str:
         where = f"{alone} {form(alone, 'вопросе, решённом', 'вопросах, решённых', 'вопросах, решённых')}"
         told.append(f"Только на {where} по этому правилу, получилось бы {ru.decimal(value)}.")
     return " ".join(told + _domains(experts, "ru"))
-
-
-def _sure_ru(one: MetricFacts) -> str:
-    """Name the interval: over items and experts if it is defined."""
-    if one.over_both:
-        return f"95%-й доверительный интервал по вопросам и экспертам {ru.interval(one.over_both)}"
-    return f"95%-й доверительный интервал по вопросам {ru.interval(one.over_items)}" if one.over_items else ""
-
-
-def _sure_en(one: MetricFacts) -> str:
-    """Name the interval: over items and experts if it is defined."""
-    if one.over_both:
-        return f"95% confidence interval over items and experts {en.interval(one.over_both)}"
-    return f"95% confidence interval over items {en.interval(one.over_items)}" if one.over_items else ""
 
 
 def _who_ru(experts: Mapping[str, Json]) -> str:
@@ -230,7 +220,7 @@ def _english(experts: Mapping[str, Json]) -> str:
     share = number_at(experts, "items", "decided_share")
     for one in metric_facts(experts):
         ruled = f"this rule decided {en.percent(share)} of the items" if share is not None else ""
-        sure = "; ".join(filter(None, [_sure_en(one), ruled]))
+        sure = "; ".join(filter(None, [en.named_interval(one, "expert"), ruled]))
         told.append(
             f"The {metric_title(one.name).en} of the experts is {one.value:.3f} on {counted_en(one.n, 'item')}{f' ({sure})' if sure else ''}."
         )

@@ -10,6 +10,7 @@ from typing import Final
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.errors import InputError
+from merilo.reports.baseline_facts import metric_of
 from merilo.reports.hb.manifest import COSTS_FILE, METRICS_FILE
 from merilo.strict_json import Json, read_json
 from merilo.wording import shown
@@ -24,10 +25,11 @@ class OwnFigure:
 
     Attributes:
         value: the metric of the consensus on all items with a consensus.
-        low: the lower bound of the interval over items and annotators, or over items if that one is not known.
+        low: the lower bound of the interval of record.
         high: the upper bound.
         n: the number of items.
         by_majority: the value and number of items by majorities only, which published tables give; `None` if it is the same.
+        over_annotators: whether the interval is over items and annotators; otherwise it is over items alone.
     """
 
     value: float
@@ -35,6 +37,7 @@ class OwnFigure:
     high: float | None
     n: int
     by_majority: tuple[float, int] | None
+    over_annotators: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def read_study(folder: Path) -> OwnStudy:
         {
             name: figure
             for name, one in _object(content["metrics"]).items()
-            if (figure := _figure(_object(one))) is not None
+            if (figure := _figure(name, _object(one))) is not None
         },
         None if total is None else total - (excluded or 0),
         _float(agreement.get("krippendorff_alpha")),
@@ -148,19 +151,20 @@ def _count(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _figure(content: Mapping[str, Json]) -> OwnFigure | None:
-    value, n = _float(content.get("value")), _count(content.get("n"))
-    if value is None or n is None:
+def _figure(name: str, content: Mapping[str, Json]) -> OwnFigure | None:
+    one = metric_of(name, content)
+    if one is None:
         return None
-    interval = content.get("ci95_items_and_annotators") or content.get("ci95")
-    low, high = (
-        (_float(interval[0]), _float(interval[1]))
-        if isinstance(interval, list) and len(interval) == 2
-        else (None, None)
+    low, high = one.interval or (None, None)
+    majority = metric_of(name, _object(content.get("by_majority_alone")))
+    return OwnFigure(
+        one.value,
+        low,
+        high,
+        one.n,
+        (majority.value, majority.n) if majority else None,
+        over_annotators=one.over_both is not None,
     )
-    majority = _object(content.get("by_majority_alone"))
-    by_majority, on = _float(majority.get("value")), _count(majority.get("n"))
-    return OwnFigure(value, low, high, n, None if by_majority is None or on is None else (by_majority, on))
 
 
 def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
@@ -239,6 +243,7 @@ def table_json(rows: Sequence[HumanRow]) -> Json:
             else {
                 "value": row.own.value,
                 "ci95": None if row.own.low is None else [row.own.low, row.own.high],
+                "interval_over": "items and annotators" if row.own.over_annotators else "items",
                 "n": row.own.n,
                 "by_majority_alone": None
                 if row.own.by_majority is None

@@ -13,6 +13,7 @@ from merilo.baselines.warnings import STATUSES
 from merilo.bilingual import Language
 from merilo.datasets.declaration import HumanFigure
 from merilo.reports.environment import page_environment
+from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.human_table import HumanRow, OwnStudy, group_figures
 from merilo.wording import shown
 
@@ -38,7 +39,7 @@ _HEADS: Final = (
     ("Samples in human evaluation with MV", "Вопросов с большинством голосов"),
     ("Samples in test set", "Вопросов в тесте"),
     ("Own study", "Своё исследование"),
-    ("95 % interval", "95%-й интервал"),
+    ("95 % interval over items and annotators", "95%-й интервал по вопросам и разметчикам"),
     ("Items of own study", "Вопросов в своём исследовании"),
     ("People", "Людей"),
     ("Alpha", "Альфа"),
@@ -83,6 +84,8 @@ def _cells(row: HumanRow, language: Language, link: str) -> list[str]:
     if notes:
         value += f" [{', '.join(notes)}]"
     bounds = empty if own.low is None or own.high is None else f"{plain(own.low)}–{plain(own.high)}"
+    if bounds != empty and not own.over_annotators:
+        bounds = f"{bounds} ({(OVER_ITEMS_ALONE.ru if ru else OVER_ITEMS_ALONE.en)})"
     cost = empty if study.cost is None else f"{plain(study.cost, 2)} {study.currency or ''}".strip()
     return [
         *cells,

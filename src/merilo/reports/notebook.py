@@ -45,7 +45,7 @@ def baseline_html(baseline: Baseline) -> str:
 
 
 def _plot(headline: Estimate | None) -> Markup:
-    if headline is None or headline.score.interval is None:
+    if headline is None or headline.interval is None:
         return Markup("")
-    interval = headline.score.interval
+    interval = headline.interval
     return charts.interval_bar(headline.score.value, interval.low, interval.high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Final
 
@@ -17,13 +18,14 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
+from merilo.baselines.sensitivity import SensitivityRow
 from merilo.baselines.warnings import STATUSES, form, majority_rule
 from merilo.bilingual import BilingualText, Language, date_ru
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
 from merilo.reports import charts
-from merilo.reports.ability_scale import misfits, scale_drawing, separating
+from merilo.reports.ability_scale import misfits, scale_drawing, separating, why_no_ranks
 from merilo.reports.adaptive_prose import adaptive_facts, adaptive_sentences
 from merilo.reports.asked import asked
 from merilo.reports.audit import doubtful_golds
@@ -32,6 +34,7 @@ from merilo.reports.charts import Dot, Segment
 from merilo.reports.controls import suspect_controls
 from merilo.reports.disagreement import MEASURE_NAMES, measures
 from merilo.reports.environment import page_environment
+from merilo.reports.estimates import why_items_alone
 from merilo.reports.expert_prose import comparison_paragraph
 from merilo.reports.metric_names import metric_ru
 from merilo.reports.paper_tables import arms_table
@@ -130,6 +133,7 @@ def page(
         way_chart=charts.stacked_bar(_ways(baseline)),
         figures=_figures(baseline),
         headline=baseline.estimates.headline,
+        why_items_alone=why_items_alone,
         control_chart=_control_chart(baseline),
         agreement_chart=_agreement_chart(baseline),
         excluded=baseline.annotators.filter("excluded")
@@ -152,7 +156,7 @@ def page(
         most_rows=MOST_ROWS,
         quality=quality,
         flagged=people_to_look_at(quality) if quality else [],
-        grid=sensitivity_grid(quality.sensitivity) if quality else None,
+        grid=sensitivity_grid(_sensitivity(baseline, quality)) if quality else None,
         own_aggregator=_own_aggregator(baseline.settings),
         asked=asked(baseline, attachments),
         frozen=plan_record(attachments),
@@ -172,6 +176,7 @@ def page(
         scale_charts={language: scale_drawing(scale, language) for language in LANGUAGES} if scale else None,
         separating=separating,
         misfits=misfits,
+        why_no_ranks=why_no_ranks,
         standing_chart=_standing_chart(baseline, comparisons),
     )
     return for_command_line(rendered)
@@ -212,6 +217,21 @@ def _own_aggregator(settings: Settings) -> str:
     return {"none": "majority", "cascade": "cascade"}.get(settings.resolve, "")
 
 
+def _sensitivity(baseline: Baseline, quality: StudyQuality) -> list[SensitivityRow]:
+    """Return the rows of the sensitivity table; the row of an estimate on the page has the interval of that estimate."""
+    headline, settings = baseline.estimates.headline, baseline.settings
+    if headline is None:
+        return [*quality.sensitivity]
+    majority = headline.published_two_way if headline.published_differs else headline.two_way
+    own = {"majority": majority, _own_aggregator(settings): headline.two_way}
+    return [
+        replace(row, two_way=crowd)
+        if row.threshold == settings.min_control_accuracy and (crowd := own.get(row.aggregator))
+        else row
+        for row in quality.sensitivity
+    ]
+
+
 def _coefficients(baseline: Baseline) -> list[tuple[BilingualText, float, Interval | None]]:
     """Return the defined coefficients of agreement with their intervals."""
     names = {
@@ -242,9 +262,9 @@ def _figures(baseline: Baseline) -> list[tuple[str, Estimate, Markup]]:
     estimates = baseline.estimates
     shown = estimates.main or dict(list(estimates.extra.items())[:1])
     return [
-        (name, one, charts.interval_bar(one.score.value, one.score.interval.low, one.score.interval.high))
+        (name, one, charts.interval_bar(one.score.value, one.interval.low, one.interval.high))
         for name, one in shown.items()
-        if one.score.interval is not None
+        if one.interval is not None
     ]
 
 

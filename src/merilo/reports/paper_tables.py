@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from merilo.bilingual import Language
-from merilo.reports.baseline_facts import Span, dataset_title, metric_facts
+from merilo.reports.baseline_facts import MetricFacts, Span, dataset_title, metric_facts, metric_of
 from merilo.reports.bibliography import Source, bibtex, sources
 from merilo.reports.json_record import count_at, interval_at, mapping_at, number_at
 from merilo.reports.metric_names import metric_title
@@ -21,7 +21,12 @@ Format: TypeAlias = Literal["latex", "markdown", "csv"]
 SUFFIXES: Final[Mapping[Format, str]] = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
 
 #: Columns whose cells are numbers and stand to the right.
-_TEXT_COLUMNS: Final = frozenset({"metric", "field", "value", "group", "respondents"})
+_TEXT_COLUMNS: Final = frozenset({"metric", "field", "value", "group", "respondents", "interval over"})
+
+#: The column with the kind of interval, and its cells.
+_OVER: Final = "interval over"
+_OVER_BOTH: Final = "items and annotators"
+_ITEMS_ALONE: Final = "items alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +54,24 @@ def metric_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = 
         plan: the content of `study.yaml`, for the dataset's name.
     """
     rows = []
-    answers = _count(count_at(content, "responses", "used"))
+    # With adaptive overlap, a single annotator's answers are only those collected by design.
+    adaptive = bool(mapping_at(content, "adaptive"))
     for one in metric_facts(content):
         name = metric_title(one.name).en
         people = _count(count_at(content, "metrics", one.name, "annotators"))
-        ends = _ends(one.over_both or one.over_items)
-        rows.append((name, "consensus", _value(one.value), *ends, str(one.n), answers, people))
-        if one.by_majority:
-            value, n, span = one.by_majority
-            rows.append((name, "majorities alone", _value(value), *_ends(span), str(n), "", ""))
+        own = one.single[3] if one.single and not adaptive else None
+        answers = _count(own if "." in one.name else count_at(content, "responses", "used"))
+        rows.append((name, "consensus", _value(one.value), *_ends(one), str(one.n), answers, people))
+        if alone := one.by_majority:
+            rows.append((name, "majorities alone", _value(alone.value), *_ends(alone), str(alone.n), "", ""))
         if one.single:
             mean, span, who, given = one.single
             items = _count(count_at(content, "metrics", one.name, "single_person", "items"))
-            rows.append((name, "single annotator", _value(mean), *_ends(span), items, str(given), str(who)))
+            ends = _span(span, _OVER_BOTH)
+            rows.append((name, "single annotator", _value(mean), *ends, items, str(given), str(who)))
     title = dataset_title(content, plan)
     caption = f"Human baseline{f' of {title}' if title else ''}: metrics with 95% confidence intervals."
-    columns = ("metric", "respondents", "estimate", "low", "high", "items", "answers", "annotators")
+    columns = ("metric", "respondents", "estimate", "low", "high", _OVER, "items", "answers", "annotators")
     return PaperTable("metrics", caption, columns, tuple(rows))
 
 
@@ -82,21 +89,20 @@ def group_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = N
         for value in groups:
             group = mapping_at(groups, value)
             alpha = number_at(group, "agreement", "krippendorff_alpha")
-            names = [name for name in group if number_at(group, name, "value") is not None]
-            for name in names or [""]:
-                found, n = number_at(group, name, "value"), count_at(group, name, "n")
-                shown = found if n is not None else None
-                rows.append(
-                    (
-                        field, value, metric_title(name).en if name else "", _value(shown), *_ends(interval_at(group, name, "ci95")),
-                        _count(n if n is not None else count_at(group, "items")), _value(alpha), _count(count_at(group, "answers")),
-                    )
-                )  # fmt: skip
+            counts = _value(alpha), _count(count_at(group, "answers"))
+            found = [one for name in group if (one := metric_of(name, mapping_at(group, name)))]
+            rows += [
+                (field, value, metric_title(one.name).en, _value(one.value), *_ends(one), str(one.n), *counts)
+                for one in found
+            ]
+            if not found:
+                items = _count(count_at(group, "items"))
+                rows.append((field, value, "", "", *_span(None, ""), items, *counts))
     if not rows:
         return None
     title = dataset_title(content, plan)
-    caption = f"Human baseline{f' of {title}' if title else ''} by group, with 95% confidence intervals over items and Krippendorff's alpha."
-    columns = ("field", "value", "metric", "estimate", "low", "high", "items", "alpha", "answers")
+    caption = f"Human baseline{f' of {title}' if title else ''} by group, with 95% confidence intervals and Krippendorff's alpha."
+    columns = ("field", "value", "metric", "estimate", "low", "high", _OVER, "items", "alpha", "answers")
     return PaperTable("groups", caption, columns, tuple(rows))
 
 
@@ -116,7 +122,7 @@ def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
                 metric_title(one.name).en,
                 title,
                 _value(one.value),
-                *_ends(one.over_both or one.over_items),
+                *_ends(one),
                 str(one.n),
                 _decided(mapping_at(study, arm)),
             )
@@ -132,12 +138,12 @@ def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
                 rows[0][0],
                 "difference on common items",
                 _value(difference),
-                *_ends(interval_at(found, "ci95")),
+                *_span(interval_at(found, "ci95"), _ITEMS_ALONE),
                 str(n),
                 "",
             )
         )
-    columns = ("metric", "respondents", "estimate", "low", "high", "items", "decided")
+    columns = ("metric", "respondents", "estimate", "low", "high", _OVER, "items", "decided")
     return PaperTable(
         "arms", "Experts and people without training, with 95% confidence intervals.", columns, tuple(rows)
     )
@@ -280,8 +286,13 @@ def _value(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _ends(span: Span | None) -> tuple[str, str]:
-    return ("", "") if span is None else (_value(span[0]), _value(span[1]))
+def _ends(one: MetricFacts) -> tuple[str, str, str]:
+    """Return the bounds of the interval of record, and its kind."""
+    return _span(one.interval, _OVER_BOTH if one.over_both else _ITEMS_ALONE)
+
+
+def _span(span: Span | None, over: str) -> tuple[str, str, str]:
+    return ("", "", "") if span is None else (_value(span[0]), _value(span[1]), over)
 
 
 def _count(n: int | None) -> str:

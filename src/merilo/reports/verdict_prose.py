@@ -63,7 +63,7 @@ def verdict_sentence(match: Match, model: str, language: Language) -> str:
         "model": f"{match.difference.second:.3f}",
         "people": f"{match.difference.first:.3f}",
         "margin": f"{verdict.margin.value:g}" if verdict.margin else "",
-        "span": _span(match.both or match.difference.interval, language),
+        "span": _span(match.interval, language),
     }
     if language == "ru":
         values = {name: _decimal_commas(name, text) for name, text in values.items()}

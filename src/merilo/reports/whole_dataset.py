@@ -12,7 +12,7 @@ from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.population import Population
 from merilo.people.uncertainty.dataset_estimate import DatasetValue
 from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
-from merilo.reports.estimates import counted, interval_json
+from merilo.reports.estimates import OVER_ITEMS_ALONE, counted, interval_json
 from merilo.reports.json_numbers import rounded
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
@@ -145,11 +145,16 @@ def whole_dataset_lines(whole: DatasetEstimates | None) -> list[tuple[str, str]]
         )
     )
     for name, one in whole.metrics.items():
-        sure = f" {_text(one.crowd.interval)}" if one.crowd.interval else ""
+        crowd = one.crowd
+        alone = f" {_text(crowd.interval)}" if crowd.interval else ""
+        sure = f" {_text(crowd.both)}" if crowd.both else f"{alone} {OVER_ITEMS_ALONE.en}" if alone else ""
+        on = f"for {counted(whole.items, 'item')}"
+        rows.append((f"{name}, whole dataset", f"{crowd.value:.3f}{sure}  {on}"))
         rows.append(
-            (f"{name}, whole dataset", f"{one.crowd.value:.3f}{sure}  for {counted(whole.items, 'item')}")
+            (f"  {OVER_ITEMS_ALONE.en}", alone.strip() or "-")
+            if crowd.both
+            else ("  items and annotators", _text(None))
         )
-        rows.append(("  items and annotators", _text(one.crowd.both)))
         if one.single:
             rows.append(("  single person", f"{one.single.value:.3f} {_text(one.single.both)}"))
     rows += [(f"{name}, whole dataset", f"not defined: {reason}") for name, reason in whole.missing.items()]

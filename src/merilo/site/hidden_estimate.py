@@ -25,6 +25,7 @@ class HiddenEstimate:
         items: the items in the estimate.
         answers: the answers that count.
         problem: why there is no estimate; an empty text if there is one.
+        over_annotators: whether the interval is over items and annotators; otherwise it is over items alone.
     """
 
     metric: str = ""
@@ -34,6 +35,7 @@ class HiddenEstimate:
     items: int = 0
     answers: int = 0
     problem: str = ""
+    over_annotators: bool = True
 
 
 #: Computes the estimate of a study from the site's database.

@@ -11,7 +11,7 @@ from typing import Final
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item
-from merilo.metrics.scoring import RATED, gold_label, has_gold, metric_names
+from merilo.metrics.scoring import CRITERION, RATED, gold_label, groups, has_gold, metric_names
 from merilo.models.prompter import TARGET_DELIMITER, Prompter
 from merilo.strict_json import Json
 
@@ -150,10 +150,10 @@ def inexpressible(declared: Dataset) -> str | None:
 
 def _scored(declared: Dataset, item: Item) -> Iterator[tuple[str, str]]:
     """Yield each metric of an item's label with the gold label."""
-    group = declared.group(item)
+    group = next(iter(groups(declared, [item])), None) if declared.extra else None
     if declared.answer.criteria:
         for criterion in declared.answer.criteria:
-            yield (group or "{criterion}").replace("{criterion}", criterion), gold_label(item, criterion)
+            yield (group or CRITERION).replace(CRITERION, criterion), gold_label(item, criterion)
         return
     gold = gold_label(item)
     for metric in declared.metrics:

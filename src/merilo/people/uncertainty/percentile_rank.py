@@ -28,6 +28,9 @@ from merilo.statistics.intervals import Interval
 #: The grid of true scores, on the logit scale.
 NODES: Final = np.linspace(-6.0, 8.0, 113)
 
+#: Among fewer people, neither the rank of a model nor the best tenth of people is shown: their intervals say nothing.
+LEAST_RANKED: Final = 25
+
 #: Shares and scores are kept this far from 0 and 1.
 _SMALLEST: Final = 1e-6
 _EQUAL: Final = 1e-9

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
+from merilo.metrics.score import Score
 from merilo.people.uncertainty.ballots import Ballots
 from merilo.people.uncertainty.few_annotators import guessing_variance, widened
 from merilo.people.uncertainty.refitted import RefittedVariance
@@ -87,6 +88,19 @@ class TwoWay:
     seed: int
     clusters: int | None = None
     cluster_effect: float = 1.0
+
+
+def interval_of_record(score: Score, crowd: TwoWay | None) -> Interval | None:
+    """Return the interval that every table, text and plot shows for a metric.
+
+    Args:
+        score: the metric of the consensus, with its interval over items alone.
+        crowd: the same metric with its uncertainty over items and annotators; `None` if it is not defined.
+
+    Returns:
+        The interval over items and annotators; without it, the one over items alone, which is then shown by its name.
+    """
+    return crowd.interval if crowd else score.interval
 
 
 def two_way(

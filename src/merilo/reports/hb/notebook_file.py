@@ -71,7 +71,8 @@ made.consensus.head()"""
 _METRICS: Final = """\
 for name, metric in made.metrics.items():
     interval = metric.interval
-    print(f"{name}: {metric.value:.3f} on {metric.n} items", f"[{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
+    over = "over items and annotators" if metric.interval_items_and_annotators else "over items alone"
+    print(f"{name}: {metric.value:.3f} on {metric.n} items", f"[{interval.low:.3f}, {interval.high:.3f}] {over}" if interval else "")
 check("metrics", "single_person")"""
 
 _WITHHELD: Final = """\

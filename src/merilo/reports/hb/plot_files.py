@@ -7,6 +7,7 @@ from typing import Final
 
 from merilo.baselines.pipeline import Baseline
 from merilo.bilingual import Language
+from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
 from merilo.reports.hb.drawing import has_matplotlib, plot
 from merilo.reports.hb.recomputation import Recomputed
 from merilo.reports.page import page_charts, resolution_legend
@@ -75,13 +76,15 @@ def _title(name: str, baseline: Baseline, language: Language) -> str:
     metric = name.removeprefix("estimate ")
     if metric == name:
         return _TITLES[name][language]
-    score = baseline.scores[metric]
-    if score.interval is None:
-        return f"{metric}: {_number(score.value, language)}"
-    low, high = (_number(one, language) for one in (score.interval.low, score.interval.high))
-    separator = "; " if language == "ru" else ", "
-    said = "95%-й интервал" if language == "ru" else "95% interval"
-    return f"{metric}: {_number(score.value, language)}, {said} [{low}{separator}{high}]"
+    one = baseline.estimates.all()[metric]
+    value = _number(one.score.value, language)
+    if one.interval is None:
+        return f"{metric}: {value}"
+    low, high = (_number(end, language) for end in (one.interval.low, one.interval.high))
+    over = OVER_BOTH if one.two_way else OVER_ITEMS_ALONE
+    if language == "ru":
+        return f"{metric}: {value}, 95%-й интервал {over.ru} [{low}; {high}]"
+    return f"{metric}: {value}, 95% interval {over.en} [{low}, {high}]"
 
 
 def _number(value: float, language: Language) -> str:

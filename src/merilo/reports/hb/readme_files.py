@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from merilo.bilingual import Language
+from merilo.reports.baseline_facts import metric_facts
 from merilo.reports.hb.withholding import LEAST_ITEMS
 from merilo.strict_json import Json
 
@@ -156,7 +157,8 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
         "check the controls": "**Check the control items: many of them may have a wrong known answer, or they exclude half of the annotators.**",
         "simulated": "**The annotators are simulated.**",
         "value": "The main metric, {metric}, is {value} ({n} items).",
-        "interval": "Its 95% interval is [{low}, {high}].",
+        "interval": "Its 95% interval over items and annotators is [{low}, {high}].",
+        "alone": "Its 95% interval over items alone is [{low}, {high}]; over items and annotators it is not defined.",
         "table": "| file | content |",
         "closed": "The gold answers are closed or unknown: the files do not contain them, so there are counts, agreement and cost, but no metric.",
         "withheld": "The gold answers of this dataset are closed: the files contain neither them nor anything per item that follows from them. The metrics were computed with them and cannot be recomputed from this folder; groups of fewer than {least} items have no metric.",
@@ -172,7 +174,8 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
         "check the controls": "**Проверьте контрольные задания: известные ответы многих из них, возможно, неверны, или из-за них исключена половина разметчиков.**",
         "simulated": "**Ответы разметчиков смоделированы.**",
         "value": "Значение основной метрики {metric} — {value} (вопросов: {n}).",
-        "interval": "95%-й доверительный интервал — [{low}; {high}].",
+        "interval": "95%-й доверительный интервал по вопросам и разметчикам — [{low}; {high}].",
+        "alone": "95%-й доверительный интервал только по вопросам — [{low}; {high}]; по вопросам и разметчикам он не определён.",
         "table": "| файл | содержание |",
         "closed": "Эталонные ответы закрыты или неизвестны: в файлах их нет, поэтому показатели — это количества, согласие разметчиков и затраты, без метрик.",
         "withheld": "Эталонные ответы этого датасета закрыты: в файлах нет ни их, ни сведений об отдельных вопросах, из которых они следуют. Метрики посчитаны по этим ответам, и по файлам папки их не пересчитать; для групп, в которых меньше {least} вопросов, метрик нет.",
@@ -233,18 +236,15 @@ def _readme(
 
 def _headline(content: Mapping[str, Json], language: Language) -> str:
     """Return the sentences on the main metric and its interval; empty if no metric has a value."""
-    metrics = content.get("metrics")
-    for name, one in metrics.items() if isinstance(metrics, dict) else ():
-        if not isinstance(one, dict) or not isinstance(value := one.get("value"), int | float):
-            continue
-        text = _TEXTS[language]
-        said = text["value"].format(metric=name, value=_number(value, language), n=one.get("n"))
-        interval = one.get("ci95")
-        if isinstance(interval, list):
-            low, high = (_number(end, language) for end in interval if isinstance(end, int | float))
-            said = f"{said} {text['interval'].format(low=low, high=high)}"
+    one = next(iter(metric_facts(content)), None)
+    if one is None:
+        return ""
+    text = _TEXTS[language]
+    said = text["value"].format(metric=one.name, value=_number(one.value, language), n=one.n)
+    if one.interval is None:
         return said
-    return ""
+    low, high = (_number(end, language) for end in one.interval)
+    return f"{said} {text['interval' if one.over_both else 'alone'].format(low=low, high=high)}"
 
 
 def _number(value: float, language: Language) -> str:
