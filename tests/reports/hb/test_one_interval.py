@@ -100,7 +100,7 @@ def places(hb: Path, base: Path, shown: str) -> Iterator[tuple[str, tuple[str, s
     yield "headline", after(page, "95 % interval over items and annotators")
     yield "headline in Russian", after(russian, "доверительный интервал по вопросам и разметчикам")
     yield "title of the chart", after(page, "<title>0.")
-    yield "table of the report", after(page, "consensus (acc)")
+    yield "table of the report", after(page, "consensus ( acc ")
     yield "methods", after(page, "The accuracy of the consensus is")
     source = (hb / "report.html").read_text(encoding="utf-8")
     own = re.search(r'class="n own">.*?</td>', source)
