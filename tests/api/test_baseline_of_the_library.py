@@ -183,3 +183,21 @@ def test_models_of_one_file_name_are_kept_apart(frame: pl.DataFrame, tmp_path: P
     assert list(found.comparisons) == ["model", "model (2)"]
     told = run("compare", tmp_path / "baseline", *paths, "--json", "-").json
     assert json.loads(json.dumps(found.to_dict())) == told
+
+
+def test_gold_may_be_a_series_of_pandas(frame: pl.DataFrame) -> None:
+    series = pd.Series(GOLD)
+    assert merilo.baseline(frame, gold=series).metrics == merilo.baseline(frame, gold=GOLD).metrics
+
+
+def test_a_source_that_is_neither_file_nor_table_is_named_by_its_type() -> None:
+    with pytest.raises(merilo.UsageError, match="takes files or tables of pandas or Polars, not int"):
+        merilo.read_responses([1, 2])
+
+
+def test_integer_labels_stay_integers_beside_ties() -> None:
+    rows = [(1, "a", 0), (1, "b", 0), (2, "a", 0), (2, "b", 1)]
+    table = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    labels = merilo.aggregate(table, method="majority")["label"]
+    assert str(labels.iloc[0]) == "0"
+    assert pd.isna(labels.iloc[1])

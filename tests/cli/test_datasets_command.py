@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import merilo
 
 from merilo.cli import main
 from merilo.datasets import CATALOGUE
@@ -203,3 +204,21 @@ def test_nothing_to_validate_is_unreadable_input(capsys: pytest.CaptureFixture[s
     status, out, err = run(capsys, "validate", str(tmp_path / "nowhere"))
     assert (status, out) == (2, "")
     assert "no such file or folder" in err
+
+
+def test_mistakes_of_one_kind_are_one_line(tmp_path: Path) -> None:
+    entries = [
+        {"instruction": "{q}", "inputs": {"q": f"q{n}"} if n < 30 else {"other": "x"}, "outputs": "A", "meta": {"id": f"s{n}"}, "domain": "x"}
+        for n in range(50)
+    ]  # fmt: skip
+    (tmp_path / "test.json").write_text(json.dumps({"data": entries}))
+    done = merilo("datasets", "validate", tmp_path / "test.json")
+    assert done.status == 1
+    lines = done.out.splitlines()
+    assert len(lines) <= 6, done.out
+    assert (
+        "must be a whole number, not 's0' (and 49 more like this, the last at data[49].meta.id)" in done.out
+    )
+    assert "put your fields under inputs, outputs or meta, or declare them" in done.out
+    everything = merilo("datasets", "validate", tmp_path / "test.json", "--json", "-").json
+    assert len(everything["problems"]) >= 70

@@ -293,7 +293,7 @@ def test_files_of_no_dataset_are_told_and_left_alone(tmp_path: Path) -> None:
     )
     status, result = score_zip(path, gold)
     assert (status, result["total"]) == (0, 1.0)
-    assert result["ignored_files"] == ["__MACOSX/mine/._RCB.json", "readme.txt"]
+    assert result["ignored_files"] == ["readme.txt"]
 
 
 def test_a_closed_test_is_not_scored_and_is_named(tmp_path: Path) -> None:
@@ -356,3 +356,20 @@ def test_gold_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         in merilo("submission", "score", tmp_path / "s.zip", "--gold", tmp_path / "no").complaint
     )
     assert "has no test" in merilo("submission", "score", tmp_path / "s.zip", "--gold", tmp_path).complaint
+
+
+def test_the_table_says_why_a_dataset_scored_nought(tmp_path: Path) -> None:
+    declared = dataset("RCB")
+    split = gold_split(declared, 9)
+    gold = write_gold(tmp_path / "gold", {"RCB": split})
+    answers = documents(declared, split, right_answer)[1:]
+    path = write_zip(tmp_path / "s.zip", {"RCB.json": json.dumps({"data": {"test": answers}})})
+    shown = merilo("submission", "score", path, "--gold", gold).out
+    table = shown[: shown.rindex("─")]
+    assert "0.0000" in table
+    assert "no_id: there is no" in table
+    assert "answer to item '1'" in table
+    (tmp_path / "empty").mkdir()
+    none = write_zip(tmp_path / "n.zip", {"LCS.json": "{}"})
+    table = merilo("submission", "score", none, "--gold", gold).out
+    assert "no_task" in table[: table.rindex("─")], table

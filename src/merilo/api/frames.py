@@ -34,6 +34,14 @@ def is_pandas(value: object) -> bool:
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
 
+def mapping_of(value: Any) -> Any:  # noqa: ANN401 - any argument
+    """Convert a Series of pandas to a mapping from its index; other values are returned as they are."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(value, pandas.Series):
+        return value
+    return {str(item): str(answer) for item, answer in value.dropna().items()}
+
+
 def polars_of(frame: Frame) -> pl.DataFrame:
     """Convert a table to Polars; missing values of pandas become null.
 
@@ -66,8 +74,17 @@ def pandas_of(table: pl.DataFrame, index: str | None = None) -> Any:  # noqa: AN
     """Convert a Polars table to pandas, with the column `index` as index if given."""
     import pandas as pd  # noqa: PLC0415 - needed only for callers who pass pandas tables
 
-    frame = pd.DataFrame({name: table[name].to_list() for name in table.columns})
+    frame = pd.DataFrame({name: _pandas_column(table[name]) for name in table.columns})
     return frame if index is None else frame.set_index(index)
+
+
+def _pandas_column(column: pl.Series) -> Any:  # noqa: ANN401 - pandas may be missing
+    """Return a column's values for pandas; integers with missing values stay integers."""
+    import pandas as pd  # noqa: PLC0415 - needed only for callers who pass pandas tables
+
+    values = column.to_list()
+    missing = column.dtype.is_integer() and column.null_count()
+    return pd.array(values, dtype="Int64") if missing else values
 
 
 def records_of(table: pl.DataFrame) -> list[dict[str, str | None]]:

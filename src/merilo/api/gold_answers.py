@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from merilo.api.frames import Frame, polars_of, records_of
+from merilo.api.frames import Frame, mapping_of, polars_of, records_of
 from merilo.baselines.pipeline import test_items
 from merilo.datasets import Dataset
 from merilo.datasets.solvers import SOLVERS, solver
@@ -65,14 +65,15 @@ def gold_in_memory(
     Args:
         responses: the responses.
         declared: the dataset.
-        given: a table with the fields of the items and the gold answers, or a mapping from item to gold answer if items
-            have one field.
+        given: a table with the fields of the items and the gold answers, or a mapping (or a Series of pandas) from item to
+            gold answer if items have one field.
         column: the column of the gold answers, if it cannot be found by name.
         alternatives: the separator of several gold answers in one text.
 
     Raises:
         UsageError: a mapping is given although items have several fields.
     """
+    given = mapping_of(given)
     if isinstance(given, Mapping):
         fields = responses.fields
         if len(fields) != 1:

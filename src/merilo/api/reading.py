@@ -181,6 +181,12 @@ def read_responses(
     tables = [one for one in sources if is_frame(one)]
     if not sources or (tables and len(tables) < len(sources)):
         raise UsageError("takes files or tables, not both and not nothing", field=argument("source"))
+    strange = [one for one in sources if not isinstance(one, str | Path) and not is_frame(one)]
+    if strange:
+        raise UsageError(
+            f"takes files or tables of pandas or Polars, not {type(strange[0]).__name__}",
+            field=argument("source"),
+        )
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     columns = Columns(
         answer=answer,

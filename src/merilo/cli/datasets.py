@@ -68,11 +68,12 @@ def validate(
     ] = None,
     json: JsonOption = None,
 ) -> int:
-    """Check a dataset's files against the rules, and list all problems with their file and JSON path.
+    """Check a dataset's files against the rules, and list each kind of problem with its first file and JSON path; --json lists all.
 
     Exit status 1: there are problems.
     """
     from merilo.datasets.validation import validate as check  # noqa: PLC0415 - the other commands need no rules
+    from merilo.datasets.validation.report import grouped  # noqa: PLC0415
 
     report = check(path, None if name is None else dataset(name))
     if json is not None:
@@ -87,9 +88,9 @@ def validate(
             json,
         )
         return 0 if report.valid else 1
-    for note in report.notes:
+    for note in grouped(report.notes):
         sys.stdout.write(f"note: {note}\n")
-    for problem in report.problems:
+    for problem in grouped(report.problems):
         sys.stdout.write(f"{problem}\n")
     counted = ", ".join(f"{count} in {split}" for split, count in report.items.items()) or "none"
     found = len(report.problems)

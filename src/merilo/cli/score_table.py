@@ -14,6 +14,7 @@ from merilo.errors import for_command_line
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
 from merilo.submissions.evaluation import DatasetResult, SubmissionResult
+from merilo.wording import shortened
 
 #: How many faults are shown per dataset; the JSON holds more.
 _SHOWN_FAULTS: Final = 5
@@ -67,16 +68,25 @@ def show_result(result: SubmissionResult, language: Language) -> None:
     table = Table()
     table.add_column(word("dataset", language))
     table.add_column(word("metric", language), overflow="fold")
-    for key in ("value", "ci95", "n", "errors"):
+    for key in ("value", "ci95", "n"):
         table.add_column(word(key, language), justify="right")
+    table.add_column(word("errors", language), overflow="fold")
     for title, one in result.datasets.items():
         for place, cells in enumerate(_rows(one)):
-            table.add_row("" if place else title, *cells, str(one.fault_count or "") if not place else "")
+            table.add_row("" if place else title, *cells, _why(one, language) if not place else "")
     if result.datasets:
         console.print(table)
     for line in _remarks(result, language):
         # Texts from a submission must not be read as markup.
         console.print(Text(line))
+
+
+def _why(one: DatasetResult, language: Language) -> Text:
+    """Say why a dataset scored 0: its first error, and how many more there are."""
+    if not one.faults:
+        return Text(str(one.fault_count or ""))
+    more = f" ({word('more', language)} {one.fault_count - 1})" if one.fault_count > 1 else ""
+    return Text(shortened(one.faults[0].told(language), 100) + more)
 
 
 def _rows(one: DatasetResult) -> Iterable[tuple[str, ...]]:

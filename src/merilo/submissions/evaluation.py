@@ -185,6 +185,8 @@ def _files(archive: Archive) -> dict[str, list[str]]:
     """Group the archive's files by the stem of their names, in lower case."""
     files: dict[str, list[str]] = {}
     for name in archive.entries:
+        if PurePosixPath(name).parts[0] == "__MACOSX":  # macOS adds a file of attributes to each file
+            continue
         files.setdefault(PurePosixPath(name).stem.casefold(), []).append(name)
     return files
 

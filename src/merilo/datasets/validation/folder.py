@@ -160,4 +160,8 @@ def _note_unknown_keys(entry: Json, where: str, file: str, report: ValidationRep
                 file, f"{where}.outputs", "is missing; in a closed test it must be present and empty"
             )
         for key in sorted(entry.keys() - {"instruction", "inputs", "outputs", "meta"}):
-            report.note(file, f"{where}.{key}", "is not a field of an item")
+            report.note(
+                file,
+                f"{where}.{key}",
+                "is not a field of an item: put your fields under inputs, outputs or meta, or declare them in dataset.yaml",
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from merilo.errors import InputError
@@ -69,3 +70,20 @@ class ValidationReport:
             filter(None, (f"row {error.place.row}" if error.place.row else "", error.place.field or ""))
         )
         self.wrong(file, place, error.message)
+
+
+def grouped(violations: Sequence[Violation]) -> list[str]:
+    """Return a line for each kind of fault: its first place, and how many more places have it.
+
+    Faults of one kind are in the same file, at the same path but for the numbers, with the same message but for numbers
+    and quoted values.
+    """
+    groups: dict[tuple[str, str, str], list[Violation]] = {}
+    for one in violations:
+        key = one.file, re.sub(r"\d+", "", one.path), re.sub(r"'[^']*'|\d+", "", one.message)
+        groups.setdefault(key, []).append(one)
+    return [
+        str(same[0])
+        + (f" (and {len(same) - 1} more like this, the last at {same[-1].path})" if same[1:] else "")
+        for same in groups.values()
+    ]
