@@ -9,9 +9,11 @@ from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.bundled import examples
 from merilo.items import write_splits
 from merilo.site.served_study import load_study
+from merilo.site.site_words import WORDS
 from merilo.studies.instruction_html import html_of
 from merilo.studies.instruction_text import (
     MORE_EXAMPLES,
+    SKIP_OWN,
     UNFOLDED,
     default_restrictions,
     fenced,
