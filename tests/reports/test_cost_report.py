@@ -80,7 +80,28 @@ def test_the_message_can_be_sent() -> None:
     )
     assert "Методология\n\nУровень человека измерен на 100 вопросах датасета LCS." in text
     assert text.endswith("С уважением,\nавторы датасета LCS\n")
-    assert "To: me@example.org" in cost_message({"people": PEOPLE}, None, "en", recipient="me@example.org")
+
+
+def test_only_datasets_of_the_benchmark_are_reported_to_its_organisers() -> None:
+    own = {"people": {**PEOPLE, "dataset": "sums"}}
+    assert cost_message(own, None, "ru").startswith("Кому: …\n")
+    assert "mera@a-ai.ru" not in cost_message(own, None, "en")
+    assert cost_message(own, None, "en", submitted=True).startswith("To: mera@a-ai.ru\n")
+
+
+def test_the_whole_project_costs_the_pay_and_the_commission_of_the_platform() -> None:
+    def plan(people: float | None, experts: float | None) -> dict[str, Any]:
+        pay = {"people": ("untrained", people), "experts": ("expert", experts)}
+        return {
+            "arms": {name: {"kind": kind, "pay": {"commission": one}} for name, (kind, one) in pay.items()}
+        }
+
+    arms = {"people": PEOPLE, "experts": EXPERTS}
+    assert "is $48.93, with the platform's commission." in cost_report(arms, "en", plan=plan(0.3, 0.295082))
+    ru = cost_report(arms, "ru", plan=plan(0.2, 0)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Общие затраты на весь проект — 39,20 доллара США, вместе с комиссией платформы." in ru
+    # A commission that is known for one arm only gives no total of the project.
+    assert "is $37.75, without the platform's commission" in cost_report(arms, "en", plan=plan(0.3, None))
 
 
 def test_pools_add_up_to_the_published_study(pools: Path) -> None:

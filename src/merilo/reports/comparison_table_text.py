@@ -152,7 +152,7 @@ def notes(table: ComparisonTable, language: Language = "en") -> list[str]:
                 if ru
                 else f"The total contains rejected baselines: {listed(rejected)}."
             )
-        if missing:
+        if missing and all(one.in_total for one in table.columns):
             found.append(
                 f"До полного общего балла не хватает датасетов: {len(missing)} ({listed(missing, 30)})."
                 if ru

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import Final
 
@@ -11,13 +11,14 @@ import polars as pl
 
 from merilo.baselines.warnings import counted
 from merilo.bilingual import BilingualText, Language
+from merilo.datasets import names
 from merilo.people.cost import cost, paid_work
 from merilo.reports import baseline_prose_en as en
 from merilo.reports import baseline_prose_ru as ru
 from merilo.reports.adaptive_prose import adaptive_design, adaptive_facts
 from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.estimates import counted as counted_en
-from merilo.reports.json_record import count_at, counts_at, number_at, text_at
+from merilo.reports.json_record import count_at, counts_at, mapping_at, number_at, text_at
 from merilo.reports.readme_section import human_baseline_section
 from merilo.responses import Responses
 from merilo.strict_json import Json
@@ -159,7 +160,11 @@ def cost_json(arms: Mapping[str, Mapping[str, Json]], pools: Sequence[CostLine] 
 
 
 def cost_report(
-    arms: Mapping[str, Mapping[str, Json]], language: Language, *, pools: Sequence[CostLine] = ()
+    arms: Mapping[str, Mapping[str, Json]],
+    language: Language,
+    *,
+    pools: Sequence[CostLine] = (),
+    plan: Mapping[str, Json] | None = None,
 ) -> str:
     """Write the cost report in Markdown: sentences for each arm, and a line for each pool.
 
@@ -167,9 +172,10 @@ def cost_report(
         arms: `people` and, for an expert dataset, `experts` -> the JSON of the baseline.
         language: `ru` or `en`.
         pools: the pools; see `pool_costs`.
+        plan: the content of `study.yaml`, with the platform's commission.
     """
     lines = [arm_cost(name, content) for name, content in arms.items()]
-    told = [_total(lines, language), *(_arm(line, language) for line in lines)]
+    told = [_total(lines, language, _commissions(plan)), *(_arm(line, language) for line in lines)]
     if len(pools) > 1:
         told.append("\n".join([_POOLS[language], "", *(f"- {_pool(line, language)}" for line in pools)]))
         told += _in_no_pool(lines, pools, language)
@@ -203,7 +209,7 @@ def cost_message(
     pools: Sequence[CostLine] = (),
     experts: Mapping[str, Json] | None = None,
     platform: str | None = None,
-    recipient: str = RECIPIENT,
+    submitted: bool = False,
 ) -> str:
     """Write the message that the guide asks to send: costs, and the methodology.
 
@@ -214,14 +220,16 @@ def cost_message(
         pools: the pools; see `pool_costs`.
         experts: the JSON of `merilo experts baseline`, for the methodology.
         platform: the platform's code, for the methodology.
-        recipient: the address.
+        submitted: whether the dataset is meant for the benchmark. The message goes to its organisers if it is, or if it is one of its
+            datasets already; otherwise the author fills in the recipient.
     """
     people = arms.get("people", {})
+    recipient = RECIPIENT if submitted or text_at(people, "dataset") in names() else "…"
     title = dataset_title(people, plan)
     section = human_baseline_section(
         people, plan, language, experts=experts or arms.get("experts"), platform=platform
     )
-    body = cost_report(arms, language, pools=pools)
+    body = cost_report(arms, language, pools=pools, plan=plan)
     if language == "ru":
         of = f" датасета {title}" if title else ""
         return (
@@ -237,14 +245,33 @@ def cost_message(
     )
 
 
-def _total(lines: Sequence[CostLine], language: Language) -> str:
+def _commissions(plan: Mapping[str, Json] | None) -> dict[str, float]:
+    """Return the platform's commission of each kind of arm, as a share of the pay; arms without one are left out."""
+    found = {}
+    for name in mapping_at(plan, "arms") if plan else ():
+        share = number_at(plan or {}, "arms", name, "pay", "commission")
+        if share is not None:
+            found["experts" if text_at(plan or {}, "arms", name, "kind") == "expert" else "people"] = share
+    return found
+
+
+def _total(lines: Sequence[CostLine], language: Language, commissions: Mapping[str, float]) -> str:
+    """Say what the whole project cost, with the platform's commission if the plan has it for every arm that was paid."""
+    paid = [line for line in lines if line.total is not None]
+    known = bool(paid) and all(line.name in commissions for line in paid)
+    if known:
+        lines = [replace(line, total=(line.total or 0.0) * (1 + commissions[line.name])) for line in paid]
     found = totals(lines)
     if not found:
         return "Сведений об оплате нет." if language == "ru" else "There are no data on pay."
     if language == "ru":
         total = " и ".join(_money_ru(amount, name) for name, amount in found.items())
+        if known:
+            return f"Общие затраты на весь проект — {total}, вместе с комиссией платформы."
         return f"Общие затраты на весь проект — {total}, без комиссии платформы: её в данных нет."
     total = " and ".join(_money_en(amount, name) for name, amount in found.items())
+    if known:
+        return f"The total cost of the whole project is {total}, with the platform's commission."
     return f"The total cost of the whole project is {total}, without the platform's commission, which is not in the data."
 
 

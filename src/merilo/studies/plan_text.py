@@ -95,7 +95,11 @@ def _arm(name: str, arm: Arm) -> str:
     for key, meaning in _ARM_KEYS.items():
         value = getattr(arm, key)
         if key == "pay":
-            value = {"per_page": arm.pay.per_page, "currency": arm.pay.currency}
+            value = {
+                "per_page": arm.pay.per_page,
+                "currency": arm.pay.currency,
+                "commission": arm.pay.commission,
+            }
         elif isinstance(value, AdaptiveOverlap):
             value = {"start": value.start, "limit": value.limit, "fixed_share": value.fixed_share}
         text = _value(value)

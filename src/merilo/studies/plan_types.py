@@ -71,12 +71,14 @@ class Pay:
     Attributes:
         per_page: the pay for a page; `None` while it is not decided.
         currency: the currency's code.
+        commission: the platform's commission as a share of the pay, such as 0.3; `None` while it is not known.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     per_page: Amount | None = None
     currency: Text = "USD"
+    commission: Share | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,10 +101,11 @@ def costs(source: ReportSource) -> dict[str, bytes]:
     arms, pools = _arms(source.content, source.experts), _pools(source.content, source.responses)
     files = {}
     for language in _LANGUAGES:
-        report = cost_report(arms, language, pools=pools)
+        report = cost_report(arms, language, pools=pools, plan=source.plan)
         message = cost_message(
-            arms, source.plan, language, pools=pools, experts=source.experts, platform=source.platform
-        )
+            arms, source.plan, language, pools=pools, experts=source.experts, platform=source.platform,
+            submitted=META_FILE in source.cards,
+        )  # fmt: skip
         files[f"cost/cost_report_{language}.md"] = f"{report}\n".encode()
         files[f"cost/message_{language}.txt"] = message.encode()
     return files
