@@ -273,10 +273,13 @@ def _visits(
 
 
 def experts_answer(root: Path, items: Sequence[AnsweredItem]) -> None:
-    """Invite an expert for each person; they give the answers of these people on the site, and no control item is wrong."""
+    """Invite an expert of all domains for each person; on the site they answer as the items say."""
     study = root / "study"
     names = [word for person in range(PEOPLE) for word in ("--expert", f"expert{person}")]
-    links = [line.split("\t")[1] for line in done("study", "invite", study, *names).out.splitlines()]
+    named = sorted({one.item["meta"]["domain"] for one in items})
+    domains = [word for one in named for word in ("--domain", one)]
+    invited = done("study", "invite", study, *names, *domains).out
+    links = [line.split("\t")[1] for line in invited.splitlines()]
     known = {one.item["prompt"]: one.answers for one in items}
     known |= {one["prompt"]: PEOPLE * (one["outputs"],) for one in _lines(study / "controls.jsonl")}
     with opened_site(open_study(study)) as site, visiting(site) as client:
