@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+from command import merilo
 from site_process import running_site
 
 from merilo.api.site import ServedArm, serve_study
@@ -47,12 +48,16 @@ def test_an_interrupt_stops_the_server_from_the_moment_that_it_says_it_runs(
 ) -> None:
     folder = frozen()
 
-    def interrupted(_: str, arms: list[ServedArm]) -> None:
+    def interrupted(address: str, arms: list[ServedArm]) -> None:
         said.extend(arm.folder for arm in arms)
+        addresses.append(address)
         # With Python's own handler an interrupt is lost if it comes while a module is imported.
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
         signal.raise_signal(signal.SIGINT)
 
     said: list[Path] = []
+    addresses: list[str] = []
     serve_study(folder.path, port=0, database=database, started=interrupted)
     assert said == [folder.path]
+    invited = merilo("study", "invite", folder.path, "--arm", "people", "--database", database)
+    assert invited.out.startswith(f"{addresses[0]}/i/"), "links begin with the address of the server"

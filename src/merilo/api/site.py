@@ -81,7 +81,7 @@ def serve_study(
     from merilo.site.bounded_http import BoundedHttp  # noqa: PLC0415
     from merilo.site.database import writing  # noqa: PLC0415
     from merilo.site.server_clock import site_clock  # noqa: PLC0415
-    from merilo.site.study_registration import cookie_key  # noqa: PLC0415
+    from merilo.site.study_registration import cookie_key, hold_settings, keep_setting  # noqa: PLC0415
 
     trusted = _proxies(proxy)
     with opened_studies(study, database, *further) as (engine, studies), _listening(host, port) as listener:
@@ -95,6 +95,9 @@ def serve_study(
 
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}"
+        with writing(engine) as connection:
+            hold_settings(connection)
+            keep_setting(connection, "address", address)
         arms = [
             ServedArm(one.folder.path, one.arm_name, f"/s/{one.key}/", one.by_invitation) for one in studies
         ]
@@ -190,6 +193,19 @@ def invite_to_site(
             connection, served, names, now=now, actor="command line", domains=[*dict.fromkeys(domains)]
         )
         return [(one, f"/i/{code}") for one, code in made]
+
+
+def served_address(study: Path, database: str | None = None) -> str | None:
+    """Return the address at which the study's site was served last; `None` if it never was.
+
+    Args:
+        study: the study's folder.
+        database: the database's address. Default: `site.db` in the study's folder.
+    """
+    from merilo.site.study_registration import last_address  # noqa: PLC0415 - an extra
+
+    with opened_studies(study, database) as (engine, _), engine.connect() as connection:
+        return last_address(connection)
 
 
 def collect_site(study: Path, *, arm: str | None = None, database: str | None = None) -> CollectedAnswers:

@@ -66,11 +66,11 @@ def invite(
     domain: Annotated[list[str] | None, typer.Option(metavar="DOMAIN", help="A domain whose items these experts get (arms.NAME.domain in the plan); may be given several times.")] = None,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="How many links without names to make.")] = 1,
     arm: ArmOption = None,
-    address: Annotated[str, typer.Option(metavar="URL", help="The public address of the site, with which the links begin.")] = "http://127.0.0.1:8000",
+    address: Annotated[str | None, typer.Option(metavar="URL", help="The public address of the site, with which the links begin. Default: the address at which the site was served last.")] = None,
     database: DatabaseOption = None,
 ) -> int:  # fmt: skip
     """Make personal links to a study. The database keeps only their hashes, so a link is shown once."""
-    from merilo.api.site import invite_to_site  # noqa: PLC0415 - the help needs no database
+    from merilo.api.site import invite_to_site, served_address  # noqa: PLC0415 - the help needs no database
 
     made = invite_to_site(
         study,
@@ -80,6 +80,7 @@ def invite(
         count=count,
         database=database,
     )
+    address = address or served_address(study, database) or "http://127.0.0.1:8000"
     for name, path in made:
         sys.stdout.write(
             f"{name}\t{address.rstrip('/')}{path}\n" if name else f"{address.rstrip('/')}{path}\n"

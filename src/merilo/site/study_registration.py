@@ -69,6 +69,12 @@ def cookie_key(connection: Connection) -> str:
     return str(found)
 
 
+def last_address(connection: Connection) -> str | None:
+    """Return the address at which the site was served last; `None` if it never was."""
+    found = connection.scalar(select(SETTING.c.value).where(SETTING.c.name == "address"))
+    return None if found is None else str(found)
+
+
 def hold_settings(connection: Connection) -> None:
     """Let other server processes wait that would write the same setting."""
     if connection.dialect.name == "postgresql":
