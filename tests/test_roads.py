@@ -13,15 +13,26 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod, sqrt
+from math import comb, prod, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from command import merilo
+from programming import need_a_jail
 from small_media import png
-from walked_road import PEOPLE, Choices, Entry, WalkedRoad, answer_study, done, experts_answer, walk
+from walked_road import (
+    PEOPLE,
+    Choices,
+    Entry,
+    WalkedRoad,
+    answer_study,
+    answered_study,
+    done,
+    experts_answer,
+    walk,
+)
 
 import merilo as package
 from merilo.metrics.detox import Ratings
@@ -205,11 +216,9 @@ ROADS = {
     "multiq": Road(words, F1_EM),
     "parus": Road(label, ACC, "toloka"),
     "rcb": Road(label, ACC_F1, "csv"),
-    "rucodeeval": Road(program, means(**{"pass@1": accuracy})),
     "ruethics": Road(act, correlations),
     "ruhatespeech": Road(label, by_field("target_group")),
     "ruhhh": Road(label, by_field("criteria")),
-    "ruhumaneval": Road(program, means(**{"pass@1": accuracy})),
     "rummlu": Road(label, by_field("domain")),
     "rumodar": Road(integer, EM),
     "rumultiar": Road(integer, EM),
@@ -221,22 +230,14 @@ ROADS = {
     "use": Road(exam, by_field("id_task", "grade_norm.task{}", grade)),
 }
 
-#: Roads that are not open yet: dataset -> why.
-CLOSED: dict[str, str] = {
-    "rucodeeval": "programs of people are not scored",
-    "ruhumaneval": "programs of people are not scored",
-}
+#: The datasets whose answers are programs, with every person's program as a sample.
+PROGRAMS = ("rucodeeval", "ruhumaneval")
 
 
 @pytest.fixture(autouse=True)
 def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plots as PDF take two seconds for each dataset; `tests/reports` draws them."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-
-
-def row(name: str) -> Any:
-    marks = [pytest.mark.xfail(strict=True, reason=CLOSED[name])] if name in CLOSED else []
-    return pytest.param(name, marks=marks, id=name)
 
 
 def sums(folder: Path) -> Path:
@@ -337,6 +338,54 @@ def check(walked: WalkedRoad, road: Road) -> None:
             assert (match["model"], match["n"]) == expected[main]
 
 
+def check_programs(walked: WalkedRoad) -> None:
+    """Compare pass@k of people, and of each person, with what follows from who wrote the right program."""
+    right = [
+        [answer == one.item["meta"]["canonical_solution"] for answer in one.answers] for one in walked.items
+    ]
+    items, people = len(right), len(right[0])
+    told = walked.baseline["metrics"]
+    assert [*told] == [f"pass@{k}" for k in range(1, people + 1)] + ["pass@10"]
+    assert "needs 10 programs" in told.pop("pass@10")["reason"]
+    for k in range(1, people + 1):
+        ways = [1 - comb(people - sum(passed), k) / comb(people, k) for passed in right]
+        found = told[f"pass@{k}"]
+        assert (found["value"], found["n"]) == (pytest.approx(sum(ways) / items, abs=1e-6), items)
+        low, high = found["ci95_items_and_annotators"]
+        assert 0 <= low <= found["value"] <= high <= 1
+        published = walked.published["metrics"][f"pass@{k}"]
+        assert published["ci95_items_and_annotators"] == pytest.approx([low, high], abs=5e-4)
+    mean = sum(map(sum, right)) / (items * people)
+    single = walked.baseline["single_person"]
+    assert single["mean"] == told["pass@1"]["value"] == pytest.approx(mean)
+    assert single["ci95"] == told["pass@1"]["ci95_items_and_annotators"]
+
+    of_people = sorted(sum(passed[person] for passed in right) for person in range(people))
+    table = walked.people_file()
+    assert sorted(int(one["passed"]) for one in table) == of_people
+    for one in table:
+        assert float(one["pass@1"]) == pytest.approx(int(one["passed"]) / items)
+        assert float(one["pass@1_low"]) <= float(one["pass@1"]) <= float(one["pass@1_high"])
+
+    assert walked.baseline["status"] == "accepted"
+    assert walked.baseline["items"]["consensus"] == 0
+    assert walked.baseline["resolved_by"]["each_answer"] == items
+    assert walked.baseline["agreement"]["krippendorff_alpha"] is None
+    assert {*walked.consensus_file().values()} == {""}
+    assert walked.verified["verified"] is True
+    assert f"the verdicts on {items * people} programs" in walked.verified["not_recomputed"][0]
+    card = (walked.root / "hb" / "cards" / "human_baseline_en.md").read_text(encoding="utf-8")
+    assert f"The pass@1 of people is {mean:.3f} on {items} items" in card
+    assert "majority" not in card
+
+    for model, value in (("gold", 1.0), ("random", 0.0)):
+        assert walked.runs[model]["pass@1"] == (value, items)
+        (compared,) = walked.compared[model].values()
+        assert {*compared["comparisons"]} == {"single"}
+        match = compared["comparisons"]["single"]
+        assert (match["people"], match["model"], match["n"]) == (pytest.approx(mean), value, items)
+
+
 def close(values: Values) -> dict[str, Any]:
     """The values as printed: rounded to six digits."""
     return {name: (pytest.approx(value, abs=1e-6), n) for name, (value, n) in values.items()}
@@ -344,10 +393,10 @@ def close(values: Values) -> dict[str, Any]:
 
 def test_every_dataset_of_the_catalogue_has_a_road() -> None:
     listed = merilo("datasets", "list", "--json", "-").json
-    assert {one["name"] for one in listed["datasets"]} == {*ROADS, "rudetox"}
+    assert {one["name"] for one in listed["datasets"]} == {*ROADS, *PROGRAMS, "rudetox"}
 
 
-@pytest.mark.parametrize("name", [row(name) for name in ROADS])
+@pytest.mark.parametrize("name", [*ROADS])
 def test_a_dataset_goes_from_its_file_to_the_comparison_with_a_model(name: str, tmp_path: Path) -> None:
     road = ROADS[name]
     check(walk(tmp_path, EXAMPLES / f"{name}.json", road.choices, where=road.where), road)
@@ -467,3 +516,51 @@ def test_experts_who_were_invited_are_published_beside_people(tmp_path: Path) ->
     assert done("report", "verify", tmp_path / "both", "--json", "-").json["verified"] is True
     published = json.loads((tmp_path / "both" / "experts.json").read_text(encoding="utf-8"))
     assert published["experts"]["metrics"]["acc"]["value"] == found["value"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_of_people_are_run_in_the_sandbox_and_compared_with_a_model(
+    name: str, tmp_path: Path
+) -> None:
+    need_a_jail()
+    check_programs(walk(tmp_path, EXAMPLES / f"{name}.json", program, run_options=("--samples", 1)))
+
+
+def test_programs_without_a_sandbox_are_refused_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = answered_study(tmp_path, EXAMPLES / "ruhumaneval.json", program)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refused = merilo("study", "baseline", study, "--out", tmp_path / "baseline")
+    assert refused.status != 0
+    assert "the programs that people wrote in" in refused.err
+    assert "cannot be run, so there is no baseline" in refused.err
+    assert "Traceback" not in refused.err
+    assert not (tmp_path / "baseline").exists()
+
+
+def test_programs_have_no_control_items_because_tests_check_each_of_them(tmp_path: Path) -> None:
+    data = EXAMPLES / "ruhumaneval.json"
+    refused = merilo("study", "create", data, "--controls", data, "--out", tmp_path / "study")
+    assert refused.status == 2
+    assert "each is checked by its tests in the sandbox: leave --controls out" in refused.complaint
+
+
+def test_a_program_that_gives_the_right_answer_in_another_way_counts_as_right(tmp_path: Path) -> None:
+    need_a_jail()
+
+    def rewritten(item: Entry, _: Sequence[str]) -> tuple[str, ...]:
+        right = f"    # mine\n{item['meta']['canonical_solution']}"
+        return right, "    while True:\n        pass", "    import os\n    os._exit(0)", "    return ("
+
+    study = answered_study(tmp_path, EXAMPLES / "rucodeeval.json", rewritten)
+    made = merilo("study", "baseline", study, "--out", tmp_path / "baseline", "--json", "-")
+    assert made.status == 0, made.err
+    rows = [
+        json.loads(line)
+        for line in (study / "answers" / "people.verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert {row["ending"] for row in rows if "# mine" in row["program"]} == {"passed"}
+    assert {row["answer"] for row in rows if "# mine" not in row["program"]} == {"failed"}
+    mean = sum("# mine" in row["program"] for row in rows) / len(rows)
+    assert made.json["metrics"]["pass@1"]["value"] == pytest.approx(mean)

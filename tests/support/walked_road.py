@@ -83,6 +83,10 @@ class WalkedRoad:
     said: Mapping[str, Mapping[str, Any]]
     compared: Mapping[str, Mapping[str, Entry]]
 
+    def people_file(self) -> list[dict[str, str]]:
+        """The baseline's own table of people."""
+        return _table(self.root / "study" / "baseline" / "annotators.csv")
+
     def consensus_file(self) -> dict[str, str]:
         """Item's id -> the answer of people in the baseline's own table."""
         rows = _table(self.root / "study" / "baseline" / "consensus.csv")
@@ -96,18 +100,14 @@ def done(*words: object) -> Outcome:
     return outcome
 
 
-def walk(
-    root: Path, data: Path, choices: Choices, *, where: str = "site", options: Sequence[object] = ()
-) -> WalkedRoad:
-    """Take a dataset to the comparison with two models.
+def answered_study(root: Path, data: Path, choices: Choices) -> Path:
+    """Make the study of a dataset, let people answer it on the site, and import their answers; return its folder."""
+    return _answered_study(root, data, choices, "site", ())[0]
 
-    Args:
-        root: an empty folder.
-        data: the dataset's file or folder.
-        choices: what people can answer to an item.
-        where: `site`, or the platform whose export people fill in.
-        options: further options of `study create`.
-    """
+
+def _answered_study(
+    root: Path, data: Path, choices: Choices, where: str, options: Sequence[object]
+) -> tuple[Path, list[dict[str, str]], dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
     study = root / "study"
     done("study", "create", data, "--out", study, "--overlap", PEOPLE, "--pay-per-page", 0.5, *options)
     done("study", "freeze", study, "--date", "2026-11-22")
@@ -128,15 +128,42 @@ def walk(
         exported = answered(where, root / "export", _visits(tasks, by_task, whole=where == "abc"))
         (root / NAMES[where]).write_text(exported, encoding="utf-8", newline="")
         done("study", "import", study, root / NAMES[where])
+    return study, tasks, shown, by_task
+
+
+def walk(
+    root: Path,
+    data: Path,
+    choices: Choices,
+    *,
+    where: str = "site",
+    options: Sequence[object] = (),
+    run_options: Sequence[object] = (),
+) -> WalkedRoad:
+    """Take a dataset to the comparison with two models.
+
+    Args:
+        root: an empty folder.
+        data: the dataset's file or folder.
+        choices: what people can answer to an item.
+        where: `site`, or the platform whose export people fill in.
+        options: further options of `study create`.
+        run_options: further options of `run`.
+    """
+    study, tasks, shown, by_task = _answered_study(root, data, choices, where, options)
     baseline = done("study", "baseline", study, "--out", study / "baseline", "--json", "-").json
     done("report", study, "--out", root / "hb")
     verified = done("report", "verify", root / "hb", "--json", "-").json
     runs, said = {}, {}
     for model in ("gold", "random"):
-        ran = done("run", "--model", model, "--study", study, "--out", root / model, "--json", "-").json
+        ran = done(
+            "run", "--model", model, "--study", study, "--out", root / model, *run_options, "--json", "-"
+        ).json
         ((name, result),) = ran["datasets"].items()
         runs[model] = {metric: (found["value"], found["n"]) for metric, found in result["metrics"].items()}
-        said[model] = {str(line["id"]): line["answer"] for line in _lines(root / model / f"{name}.jsonl")}
+        log = root / model / f"{name}.jsonl"
+        lines = _lines(log) if log.exists() else []  # programs are run, and their results written
+        said[model] = {str(line["id"]): line["answer"] for line in lines}
     compared = done("compare", study / "baseline", root / "gold", root / "random", "--json", "-").json
     prompts = {row["prompt"]: row["task"] for row in tasks}
     return WalkedRoad(

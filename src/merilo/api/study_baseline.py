@@ -29,7 +29,7 @@ from merilo.wording import shown
 
 
 def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) -> StudyResponses:
-    """Read the answers that a study has collected from one group of annotators.
+    """Read the answers that a study has collected from one group of annotators; programs are run, and their verdicts read.
 
     Args:
         study: the study's folder.
@@ -43,6 +43,10 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
     name, _ = arm_of(folder, arm)
     path, table = collected_table(folder, name)
+    if folder.declared().answer.kind == "program":
+        from merilo.api.study_programs import write_verdicts  # noqa: PLC0415 - only programs need a sandbox
+
+        path = write_verdicts(folder, name, path)
     return read_answers_table(folder, path, table.fields)
 
 

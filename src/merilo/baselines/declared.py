@@ -46,15 +46,10 @@ def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
         settings: the metric and the alternatives.
 
     Raises:
-        UsageError: the metric does not fit the answers, separators of alternatives are given twice, or the answers are programs.
+        UsageError: the metric does not fit the answers, or separators of alternatives are given twice.
     """
     if dataset is None:
         return undeclared(settings.metric or "acc", settings.alternatives)
-    if dataset.answer.kind == "program":
-        raise UsageError(
-            f"answers to {dataset.title} are programs, which are scored by running them: write a JSONL file with "
-            "task_id, completion and annotator, and score it with merilo code score"
-        )
     if settings.alternatives is not None:
         raise UsageError(
             f"{argument('alternatives')} cannot be given: {dataset.title} declares the separator of its gold answers"

@@ -12,7 +12,10 @@ from merilo.answer_tables import AnswerRecord, read_answer_records
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import AnswerKind
+from merilo.datasets.program_literals import program_golds
 from merilo.errors import InputError
+from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
+from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.scoring import gold_label
 from merilo.metrics.worth import NamedPart, parts
@@ -29,6 +32,9 @@ from merilo.people.labels import unify
 from merilo.people.normalisation import canonical, rules_of
 from merilo.people.spelling import key_of
 from merilo.strict_json import Json
+
+#: The form of the results of programs.
+_PROGRAM: Final = Answer(kind="program")
 
 #: With more different gold answers than this, answers are read as free texts.
 _MOST_LABELS: Final = 20
@@ -69,6 +75,7 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
     log = _harness_log(path, crowd)
     records = log.records if log else read_answer_records(path)
     found: dict[str, dict[str, str]] = {}
+    golds = _results(crowd)
     sampled = False
     for record in records:
         sampled = sampled or record.sample is not None
@@ -76,7 +83,7 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
         if not item:
             raise InputError("has an answer without an id", file=path, row=record.row)
         answers = found.setdefault(item, {})
-        for name, text in _samples(path, record):
+        for name, text in _verdicts(path, record, golds) if golds else _samples(path, record):
             if name in answers:
                 hint = (
                     ""
@@ -211,6 +218,29 @@ def _samples(path: Path, record: AnswerRecord) -> Iterator[tuple[str, str]]:
         raise InputError("the list of answers is empty", file=path, row=record.row)
     for number, one in enumerate(given, start=1):
         yield str(number), _folded(one)
+
+
+def _results(crowd: StoredBaseline) -> dict[str, list[str]]:
+    """Return the expected results of the tests by item, if the answers are programs; else nothing."""
+    if crowd.declaration.answer.kind != "program":
+        return {}
+    return {name: program_golds(item) for name, item in zip(crowd.names, crowd.items, strict=True)}
+
+
+def _verdicts(path: Path, record: AnswerRecord, golds: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the verdict on each program of a record: whether its results are those of the item's tests."""
+    try:
+        generations = read_answer(_PROGRAM, record.answer)
+    except (AnswerTypeError, AnswerContentError) as error:
+        raise InputError(
+            f"are not the results of programs ({error}): 'merilo run' and 'merilo code score --outputs FILE' write them",
+            file=path,
+            row=record.row,
+        ) from error
+    gold = golds.get(_folded(record.id), [])
+    for number, results in enumerate(generations, start=1):
+        right = not isinstance(results, str) and is_right(results, gold)
+        yield str(number), PASSED if right else FAILED
 
 
 def _folded(value: Json) -> str:

@@ -36,6 +36,9 @@ from merilo.statistics.paired_tests import Difference, compare_scores
 from merilo.wording import listed
 
 Kind: TypeAlias = Literal["consensus", "single", "majority"]
+#: The metric by which programs of people are compared with those of a model.
+PROGRAM_METRIC: Final = "pass@1"
+
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 #: Up to this many ways to choose a committee from a model's samples are enumerated; beyond it, committees are sampled.
@@ -157,7 +160,11 @@ def compare(
         )
     if metric is not None:
         crowd = replace(crowd, declaration=with_metric(crowd.declaration, metric))
-    if crowd.metric not in (*MEANS, *OF_LABELS):
+    if crowd.declaration.answer.kind == "program" and crowd.metric != PROGRAM_METRIC:
+        raise UsageError(
+            f"programs of people are compared with a model by {PROGRAM_METRIC}, not by {crowd.metric}"
+        )
+    if crowd.metric not in (*MEANS, *OF_LABELS, PROGRAM_METRIC):
         raise UsageError(
             f"{crowd.metric} of {crowd.declaration.name} has no value for single items, so models cannot be compared by it"
         )
@@ -196,15 +203,22 @@ def _comparison(
     if metric == "grade_norm":
         answered = _whole_variants(crowd, answered, model)
     # In the exam, a question without consensus counts as blank, because every question of a variant is scored.
-    decided = [place for place in answered if metric == "grade_norm" or crowd.consensus[place] is not None]
+    programs = metric == PROGRAM_METRIC
+    no_blanks = metric != "grade_norm" and not programs
+    decided = [place for place in answered if not no_blanks or crowd.consensus[place] is not None]
     if not decided:
         raise DataError(f"none of the {len(answered)} items has a consensus", file=crowd.folder)
     everybody, agreed = crowd.on(answered), crowd.on(decided)
     given = [model.answers[name] for name in everybody.names]
     scores = _Scores.of(single := everybody.single_answers, given)
     missing: dict[Kind, str] = {}
-    matches = [_consensus(agreed, [model.answers[name] for name in agreed.names], seed)]
-    if metric in MEANS:
+    matches = [] if programs else [_consensus(agreed, [model.answers[name] for name in agreed.names], seed)]
+    if programs:
+        matches.append(_single(single, scores, seed))
+        missing = dict.fromkeys(
+            ("consensus", "majority"), "programs have no consensus: each person's program is a sample"
+        )
+    elif metric in MEANS:
         matches.append(_single(single, scores, seed))
         committee = _majority(everybody, given, seed)
         if isinstance(committee, Match):
@@ -262,7 +276,7 @@ class _Scores:
 
     @staticmethod
     def of(crowd: StoredBaseline, given: Sequence[Sequence[str]]) -> _Scores:
-        if crowd.metric not in MEANS:
+        if crowd.metric not in (*MEANS, PROGRAM_METRIC):
             return _Scores(*_right(crowd, given))
         votes = crowd.votes
         cells, pair = np.unique(

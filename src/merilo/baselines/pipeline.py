@@ -6,7 +6,7 @@ their answers; the others decide each item; items without a majority are counted
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.population import Population
+from merilo.baselines.program_estimates import estimate_programs, refuse_programs
 from merilo.baselines.steps import (
     Cleaned,
     Decided,
@@ -40,6 +41,7 @@ from merilo.people.aggregation import Fit, Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
+from merilo.people.program_verdicts import with_passed
 from merilo.people.quality.control_health import ControlHealth
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
@@ -84,6 +86,11 @@ class Baseline:
     def status(self) -> Status:
         """Return "accepted", or why not: "rejected", "check the controls" or "no estimate"."""
         return self.diagnosis.status
+
+    @property
+    def programs(self) -> bool:
+        """Return whether the answers are verdicts on programs, which have no consensus and no agreement."""
+        return self.declaration.answer.kind == "program"
 
     @property
     def reasons(self) -> tuple[BaselineWarning, ...]:
@@ -218,10 +225,15 @@ def baseline(
             control items, or no item for an estimate on the whole dataset is left.
     """
     declaration = declared(dataset, settings)
+    programs = declaration.answer.kind == "program"
+    if programs:
+        refuse_programs(responses, dataset.title if dataset else declaration.name)
     cleaned = clean(responses, gold, declaration, settings, dataset.cluster if dataset else None)
     screened = screen(cleaned, settings, skills)
     decided = decide_items(cleaned, screened, declaration, settings)
     screened = with_quality(screened, decided)
+    if programs:
+        screened = replace(screened, annotators=with_passed(screened.annotators, screened.pool))
     scorer = consensus_scorer(declaration, screened.pool, cleaned.gold, cleaned.clusters)
     check = check_controls(cleaned, screened, declaration, settings, skills)
     return Baseline(
@@ -233,11 +245,13 @@ def baseline(
         decided=decided,
         consensus=tabulate(cleaned, screened, decided, scorer),
         scorer=scorer,
-        estimates=estimate_metrics(scorer, screened, decided, settings)
+        estimates=estimate_programs(scorer, screened.pool, declaration.metrics)
+        if scorer and programs
+        else estimate_metrics(scorer, screened, decided, settings)
         if scorer
         else Estimates(missing=without_scorer(declaration, cleaned.gold)),
         whole=estimate_dataset(scorer, screened, decided, settings, population)
-        if scorer and population
+        if scorer and population and not programs
         else None,
         control_check=check,
         diagnosis=diagnose(

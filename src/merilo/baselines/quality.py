@@ -70,7 +70,8 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     study = study_work(baseline.responses, encoding=baseline.pool.everyone)
     settings = baseline.settings
     pool = baseline.pool
-    fits, left_out = _fits(baseline, pool)
+    programs = baseline.declaration.answer.kind == "program"
+    fits, left_out = ({}, {}) if programs else _fits(baseline, pool)
     people = people_quality(
         replace(study.work, by_design=pool.by_design),
         study.annotators,
@@ -80,19 +81,23 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     )
     controls = {one.annotator: one.controls for one in people.annotators}
     scorer = baseline.scorer
-    rows = sensitivity(
-        pool,
-        [controls[str(name)] for name in pool.everyone.annotators],
-        _procedures(settings, fits, free_text=baseline.declaration.answer.kind == "text"),
-        scorer.headline if scorer else _no_gold,
-        min_controls=settings.min_controls,
-        over_annotators=_row_uncertainty(baseline, fits),
+    rows = (
+        ()
+        if programs
+        else sensitivity(
+            pool,
+            [controls[str(name)] for name in pool.everyone.annotators],
+            _procedures(settings, fits, free_text=baseline.declaration.answer.kind == "text"),
+            scorer.headline if scorer else _no_gold,
+            min_controls=settings.min_controls,
+            over_annotators=_row_uncertainty(baseline, fits),
+        )
     )
     few = len(pool.everyone.votes) <= MOST_ANSWERS
     closed = True if settings.labels else None
     dataset = (
         audit_study(baseline.responses, baseline.gold, choice=closed, encoding=baseline.pool.everyone)
-        if baseline.gold and not baseline.gold.withheld and few
+        if baseline.gold and not baseline.gold.withheld and few and not programs
         else None
     )
     return StudyQuality(people, rows, left_out, dataset)

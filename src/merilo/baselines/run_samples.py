@@ -78,9 +78,10 @@ def run_outcomes(path: Path, dataset: str | None) -> str:
         return ""
     folder = read_run(path)
     name = folder.dataset_named(dataset or None)
+    programs = folder.path / f"{name}.completions.jsonl"
     counts = Counter(
         str(entry.get("outcome"))
-        for _, entry in json_lines(folder.path / f"{name}.jsonl")
+        for _, entry in json_lines(programs if programs.is_file() else folder.path / f"{name}.jsonl")
         if isinstance(entry, dict)
     )
     asked = folder.record.datasets[name].requests

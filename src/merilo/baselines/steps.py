@@ -33,6 +33,7 @@ from merilo.people.collection_design import CollectedDesign, collected_design
 from merilo.people.decision import PoolVotes, decide, pool_votes
 from merilo.people.gold import Gold
 from merilo.people.normalisation import Normalisation, normalise, normalise_gold, rules_of
+from merilo.people.program_verdicts import each_answer, passed_shares
 from merilo.people.quality.control_health import ControlHealth
 from merilo.people.scales import on_scale
 from merilo.people.spelling import spelled_as_compared
@@ -211,6 +212,9 @@ def decide_items(
 ) -> Decided:
     """Decide every item by the settings, and also by majority only, as in the published procedure."""
     pool = screened.pool
+    if declaration.answer.kind == "program":
+        consensus = each_answer(pool)
+        return Decided(consensus, consensus, _ways(cleaned, pool, consensus), 0, {})
     consensus = decide(
         pool,
         aggregator=settings.aggregator,
@@ -246,6 +250,8 @@ def tabulate(
 ) -> pl.DataFrame:
     """Build the table of the consensus with the points of each label."""
     earned = scorer.share_earned(decided.consensus) if scorer else {}
+    if scorer and scorer.dataset.answer.kind == "program":
+        earned = passed_shares(screened.pool)
     return consensus_table(cleaned.items, screened.pool, decided.consensus, cleaned.gold, earned)
 
 
@@ -280,7 +286,7 @@ def diagnose(
             *(warnings_on_adaptive_overlap(adaptive) if adaptive else ()),
             *(cleaned.clusters.warnings() if cleaned.clusters else ()),
         ),
-        agreement=agreement_of(pool, settings),
+        agreement=agreement_of(pool, settings, no_agreement=Resolution.EACH_ANSWER in decided.consensus.how),
         by=groups_by(
             settings.by,
             items=items,
@@ -299,16 +305,21 @@ def diagnose(
     )
 
 
-def agreement_of(pool: PoolVotes, settings: Settings, *, intervals: bool = True) -> Agreement:
+def agreement_of(
+    pool: PoolVotes, settings: Settings, *, intervals: bool = True, no_agreement: bool = False
+) -> Agreement:
     """Compute the agreement of the answers that count, on the scale of the settings.
 
     Args:
         pool: the votes.
         settings: the level of measurement and the labels' order.
         intervals: whether to compute the coefficients' intervals.
+        no_agreement: the answers are programs, whose agreement is not defined.
     """
     labels = pool.everyone.labels.cast(pl.String).to_list()
-    votes, values = on_scale(pool.votes_by_design, labels, settings.level, settings.labels)
+    counted = pool.votes_by_design
+    counted = counted.where(np.zeros(len(counted), dtype=np.bool_)) if no_agreement else counted
+    votes, values = on_scale(counted, labels, settings.level, settings.labels)
     return measure(votes, level=settings.level, values=values, intervals=intervals)
 
 

@@ -158,6 +158,7 @@ def _lines(found: Verification) -> list[str]:
         f"{name}: checked by its hash only, because the raw answers behind it are not in the folder"
         for name in found.hashed
     ]
+    lines += [f"not recomputed: {one}" for one in found.taken]
     lines += [f"fault: {one}" for one in found.faults]
     lines.append("verified" if found.ok else "NOT verified")
     return [tame(line) for line in lines]

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from math import comb
+from typing import Final
 
 from merilo.items import ItemId
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
 from merilo.statistics.intervals import mean_interval
+
+#: The verdict on one program, as the answer of a study of programs.
+PASSED: Final = "passed"
+FAILED: Final = "failed"
 
 
 @lru_cache(maxsize=4096)

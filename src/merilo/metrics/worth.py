@@ -15,6 +15,7 @@ import numpy as np
 
 from merilo.items import Item
 from merilo.metrics import classification, exam, squad
+from merilo.metrics.pass_at_k import PASSED
 from merilo.metrics.scoring import CRITERION, Declared, exam_item, exam_items, gold_label, groups
 from merilo.statistics.arrays import FloatArray, IntArray
 
@@ -139,6 +140,8 @@ def points(dataset: Declared, part: NamedPart, items: Sequence[Item], answers: S
         if part.metric == TASK:
             return np.array([got / item.most for got, item in zip(earned, graded, strict=True)])
         return np.array(earned, dtype=np.float64) * (exam.VARIANT_ITEMS / exam.VARIANT_POINTS)
+    if part.metric.startswith("pass@"):
+        return np.array([answer == PASSED for answer in answers], dtype=np.float64)
     gold, separator = [gold_label(item, part.criterion) for item in items], dataset.answer.alternatives
     if dataset.answer.kind == "text" and part.metric in {"f1", "em"}:
         rule = squad.f1_points if part.metric == "f1" else squad.em_points

@@ -158,6 +158,7 @@ class BaselineFacts:
         overlap: answers an item -> items, after exclusion.
         overlap_before: the same before exclusion.
         adaptive: the adaptive overlap; `None` with fixed overlap.
+        programs: whether the answers are programs, which have no consensus.
         ways: how many items each step decided.
         unresolved: items without a consensus.
         votes_needed: equal votes that make a majority -> items.
@@ -192,6 +193,7 @@ class BaselineFacts:
     overlap: Mapping[int, int]
     overlap_before: Mapping[int, int]
     adaptive: AdaptiveFacts | None
+    programs: bool
     ways: Mapping[str, int]
     unresolved: int
     votes_needed: Mapping[int, int]
@@ -250,6 +252,7 @@ def baseline_facts(
         controls=count_at(content, "control_health", "controls"),
         control_answers=count_at(content, "responses", "control"),
         items=count_at(content, "items", "total"),
+        programs=bool(count_at(content, "resolved_by", "each_answer")),
         consensus=count_at(content, "items", "consensus"),
         answers=count_at(content, "responses", "used"),
         overlap=counts_at(content, "items", "overlap"),

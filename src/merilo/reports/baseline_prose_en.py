@@ -182,6 +182,11 @@ def _left(overlap: Mapping[int, int]) -> str:
 
 def aggregation(facts: BaselineFacts) -> str:
     """Say how items were decided, how many had a majority, and what follows for the baseline."""
+    if facts.programs:
+        return (
+            "Every program was run in a sandbox and counts by itself, as right if it passes all tests of its problem; "
+            "programs have no consensus."
+        )
     told = []
     least, most = min(facts.votes_needed, default=0), max(facts.votes_needed, default=0)
     if most:
@@ -262,6 +267,9 @@ def _metric(one: MetricFacts, facts: BaselineFacts) -> str:
     who = _WHO[facts.role]
     items = counted(one.n, "item") + (f" in {counted(one.clusters, 'cluster')}" if one.clusters else "")
     sure = named_interval(one, who)
+    if facts.programs:
+        whose = "people" if facts.role == "people" else "experts"
+        return f"The {metric_title(one.name).en} of {whose} is {one.value:.3f} on {items}{sure and f' ({sure})'}."
     told = f"The {metric_title(one.name).en} of the consensus is {one.value:.3f} on {items}{sure and f' ({sure})'}."
     if alone := one.by_majority:
         sure = named_interval(alone, who)

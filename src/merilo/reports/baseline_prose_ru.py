@@ -229,6 +229,11 @@ def _left(answers: int, overlap: Mapping[int, int]) -> str:
 
 def aggregation(facts: BaselineFacts) -> str:
     """Say how items were decided, how many had a majority, and what follows for the baseline."""
+    if facts.programs:
+        return (
+            "Каждая программа запущена в песочнице и учитывается отдельно: она верна, если проходит все тесты своей задачи. "
+            "Согласованного ответа у программ нет."
+        )
     told = []
     least, most = min(facts.votes_needed, default=0), max(facts.votes_needed, default=0)
     if most:
@@ -335,6 +340,9 @@ def _metric(one: MetricFacts, facts: BaselineFacts) -> str:
     if one.clusters:
         items += f" в {one.clusters} {form(one.clusters, 'кластере', 'кластерах', 'кластерах')}"
     sure = named_interval(one, _WHO[facts.role][2])
+    if facts.programs:
+        whose = "людей" if facts.role == "people" else "экспертов"
+        return f"{name[0].upper()}{name[1:]} {whose} на {items} составляет {decimal(one.value)}{sure and f' ({sure})'}."
     told = f"{name[0].upper()}{name[1:]} согласованных ответов на {items} составляет {decimal(one.value)}{sure and f' ({sure})'}."
     if alone := one.by_majority:
         where = f"{alone.n} {form(alone.n, 'вопросе', 'вопросах', 'вопросах')}"

@@ -33,6 +33,7 @@ _WAYS = {
     Resolution.MEDOID: "closest to the others",
     Resolution.ONE_COIN: "one-coin",
     Resolution.UNRESOLVED: "unresolved",
+    Resolution.EACH_ANSWER: "with every program as a sample, without a consensus",
 }
 
 
@@ -141,13 +142,21 @@ def _items(baseline: Baseline) -> list[tuple[str, str]]:
             f"{_overlap(baseline.diagnosis.overlap_before)}; after exclusion {_overlap(baseline.diagnosis.overlap)}",
         ),
         *_adaptive(baseline.diagnosis.adaptive),
+        *_majorities(baseline),
+        *_groups(baseline),
+    ]
+
+
+def _majorities(baseline: Baseline) -> list[tuple[str, str]]:
+    if baseline.programs:
+        return [("agreement", "not computed: the answers are programs")]
+    return [
         (
             "without majority",
             f"{baseline.low_agreement} of {baseline.items} ({baseline.low_agreement_share:.1%}); a majority is "
             f"{majority_rule(baseline.decided.votes_needed).en}",
         ),
         *_agreement(baseline.agreement),
-        *_groups(baseline),
     ]
 
 

@@ -244,6 +244,9 @@ def _article(
     assert isinstance(item, int)  # noqa: S101 - the column's type
     outcome, agreement = _outcome(row), row["agreement"]
     kind, en, ru = _OUTCOMES[outcome]
+    if row["resolved_by"] == "each_answer":
+        share = row["points"] if isinstance(row["points"], float) else 0.0
+        en, ru = f"{share:.0%} of the programs pass", f"верных программ: {share:.0%}"
     name = str(item if row["id"] is None else row["id"])
     data = {
         "outcome": outcome,
@@ -282,7 +285,9 @@ def _verdict(row: Mapping[str, object]) -> Markup:
         (_both("consensus", "согласованный ответ"), escape("—" if label is None else label)),
         (_both("gold answer", "эталонный ответ"), escape("—" if gold is None else gold)),
     ]
-    if isinstance(agreement, float):
+    if row["resolved_by"] == "each_answer":
+        parts = parts[1:]
+    elif isinstance(agreement, float):
         parts.append((_both("agreement", "доля самого частого ответа"), number(agreement, 2)))
     return Markup('<dl class="verdict">{}</dl>').format(
         Markup("").join(Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(*part) for part in parts)

@@ -74,6 +74,12 @@ _WAYS: Final = (
         "Равенство голосов: ответ, ближайший к остальным",
     ),
     (Resolution.ONE_COIN, "way-4", "One-coin model", "Модель с одной точностью на разметчика"),
+    (
+        Resolution.EACH_ANSWER,
+        "way-1",
+        "Every program counts by itself",
+        "Каждая программа учитывается отдельно",
+    ),
     (Resolution.UNRESOLVED, "way-0", "Without a consensus", "Без согласованного ответа"),
 )
 
@@ -141,7 +147,7 @@ def page(
         .to_dicts(),
         doubtful=_doubtful(baseline),
         fields=shown_fields(baseline.consensus),
-        rows=_rows(content),
+        rows=_rows(content, baseline),
         adaptive={language: adaptive_sentences(adaptive, language) for language in LANGUAGES}
         if (adaptive := adaptive_facts(content))
         else None,
@@ -156,7 +162,7 @@ def page(
         most_rows=MOST_ROWS,
         quality=quality,
         flagged=people_to_look_at(quality) if quality else [],
-        grid=sensitivity_grid(_sensitivity(baseline, quality)) if quality else None,
+        grid=sensitivity_grid(_sensitivity(baseline, quality)) if quality and quality.sensitivity else None,
         own_aggregator=_own_aggregator(baseline.settings),
         asked=asked(baseline, attachments),
         frozen=plan_record(attachments),
@@ -188,7 +194,7 @@ def page_charts(baseline: Baseline, comparisons: Sequence[ModelComparison] = ())
     charted = {
         "resolution": charts.stacked_bar(_ways(baseline)),
         "controls": _control_chart(baseline),
-        "agreement": _agreement_chart(baseline),
+        "agreement": None if baseline.programs else _agreement_chart(baseline),
         "models": _standing_chart(baseline, comparisons),
     }
     return found | {name: chart for name, chart in charted.items() if chart is not None}
@@ -317,20 +323,27 @@ def _doubtful(baseline: Baseline) -> list[dict[str, object]]:
     """Return the items to inspect: items without a consensus, and items whose consensus differs from the gold."""
     table = baseline.consensus.join(_top_shares(baseline).select("item", "share"), on="item", how="left")
     wanted = pl.col("label").is_null() | ~pl.col("correct").fill_null(value=True)
+    if baseline.programs:
+        wanted = pl.col("points") == 0
     shown = table.filter(wanted).sort(
         ["correct", "share", "item"], descending=[True, True, False], nulls_last=True
     )
     return shown.to_dicts()
 
 
-def _rows(content: dict[str, Json]) -> list[tuple[BilingualText, int]]:
+def _rows(content: dict[str, Json], baseline: Baseline) -> list[tuple[BilingualText, int]]:
     """Return the counts of rows by use or reason for dropping."""
     responses = content["responses"]
     assert isinstance(responses, dict)  # noqa: S101 - the shape of the summary, for the type checker
     dropped = responses["dropped"]
     assert isinstance(dropped, dict)  # noqa: S101
     lines = [
-        (BilingualText("used for the consensus", "учтено в согласованных ответах"), responses["used"]),
+        (
+            BilingualText("used", "учтено")
+            if baseline.programs
+            else BilingualText("used for the consensus", "учтено в согласованных ответах"),
+            responses["used"],
+        ),
         (BilingualText("to control items", "ответы на контрольные задания"), responses["control"]),
         *((_sign(reason), n) for reason, n in dropped.items()),
     ]

@@ -61,7 +61,8 @@ def metric_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = 
         people = _count(count_at(content, "metrics", one.name, "annotators"))
         own = one.single[3] if one.single and not adaptive else None
         answers = _count(own if "." in one.name else count_at(content, "responses", "used"))
-        rows.append((name, "consensus", _value(one.value), *_ends(one), str(one.n), answers, people))
+        who_answered = "people" if one.name.startswith("pass@") else "consensus"
+        rows.append((name, who_answered, _value(one.value), *_ends(one), str(one.n), answers, people))
         if alone := one.by_majority:
             rows.append((name, "majorities alone", _value(alone.value), *_ends(alone), str(alone.n), "", ""))
         if one.single:

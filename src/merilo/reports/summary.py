@@ -120,6 +120,8 @@ def resolved_by(ways: dict[Resolution, int]) -> dict[str, Json]:
         "unanimous": count(Resolution.UNANIMOUS),
         "plurality": count(Resolution.PLURALITY),
     }
+    if count(Resolution.EACH_ANSWER):
+        counts["each_answer"] = count(Resolution.EACH_ANSWER)
     if count(Resolution.DAWID_SKENE):
         counts["dawid_skene"] = count(Resolution.DAWID_SKENE)
     if count(Resolution.ONE_COIN):
@@ -160,7 +162,7 @@ def _annotators(baseline: Baseline) -> dict[str, Json]:
 def _items(baseline: Baseline) -> dict[str, Json]:
     return {
         "total": baseline.items,
-        "consensus": baseline.items - baseline.resolved_by[Resolution.UNRESOLVED],
+        "consensus": 0 if baseline.programs else baseline.items - baseline.resolved_by[Resolution.UNRESOLVED],
         "overlap": {str(people): n for people, n in baseline.diagnosis.overlap.items()},
         "overlap_before_exclusion": {
             str(people): n for people, n in baseline.diagnosis.overlap_before.items()

@@ -125,7 +125,8 @@ def _is_human_eval(path: Path) -> bool:
     names = first.keys() if isinstance(first, dict) else frozenset[str]()
     if "completion" in names and names.isdisjoint({"prompt", "test", "inputs"}):
         raise InputError("holds completions, not problems", file=path)
-    known = not names.isdisjoint({"prompt", "test", "task_id"})
+    # The items of a study have a rendered prompt beside the benchmark's own keys.
+    known = not names.isdisjoint({"prompt", "test", "task_id"}) and "inputs" not in names
     if packed and not known:
         raise InputError(
             "is compressed, but only HumanEval's own JSON Lines may be; decompress it first", file=path

@@ -13,7 +13,7 @@ from typing import Final
 from merilo.atomic_write import new_folder, write_text
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import template
-from merilo.errors import DataError, InputError, argument, for_command_line
+from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
 from merilo.items import Item, read_splits
 from merilo.metrics.scoring import RATED
 from merilo.people.experts.sampling import value_of
@@ -229,6 +229,14 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
     _note_screened(shots, "shots", warnings)
     wanted = wanted_controls(len(subset.items), wishes.control_share)
     known = _Known()
+    programs = declared.answer.kind == "program"
+    for given in ("controls", "training") if programs else ():
+        if getattr(wishes, given) is not None:
+            raise UsageError(
+                f"answers to {declared.title} are programs, and each is checked by its tests in the sandbox: leave "
+                f"{argument(given)} out",
+                field=argument(given),
+            )
     taken: set[str] = set()
     if wishes.training is not None:
         training = screen_known(_solved(wishes.training, source), test)
@@ -245,7 +253,11 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
         known.examples = _examples(source, subset, _free(pool, taken), most)
         taken.update(comparable(known.examples.items))
         # A turn of one dialogue makes no sense inside another, and of rewritten sentences none is the known answer.
-        rest = [] if source.split.lengths or set(declared.metrics) & set(RATED) else _free(pool, taken)
+        rest = (
+            []
+            if source.split.lengths or programs or set(declared.metrics) & set(RATED)
+            else _free(pool, taken)
+        )
     elif set(declared.metrics) & set(RATED):
         raise DataError(
             f"cannot be control items: the metric {declared.metrics[0]} of {declared.title} rates sentences with classifiers, so "
@@ -269,7 +281,7 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
         taken.update(comparable(known.controls.items))
     if wishes.controls is not None:
         known.examples = _examples(source, subset, _free(pool, taken), len(pool))
-    _note_known(known, shots, warnings)
+    _note_known(known, shots, warnings, programs=programs)
     return known
 
 
@@ -320,7 +332,7 @@ def _note_screened(found: ScreenedAnswers, where: str, warnings: list[str]) -> N
         warnings.append(f"{where}: {found.repeated} repeat others and are not used")
 
 
-def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str]) -> None:
+def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str], *, programs: bool) -> None:
     if not known.examples.items:
         warnings.append("the dataset has no shots: the instruction has no examples; write some into it")
     elif known.examples.uncovered:
@@ -328,6 +340,8 @@ def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str]) -> N
             f"the examples of the instruction do not show {listed(known.examples.uncovered, 8)}; add examples"
         )
     if known.controls is None:
+        if programs:
+            return
         warnings.append(
             f"there are no solved items for controls: give {argument('controls', 'FILE')} with items with known answers"
         )

@@ -46,6 +46,8 @@ class Resolution(IntEnum):
     """The most probable label under the one-coin model."""
     MEDOID = 10
     """A tie of free answers, broken by the answer most similar to the others."""
+    EACH_ANSWER = 11
+    """Every answer counts by itself, because programs have no consensus."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,10 @@ def _remarks(source: ReportSource, made: Recomputed) -> tuple[str, ...]:
                 f"{sure[0]} is {made.baseline.estimates.main[sure[0]].score.value:g}, so the gold answers follow from the consensus: do not "
                 "publish raw/, consensus.csv and items.html"
             )
+    if made.baseline.programs:
+        remarks.append(
+            "hb/ has the verdicts on the programs, not the programs: verify does not run them again"
+        )
     if made.content.get("status") == "rejected":
         remarks.append("the baseline is rejected, and every file of hb/ says so")
     if made.content.get("status") == "check the controls":

@@ -36,6 +36,7 @@ class Verification:
         figures: every published figure with its recomputed value; empty if nothing could be computed.
         files: changed, missing and unknown files.
         hashed: published results that are compared with the manifest only, because their raw answers are not in the folder.
+        taken: what the figures rest on and nobody computed again: the verdicts of the sandbox on people's programs.
         faults: published files that cannot be read, and why nothing could be recomputed, a sentence each.
         without_gold: published values that could not be recomputed because gold answers are withheld.
     """
@@ -46,6 +47,7 @@ class Verification:
     faults: tuple[str, ...] = field(default=())
     hashed: tuple[str, ...] = ()
     without_gold: tuple[str, ...] = ()
+    taken: tuple[str, ...] = ()
 
     @property
     def moved(self) -> tuple[Figure, ...]:
@@ -73,6 +75,7 @@ class Verification:
             },
             "hashed_only": [*self.hashed],
             "not_recomputed_without_gold": [*self.without_gold],
+            "not_recomputed": [*self.taken],
             "faults": [*self.faults],
         }
 
@@ -98,11 +101,20 @@ def verify_folder(folder: Path) -> Verification:
         recomputed |= expert_figures(again)
     figures = compare_figures(published, recomputed)
     hashed = (f"{EXPERTS_RAW}.json",) if experts is not None and again is None else ()
+    taken = (_verdicts_taken(made),) if made.baseline.programs else ()
     unknown: list[str] = []
     if made.raw.gold is not None and made.raw.gold.withheld:
         unknown = [one.name for one in figures if one.needs_gold and one.published != ABSENT]
         figures = [one for one in figures if not one.needs_gold]
-    return Verification(folder, tuple(figures), files, tuple(faults), hashed, tuple(unknown))
+    return Verification(folder, tuple(figures), files, tuple(faults), hashed, tuple(unknown), taken)
+
+
+def _verdicts_taken(made: Recomputed) -> str:
+    programs = made.raw.responses.table.height
+    return (
+        f"the verdicts on {programs} programs are taken as the sandbox gave them: the programs are not in this folder and were not "
+        "run again ('merilo study baseline' runs them, from the folder of the study)"
+    )
 
 
 def recomputed_figures(made: Recomputed, experts: Mapping[str, Json] | None = None) -> dict[str, Json]:
