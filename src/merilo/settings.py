@@ -200,6 +200,9 @@ class AnalysisSettings:
     cluster: Annotated[Text | None, Help(
         "A field of the items, such as a text or a dialogue: items with the same value form a cluster, and every interval and test "
         "takes into account that they are not independent. Default: the field that the dataset declares.", GROUPS, "FIELD")] = None
+    human_benchmark: Annotated[Literal["agreed", "all"], Help(
+        "The items that give the value of human_benchmark in the dataset's metadata: those with a majority, as the guide asks (agreed), "
+        "or all that are decided.", metavar="agreed|all")] = "agreed"
     level: Annotated[Level, Help(
         "The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", GROUPS)] = "nominal"
     repeats: Annotated[Repeats, Help(

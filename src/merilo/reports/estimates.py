@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.estimates import Bounds, Estimate, Estimates
 from merilo.bilingual import BilingualText, form
 from merilo.metrics.score import Score
@@ -11,6 +12,7 @@ from merilo.people.uncertainty.annotator_accuracy import Individuals, Person
 from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
 from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.reports.json_numbers import rounded
+from merilo.settings import Settings
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
 
@@ -26,6 +28,27 @@ def metrics_json(estimates: Estimates) -> dict[str, Json]:
         for name, reason in estimates.missing.items()
     }
     return {name: _metric(one, estimates) for name, one in estimates.all().items()} | missing
+
+
+def human_benchmark_json(estimates: Estimates, settings: Settings) -> Json:
+    """Return the values for `human_benchmark` in a dataset's metadata and on which items they are; null without metrics.
+
+    The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on those with a majority is withheld
+    from a folder without gold answers.
+    """
+    chosen = {
+        name: one.published if settings.human_benchmark == "agreed" and one.published else one.score
+        for name, one in estimates.main.items()
+    }
+    if not chosen:
+        return None
+    agreed = settings.human_benchmark == "agreed" and (
+        by_majority_alone(settings) or all(one.published for one in estimates.main.values())
+    )
+    return {
+        "items": "agreed" if agreed else "all",
+        "metrics": {name: {"value": rounded(one.value), "n": one.n} for name, one in chosen.items()},
+    }
 
 
 def single_person_json(estimates: Estimates) -> Json:

@@ -100,7 +100,8 @@ def metadata_with_human_benchmark(
 
 def _figures(baseline: Mapping[str, Json]) -> dict[str, float]:
     """Return the values of the metrics; of an expert study, those of the experts."""
-    metrics = mapping_at(baseline, "metrics") or mapping_at(baseline, "experts", "metrics")
+    chosen = mapping_at(baseline, "human_benchmark", "metrics")
+    metrics = chosen or mapping_at(baseline, "metrics") or mapping_at(baseline, "experts", "metrics")
     values = {name: number_at(metrics, name, "value") for name in metrics}
     return {name: value for name, value in values.items() if value is not None}
 

@@ -12,7 +12,7 @@ from merilo.reports import baseline_prose_en, baseline_prose_ru
 from merilo.reports.baseline_facts import BaselineFacts, baseline_facts, cost_facts
 from merilo.reports.expert_prose import comparison_paragraph, experts_paragraph
 from merilo.reports.json_editing import decoded_object, encoded_like, with_members
-from merilo.reports.json_record import mapping_at, text_at
+from merilo.reports.json_record import count_at, mapping_at, text_at
 from merilo.reports.whole_dataset_prose import sample_paragraph
 from merilo.strict_json import Json
 
@@ -53,7 +53,11 @@ def human_baseline_section(
         Paragraphs, divided by a blank line.
     """  # noqa: D205 - the first sentence lists what the guide asks for
     facts = baseline_facts(content, plan, language=language, platform=platform)
-    people = [*paragraphs(facts, language), *filter(None, [sample_paragraph(content, language)])]
+    told_of = [
+        sample_paragraph(content, language),
+        "" if experts else human_benchmark_sentence(content, language),
+    ]
+    people = [*paragraphs(facts, language), *filter(None, told_of)]
     if experts is None:
         return "\n\n".join(people)
     heads = _HEADS[language]
@@ -62,6 +66,25 @@ def human_baseline_section(
     told += [f"{heads[1]} {other[0]}", *other[1:]] if other else []
     told += filter(None, [comparison_paragraph(experts, language)])
     return "\n\n".join(told)
+
+
+def human_benchmark_sentence(content: Mapping[str, Json], language: Language) -> str:
+    """Say which items give the value of `human_benchmark`; empty without a metric."""
+    metrics = mapping_at(content, "human_benchmark", "metrics")
+    n = next((count_at(metrics, name, "n") for name in metrics), None)
+    total = count_at(content, "items", "total")
+    if n is None or total is None:
+        return ""
+    agreed = text_at(content, "human_benchmark", "items") == "agreed"
+    if language == "ru":
+        which = (
+            "только на вопросах с большинством голосов"
+            if agreed
+            else "на всех вопросах с согласованным ответом"
+        )
+        return f"Значение human_benchmark в метаданных датасета посчитано {which}: {n} из {total}."
+    which = "the items with a majority only" if agreed else "all items with a consensus"
+    return f"The value of human_benchmark in the dataset's metadata is that of {which}: {n} of {total}."
 
 
 def paragraphs(facts: BaselineFacts, language: Language) -> list[str]:

@@ -15,7 +15,7 @@ from merilo.people.gold import Gold
 from merilo.reports.adaptive_prose import adaptive_json
 from merilo.reports.audit import audit_in_short
 from merilo.reports.controls import control_health_summary
-from merilo.reports.estimates import metrics_json, single_person_json
+from merilo.reports.estimates import human_benchmark_json, metrics_json, single_person_json
 from merilo.reports.json_numbers import rounded
 from merilo.reports.quality import quality_summary, sensitivity_summary
 from merilo.reports.unresolved import unresolved
@@ -58,6 +58,7 @@ def summary(
         "resolved_by": resolved_by(baseline.resolved_by),
         "unresolved": {one.code: one.items for one in unresolved(baseline)},
         "metrics": with_dataset(metrics_json(baseline.estimates), baseline.whole),
+        "human_benchmark": human_benchmark_json(baseline.estimates, baseline.settings),
         "population": population_json(baseline.whole),
         "single_person": single_person_json(baseline.estimates),
         "model": _model(baseline),

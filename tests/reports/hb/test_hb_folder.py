@@ -501,3 +501,37 @@ def test_without_matplotlib_plots_are_svg_only_and_it_is_said(base: Path, tmp_pa
     assert {path.suffix for path in (tmp_path / "hb" / "plots").rglob("*.*")} == {".svg"}
     assert "SVG only" in (tmp_path / "hb" / "README.md").read_text()
     assert merilo.verify(tmp_path / "hb").ok
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+@pytest.mark.parametrize("rule", ["agreed", "all"])
+def test_the_plan_chooses_the_items_of_human_benchmark_and_the_card_says_which(
+    rule: str, tmp_path: Path
+) -> None:
+    cards = tmp_path / "dataset"
+    cards.mkdir()
+    meta = {"metrics": {"Accuracy": {"en": "share", "ru": "доля"}}, "human_benchmark": {}}
+    (cards / "raw_dataset_meta.json").write_text(json.dumps(meta))
+    # Nobody has a majority on item 0, whose answers are all wrong.
+    table = study(people=5, controls=0).filter(pl.col("worker") != "person-4@platform")
+    split = pl.col("question") == "question 0"
+    table = table.with_columns(
+        pl.when(split)
+        .then(pl.col("worker").replace({"person-0@platform": "AB", "person-1@platform": "AB"}))
+        .otherwise("label")
+        .alias("label")
+    )
+    base = saved(tmp_path / "base", table, human_benchmark=rule, max_low_agreement=0.9)
+    merilo.report(base, tmp_path / "hb", cards=cards)
+    content = json.loads((tmp_path / "hb" / "metrics.json").read_text())
+    chosen = content["human_benchmark"]
+    assert chosen["items"] == rule
+    metric = content["metrics"]["acc"]
+    expected = metric["by_majority_alone"] if rule == "agreed" else metric
+    assert chosen["metrics"]["acc"] == {"value": expected["value"], "n": expected["n"]}
+    card = json.loads((tmp_path / "hb" / "cards" / "raw_dataset_meta.json").read_text())
+    assert card["human_benchmark"] == {"Accuracy": round(expected["value"], 4)}
+    section = (tmp_path / "hb" / "cards" / "human_baseline_en.md").read_text()
+    which = "the items with a majority only" if rule == "agreed" else "all items with a consensus"
+    assert f"metadata is that of {which}: {expected['n']} of 8." in section
+    assert merilo.verify(tmp_path / "hb").ok

@@ -34,7 +34,7 @@ _NAMES: Final = ("annotator", "item", "model", "metric", "stratum")
 #: Parts of the names of figures that need gold answers.
 _NEEDS_GOLD: Final = frozenset(
     {
-        "metrics", "single_person", "population", "by", "models", "reasons", "warnings", "people", "comparison",
+        "metrics", "human_benchmark", "single_person", "population", "by", "models", "reasons", "warnings", "people", "comparison",
         "by_group", "by_domain", "missing_metrics", "undecided_counted_as_wrong",
     }
 )  # fmt: skip

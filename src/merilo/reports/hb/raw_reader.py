@@ -185,8 +185,8 @@ def _lost_pages(rows: Sequence[Sequence[float | None]] | None) -> pl.DataFrame |
 
 def _settings(found: Mapping[str, Json], dataset: Dataset | None) -> Settings:
     """Check the names and types of the settings, and add those that follow from the dataset."""
-    # Earlier versions had no adaptive overlap.
-    found = {"adaptive": None, **found}
+    # Earlier versions had no adaptive overlap, and no choice of items for human_benchmark.
+    found = {"adaptive": None, "human_benchmark": "all", **found}
     if set(found) != set(Settings().parameters()):
         raise ValueError(found)
     try:
