@@ -156,11 +156,14 @@ def test_macro_f1_is_compared_by_clusters(study: Path) -> None:
 def test_an_unknown_field_names_those_there_are(study: Path) -> None:
     outcome = made(study, "--cluster", "txt")
     assert outcome.status == 2
-    assert "--cluster: there is no field 'txt' (choose from: text, question, id)" in outcome.complaint
+    assert (
+        "--cluster: there is no field 'txt' (did you mean 'text'? choose from: text, question, id)"
+        in outcome.complaint
+    )
     made(study, "--out", study / "b")
     outcome = merilo("compare", study / "b", study / "model.csv", "--cluster", "txt")
     assert outcome.status == 2
-    assert "--cluster: there is no field 'txt' (choose from: text, question" in outcome.complaint
+    assert "--cluster: there is no field 'txt' (did you mean 'text'? choose from: text, question" in outcome.complaint
 
 
 def test_clusters_of_one_item_each_are_no_error_and_change_nothing(study: Path) -> None:
@@ -283,7 +286,10 @@ def test_a_custom_declaration_names_the_field(study: Path) -> None:
     assert "3 clusters of items" in other["metrics"]["acc"]["interval"]
     wrong = merilo(*words, "--cluster", "txt")
     assert wrong.status == 2
-    assert "there is no field 'txt' (choose from: text, question, id, book)" in wrong.complaint
+    assert (
+        "there is no field 'txt' (did you mean 'text'? choose from: text, question, id, book)"
+        in wrong.complaint
+    )
 
 
 def test_experts_and_people_are_compared_by_clusters() -> None:

@@ -1,6 +1,7 @@
 """The interval over items and annotators of groups, sensitivity rows and experts is that of their own votes."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -218,29 +219,84 @@ def right(items: int) -> Gold:
     return Gold(pl.DataFrame(rows, schema=schema, orient="row"), "gold.csv")
 
 
-def test_experts_need_more_than_half_of_the_answers_that_are_left() -> None:
+Answers = list[tuple[int, str, str]]
+
+
+def skills(answers: Answers) -> dict[str, float]:
+    """Each expert's share of answers equal to the label that more than half of at least three answers gave."""
+    agreed: dict[str, list[bool]] = {who: [] for who in FIVE}
+    for item in {item for item, _, _ in answers}:
+        given = {who: label for at, who, label in answers if at == item}
+        ((label, most),) = Counter(given.values()).most_common(1)
+        if len(given) >= 3 and 2 * most > len(given):
+            for who, one in given.items():
+                agreed[who].append(one == label)
+    return {who: sum(found) / len(found) for who, found in agreed.items() if found}
+
+
+def by_hand(answers: Answers, skill: dict[str, float]) -> TwoWay:
+    """The interval of these answers if the label with the most votes decides, and the sum of skills breaks ties."""
+    right = []
+    for item in sorted({item for item, _, _ in answers}):
+        support: dict[str, tuple[int, float]] = {}
+        for _, who, label in (one for one in answers if one[0] == item):
+            votes, skilled = support.get(label, (0, 0.0))
+            support[label] = (votes + 1, round(skilled + skill.get(who, 0.0), 9))
+        best = [label for label, strength in support.items() if strength == max(support.values())]
+        right.append(best == ["A"])
+    low, high = min(skill.values()), max(skill.values())
+    encoding = encode(*(pl.Series(column) for column in zip(*answers, strict=True)))
+    worth = np.array([label == "A" for _, _, label in answers], dtype=float)
+    weight = np.array([1 + 1e-3 * (skill[who] - low) / (high - low) for _, who, _ in answers])
+    return two_way(encoding.votes, worth, weight=weight, value=float(np.mean(right)), resamples=0)
+
+
+def test_all_items_of_experts_enter_the_interval_over_items_and_experts() -> None:
     scored, counted, _ = experts(100)
-    # Four answers are left on every item: three equal ones are more than half.
-    expected = alone(counted, min_votes=3)
-    found = scored.two_ways["acc"]
-    assert found.value == pytest.approx(scored.scores.main["acc"].value)
-    assert (found.n, found.annotators) == (scored.scores.main["acc"].n, 5)
+    labels = [Counter(label for at, _, label in counted if at == item) for item in range(100)]
+    # Four answers are left on every item; several items have no label that three experts gave.
+    assert sum(max(one.values()) < 3 for one in labels) > 5
+    expected = by_hand(counted, skills(counted))
+    found, acc = scored.two_ways["acc"], scored.scores.main["acc"]
+    assert (found.value, acc.value) == (pytest.approx(expected.value), pytest.approx(expected.value))
+    assert (found.n, acc.n, found.annotators) == (100, 100, 5)
     assert (found.interval.low, found.interval.high) == pytest.approx(
         (expected.interval.low, expected.interval.high)
     )
-    bare = scored.scores.main["acc"].interval
-    assert bare is not None
-    assert found.interval.low < bare.low
-    assert found.interval.high > bare.high
+    assert acc.interval is not None
+    assert found.interval.low < acc.interval.low
+    assert found.interval.high > acc.interval.high
 
 
-def test_items_with_too_few_answers_left_do_not_enter_the_experts_interval() -> None:
+def test_the_interval_of_experts_has_a_part_from_items_and_a_part_from_experts() -> None:
+    scored, _, _ = experts(100)
+    found = scored.two_ways["acc"]
+    assert found.item_error == pytest.approx(np.sqrt(found.value * (1 - found.value) / 100), rel=0.05)
+    assert found.annotator_error > 0
+    assert found.freedom <= 4
+    # Experts who answer alike differ by nothing: only the items' part is left.
+    rows = [(n, who, "B" if n % 5 == 0 else "A") for n in range(100) for who in FIVE]
+    responses = responses_of(rows)
+    alike = score_experts(out_of_bag(responses, OutOfBagDesign()), responses, right(100), None)
+    assert alike.two_ways["acc"].value == pytest.approx(0.8)
+    assert alike.two_ways["acc"].annotator_error == 0
+    assert alike.two_ways["acc"].item_error == pytest.approx(0.04)
+
+
+def test_an_item_with_too_few_answers_for_the_rule_enters_the_experts_interval() -> None:
     _, counted, _ = experts(60)
     rows = [*counted, *((60, who, "B") for who in FIVE[:2])]
     responses = responses_of(rows)
-    scored = score_experts(out_of_bag(responses, OutOfBagDesign()), responses, right(61), None)
-    assert scored.two_ways["acc"].n == alone(counted, min_votes=3).n
-    assert scored.two_ways["acc"].interval == alone(counted, min_votes=3).interval
+    result = out_of_bag(responses, OutOfBagDesign())
+    assert (result.items[60].outcome, result.items[60].label) == ("too_few", "B")
+    scored = score_experts(result, responses, right(61), None)
+    expected, without = by_hand(rows, skills(counted)), by_hand(counted, skills(counted))
+    assert (scored.two_ways["acc"].n, without.n) == (61, 60)
+    # Two experts decided the new item wrongly.
+    assert scored.two_ways["acc"].value == pytest.approx(without.value * 60 / 61)
+    assert (scored.two_ways["acc"].interval.low, scored.two_ways["acc"].interval.high) == pytest.approx(
+        (expected.interval.low, expected.interval.high)
+    )
 
 
 def test_two_experts_have_no_interval_over_experts() -> None:
@@ -251,11 +307,15 @@ def test_two_experts_have_no_interval_over_experts() -> None:
     assert scored.two_ways == {}
 
 
-def test_experts_whose_items_are_all_undecided_have_no_interval() -> None:
+def test_experts_who_decide_no_item_score_zero_with_a_wide_interval() -> None:
     rows = [(n, who, answer) for n in range(5) for who, answer in zip(FIVE, "AABBC", strict=True)]
     responses = responses_of(rows)
     scored = score_experts(out_of_bag(responses, OutOfBagDesign()), responses, right(5), None)
-    assert scored.two_ways == {}
+    found = scored.two_ways["acc"]
+    assert (found.value, found.n, found.annotators) == (0.0, 5, 5)
+    # Wilson's interval over five items that are all wrong ends at z² / (n + z²).
+    assert found.interval.low == 0.0
+    assert 1.96**2 / (5 + 1.96**2) < found.interval.high < 1
 
 
 def test_a_domain_of_experts_has_the_interval_of_its_own_items() -> None:
@@ -264,6 +324,11 @@ def test_a_domain_of_experts_has_the_interval_of_its_own_items() -> None:
         responses, OutOfBagDesign(), domains={n: "law" if n < 40 else "art" for n in range(80)}
     )
     scored = score_experts(result, responses, right(80), None)
-    expected = alone([one for one in counted if one[0] < 40], min_votes=3).interval
-    found = scored.domain_two_ways["law"].interval
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    # Ties of a domain are broken by the skill that the experts show in all domains.
+    expected = by_hand([one for one in counted if one[0] < 40], skills(counted))
+    found = scored.domain_two_ways["law"]
+    assert scored.by_domain["law"].value == pytest.approx(expected.value)
+    assert (found.value, found.n, found.annotators) == (pytest.approx(expected.value), 40, 5)
+    assert (found.interval.low, found.interval.high) == pytest.approx(
+        (expected.interval.low, expected.interval.high)
+    )
