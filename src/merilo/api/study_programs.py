@@ -51,7 +51,7 @@ def write_verdicts(folder: StudyFolder, arm: str, answers: Path) -> Path:
         if not has_gold(one.item):
             raise DataError(
                 f"the results of the tests of item {one.item.id} are closed, so the programs that people wrote cannot be judged "
-                "here: 'merilo code score --outputs FILE' runs them for the owner of the results",
+                "here: the owner of the results can judge them with 'merilo code score'",
                 file=shown(folder.path / ITEMS_FILE),
             )
     rows = [cast("dict[str, Json]", value) for _, value in json_lines(answers)]

@@ -233,7 +233,7 @@ def _verdicts(path: Path, record: AnswerRecord, golds: dict[str, list[str]]) -> 
         generations = read_answer(_PROGRAM, record.answer)
     except (AnswerTypeError, AnswerContentError) as error:
         raise InputError(
-            f"are not the results of programs ({error}): 'merilo run' and 'merilo code score --outputs FILE' write them",
+            f"are not the results of programs ({error}): 'merilo run' and 'merilo code score' write them",
             file=path,
             row=record.row,
         ) from error

@@ -131,7 +131,7 @@ def _remarks(source: ReportSource, made: Recomputed) -> tuple[str, ...]:
     elif made.raw.gold.withheld:
         remarks.append(
             "the gold answers of this dataset are closed, so hb/ has none of them and nothing per item that follows from them "
-            "(--with-gold includes them)"
+            "(the option with-gold of merilo report includes them)"
         )
         sure = [name for name, one in made.baseline.estimates.main.items() if one.score.value in {0, 1}]
         if sure:

@@ -19,7 +19,7 @@ from merilo.baselines.estimates import Estimate, Estimates
 from merilo.baselines.groups import Group, field_values
 from merilo.baselines.pipeline import Baseline
 from merilo.bilingual import counted_en
-from merilo.errors import DataError
+from merilo.errors import DataError, argument
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.gold import Gold
 from merilo.reports.hb.raw_study import RawStudy
@@ -63,8 +63,8 @@ def withheld(made: Recomputed) -> Recomputed:
     if excluded[0] != excluded[1]:
         raise DataError(
             f"the exclusion of {counted_en(len(excluded[0] ^ excluded[1]), 'annotator', 'annotators')} depends on control items that are "
-            "test items too, and the gold answers of this dataset are closed: take other control items, or give --with-gold for a folder that "
-            "is not published"
+            "test items too, and the gold answers of this dataset are closed: take other control items, or give "
+            f"{argument('with_gold')} for a folder that is not published"
         )
     estimates = _estimates(full, raw.gold)
     shown = replace(
