@@ -19,6 +19,7 @@ from merilo.api.reading import Origin, Source, StudyResponses, read_responses, r
 from merilo.api.saved_folder import save_folder
 from merilo.api.study_input import IN_MEMORY, GoldSource, StudyInput, find_gold, recoding_inputs, study_input
 from merilo.atomic_write import guarded
+from merilo.baselines.declared import settings_for
 from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
 from merilo.baselines.experts import (
     Marks,
@@ -42,7 +43,7 @@ from merilo.reports.experts import basic_summary, expert_items, experts_summary,
 from merilo.reports.summary import cost_summary
 from merilo.reports.whole_dataset import baseline_on_dataset_json, experts_on_dataset_json
 from merilo.responses import Responses
-from merilo.settings import Repeats, Settings
+from merilo.settings import Settings
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
 
@@ -54,8 +55,8 @@ DEFAULTS: Final[dict[str, Json]] = {
     "late": "drop",
     "min_answers": 3,
     "decision": "majority",
-    "min_control_accuracy": 0.5,
-    "repeats": "refuse",
+    "min_control_accuracy": Settings().min_control_accuracy,
+    "repeats": Settings().repeats,
 }
 
 
@@ -129,11 +130,10 @@ def expert_baseline(
     gold: GoldSource = None,
     gold_column: str | None = None,
     recode: Mapping[str, str | None] | Sequence[str] = (),
-    repeats: Repeats = "refuse",
-    min_control_accuracy: float = 0.5,
     population: PopulationSource = None,
     strata: Sequence[str] = (),
-    cluster: str | None = None,
+    settings: Settings | None = None,
+    **chosen: object,
 ) -> ExpertBaseline:
     """Compute the baseline of experts, and compare it with people without training, as `merilo experts baseline` does.
 
@@ -154,13 +154,11 @@ def expert_baseline(
         gold: the gold answers, in any form that `baseline` accepts.
         gold_column: the column of the gold answers, if it cannot be found by name.
         recode: replacements of answers as for `read_responses`; an answer need occur in one of the two groups only.
-        repeats: what happens to a person's second, different answer to an item.
-        min_control_accuracy: people with a lower accuracy on control items are excluded, and experts too by the basic
-            protocol.
         population: the whole dataset, if the questions are a sample of it, in any form that `baseline` accepts.
         strata: the fields of the questions whose values define the strata of the population.
-        cluster: the field of the questions that form a cluster if they have the same value, such as a text; every interval and test
-            takes clusters into account. By default, the field that the dataset declares.
+        settings: the settings of the baselines of people and, by the basic protocol, of experts; experts' answers out of bag use
+            `repeats` and `cluster`.
+        chosen: single settings by name, as in `baseline`.
 
     Raises:
         UsageError: no answer means "may be mine", or an argument does not fit the others or the data.
@@ -168,13 +166,7 @@ def expert_baseline(
         DataError: a person gave two different answers to an item and `repeats` forbids it, or no item is left.
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    settings = Settings(
-        dataset=declared.name if declared else None,
-        labels=declared.answer.labels if declared else (),
-        min_control_accuracy=min_control_accuracy,
-        repeats=repeats,
-        cluster=cluster,
-    )
+    settings = settings_for(declared, Settings.of(chosen, settings))
     texts = recode_texts(recode)
     experts, others = _recoded(
         _read(responses, declared), None if people is None else _read(people, declared), texts
@@ -194,11 +186,11 @@ def expert_baseline(
         marks = _marks(study, mine_column) if mine_column else Marks()
         outside = outside_labels(answers, design, marks, known, declared)
         require_marks(answers, design, marks, outside)
-        answers = settle(answers, repeats)
+        answers = settle(answers, settings.repeats)
         gold_file = Path(gold) if isinstance(gold, str | Path) else None
         domains = domains_of(answers, domain, gold_file, encoding) if domain else None
         bag = out_of_bag(answers, design, domains=domains, marks=marks.of)
-        scored = score_experts(bag, answers, known, declared, cluster)
+        scored = score_experts(bag, answers, known, declared, settings.cluster)
         whole = find_population(population, strata, responses=answers, gold=known, encoding=encoding)
         content = {
             **out_of_bag_summary(bag, marks, scored, outside),
@@ -222,8 +214,8 @@ def expert_baseline(
         "gold": study.gold_name, "gold_column": gold_column, "population": population_name(population),
         "strata": [*strata], **study.reading("platform", "answer"),
         "recode": [*(study.origin.recode if study.origin else ()), *texts],
-        **study.reading("item", "annotator", "seconds", "page", "encoding"), "repeats": repeats,
-        "min_control_accuracy": min_control_accuracy, "cluster": cluster,
+        **study.reading("item", "annotator", "seconds", "page", "encoding"),
+        **{name: settings.parameters()[name] for name in ("repeats", "min_control_accuracy", "cluster")},
     }  # fmt: skip
     gold_files = study.files[len(study.origin.files) if study.origin else 0 :]
     inputs = (

@@ -14,7 +14,7 @@ from merilo.atomic_write import refuse_existing
 from merilo.baselines.experts import told
 from merilo.cli.exports import reading
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.procedure_options import option_of
+from merilo.cli.procedure_options import takes_settings
 from merilo.cli.study_options import PopulationOption, RecodeOption, StrataOption, fields_of_strata
 from merilo.files import Progress
 from merilo.items import Split, read_split, write_splits
@@ -23,7 +23,7 @@ from merilo.people.experts.planning import QUESTIONS_AN_HOUR, plan
 from merilo.people.experts.sampling import sample_questions
 from merilo.people.platforms import Platform
 from merilo.people.recoding import recoding_files
-from merilo.settings import Repeats
+from merilo.settings import Settings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -102,6 +102,7 @@ def plan_(
 
 
 @app.command("baseline")
+@takes_settings("repeats", "min_control_accuracy", "cluster")
 def baseline_(
     files: Annotated[list[Path], typer.Argument(help="The experts' exports.")],
     *,
@@ -125,11 +126,9 @@ def baseline_(
     seconds: Annotated[str | None, typer.Option(help="The column of durations of a page, in seconds (plain tables).")] = None,
     page: Annotated[str | None, typer.Option(help="The column of pages, whose items were answered together (plain tables).")] = None,
     encoding: Annotated[str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")] = None,
-    repeats: Annotated[Repeats, typer.Option(help="What to do if a person answered an item twice, differently.")] = "refuse",
-    min_control_accuracy: Annotated[float, typer.Option(help="Exclude people without training, and experts under the basic protocol, whose accuracy on control items is lower.")] = 0.5,
+    settings: Settings,
     population: PopulationOption = None,
     strata: StrataOption = None,
-    cluster: Annotated[str | None, option_of("cluster")] = None,
     out: Annotated[Path | None, typer.Option(help="A new folder for experts.json and, under the out-of-bag protocol, items.csv with every question.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,
@@ -157,8 +156,8 @@ def baseline_(
         result = expert_baseline(
             responses, people=read(people) if people else None, protocol=protocol, mine=mine or (), mine_column=mine_column,
             time_limit=time_limit, late=late, min_answers=min_answers, decision=decision, domain=domain, dataset=dataset_name,
-            gold=gold, gold_column=gold_column, recode=recode or (), repeats=repeats, min_control_accuracy=min_control_accuracy,
-            population=population, strata=fields_of_strata(strata), cluster=cluster,
+            gold=gold, gold_column=gold_column, recode=recode or (), settings=settings,
+            population=population, strata=fields_of_strata(strata),
         )  # fmt: skip
     if result.outside:
         say(f"answers outside the labels, counted as votes: {told(result.outside)}")
