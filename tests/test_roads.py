@@ -410,6 +410,32 @@ def test_an_own_dataset_with_training_is_answered_after_a_careless_person_is_sto
     assert walked.baseline["annotators"]["excluded"] == 1
 
 
+@pytest.mark.parametrize("where", ["site", "toloka"])
+def test_an_own_dataset_with_texts_as_ids_is_walked_to_its_end(where: str, tmp_path: Path) -> None:
+    data, ids = sums(tmp_path / "dataset"), {}
+    for split in data.glob("*.json"):
+        content = json.loads(split.read_text(encoding="utf-8"))
+        for entry in content["data"]:
+            # Some texts look like numbers, and some only differ by a zero.
+            number = entry["meta"]["id"]
+            ids[number] = entry["meta"]["id"] = (f"sum/{number}", f"0{number}", f"{number}", f"№ {number}")[number % 4]  # fmt: skip
+        split.write_text(json.dumps(content), encoding="utf-8")
+    assert done("datasets", "validate", data, "--json", "-").json["problems"] == []
+    walked = walk(tmp_path, data, label, where=where, options=("--audience", "basic"))
+    check(walked, Road(label, by_field("domain")))
+    assert {one.item["meta"]["id"] for one in walked.items} == {ids[number] for number in range(1, 25)}
+    assert walked.said["gold"].keys() == {one.id for one in walked.items}
+    # A table of answers names the items by the same texts.
+    answers = [{"id": one.id, "answer": one.gold} for one in walked.items]
+    (tmp_path / "model.json").write_text(json.dumps(answers), encoding="utf-8")
+    with (tmp_path / "model.csv").open("w", encoding="utf-8", newline="") as table:
+        csv.writer(table).writerows([("id", "answer"), *(one.values() for one in answers)])
+    for model in ("model.json", "model.csv"):
+        compared = done("compare", tmp_path / "study" / "baseline", tmp_path / model, "--json", "-").json
+        assert compared["models"][0]["comparisons"]["consensus"]["model"] == 1.0
+        assert compared["models"][0]["comparisons"]["consensus"]["n"] == 24
+
+
 def test_pictures_are_shown_to_people_and_their_answers_compared(tmp_path: Path) -> None:
     walked = walk(tmp_path, pictures(tmp_path / "dataset"), words, options=("--audience", "basic"))
     check(walked, Road(words, EM))

@@ -542,11 +542,33 @@ def test_a_declaration_beside_the_data_is_used(tmp_path: Path) -> None:
 
 def test_a_declaration_that_is_none_is_a_problem_beside_the_others(tmp_path: Path) -> None:
     (tmp_path / "dataset.yaml").write_text("name: 5", encoding="utf-8")
-    written(tmp_path / "test.json", {"test": [v1(7, "?")]})
+    written(tmp_path / "test.json", {"test": [v1(7, "?"), v1(7, "!")]})
     report = validate(tmp_path)
     assert [(problem.file, problem.path) for problem in report.problems] == [
         ("dataset.yaml", ""),
-        ("test.json", "data.test[0].meta.id"),
+        ("test.json", "data.test[1].meta.id"),
+    ]
+
+
+@pytest.mark.parametrize("ids", [("s1", "s2"), ("q/1", "07"), (5, 9)])
+def test_an_own_dataset_may_have_texts_or_any_whole_numbers_as_ids(
+    tmp_path: Path, ids: tuple[object, object]
+) -> None:
+    entries = [v1(1, "?"), v1(2, "!")]
+    for entry, one in zip(entries, ids, strict=True):
+        entry["meta"]["id"] = one
+    written(tmp_path / "test.json", {"test": entries})
+    assert found(validate(tmp_path)) == []
+    # The catalogue's datasets have whole numbers from 1.
+    assert {path for _, path, _ in found(validate(tmp_path, CATALOGUE["lcs"]))} >= {"data.test[0].meta.id"}
+
+
+def test_a_number_and_a_text_that_are_written_alike_are_one_id(tmp_path: Path) -> None:
+    entries = [v1(1, "?"), v1(2, "!")]
+    entries[1]["meta"]["id"] = "1"
+    written(tmp_path / "test.json", {"test": entries})
+    assert found(validate(tmp_path)) == [
+        ("test.json", "data.test[1].meta.id", "1 is also the id of test.json, data.test[0]")
     ]
 
 

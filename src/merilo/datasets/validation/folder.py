@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.validation.report import ValidationReport
 from merilo.errors import InputError
@@ -58,6 +59,11 @@ class Contents:
     places: list[LocatedItem] = field(default_factory=list)
     declared: Dataset | None = None
     media: frozenset[str] = frozenset()
+
+    @property
+    def for_benchmark(self) -> bool:
+        """Whether the benchmark's rules for ids hold: the dataset is in the catalogue, or has the benchmark's metadata."""
+        return self.meta is not None or (self.declared is not None and self.declared.name in CATALOGUE)
 
     def splits(self) -> dict[str, list[LocatedItem]]:
         """Group the items by split."""
