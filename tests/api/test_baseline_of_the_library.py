@@ -10,6 +10,7 @@ from command import merilo as run
 from simulated_pool import simulated_pool
 
 import merilo
+from merilo.api.result import BaselineResult
 from merilo.settings import Settings
 
 
@@ -201,3 +202,69 @@ def test_integer_labels_stay_integers_beside_ties() -> None:
     labels = merilo.aggregate(table, method="majority")["label"]
     assert str(labels.iloc[0]) == "0"
     assert pd.isna(labels.iloc[1])
+
+
+def answered_by_three(ids: list, **fields: str) -> pl.DataFrame:
+    """Two of three people are right: "no" to the first item, "yes" to the second, and so on."""
+    rows = [
+        {
+            "task": one,
+            **{name: text.format(one) for name, text in fields.items()},
+            "worker": worker,
+            "label": "yes" if (place + (worker == "c")) % 2 else "no",
+        }
+        for place, one in enumerate(ids)
+        for worker in "abc"
+    ]
+    return pl.DataFrame(rows)
+
+
+def share_of(made: BaselineResult | Path, answers: dict) -> tuple[float, int]:
+    (model,) = merilo.compare(made, {"m": answers}).to_dict()["models"]
+    return model["comparisons"]["consensus"]["model"], model["comparisons"]["consensus"]["n"]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [*range(1, 9)],
+        [*range(8, 0, -1)],
+        [*range(101, 109)],
+        [f"q/{n}" for n in range(8)],
+        [f"{n:03}" for n in range(8)],
+        [f"Which  of  the {n} sides is red?" for n in range(8)],
+    ],
+    ids=["numbers", "backwards", "from 101", "texts", "zeros", "questions"],
+)
+@pytest.mark.parametrize("table", [False, True], ids=["mapping", "table"])
+def test_answers_of_models_are_matched_by_the_ids_of_the_gold_answers(ids: list, table: bool) -> None:
+    gold = {one: "yes" if place % 2 else "no" for place, one in enumerate(ids)}
+    given = pd.DataFrame({"task": list(gold), "gold": list(gold.values())}) if table else gold
+    made = merilo.baseline(answered_by_three(ids), gold=given)
+    # Six answers are right: the last two are exchanged.
+    answers = {**gold, ids[-1]: gold[ids[-2]], ids[-2]: gold[ids[-1]]}
+    assert share_of(made, answers) == (0.75, 8)
+    assert share_of(made, {str(one): answer for one, answer in answers.items()}) == (0.75, 8)
+
+
+def test_items_of_several_fields_take_a_mapping_by_their_ids_or_a_table_with_ids(tmp_path: Path) -> None:
+    ids = [f"k{n}" for n in range(8)]
+    gold = {one: "yes" if place % 2 else "no" for place, one in enumerate(ids)}
+    answers = {**gold, "k0": "yes"}
+    pool = answered_by_three(ids, premise="premise of {}", hypothesis="hypothesis of {}").rename(
+        {"task": "id"}
+    )
+    with_ids = merilo.read_responses(pool, item=["id", "premise", "hypothesis"])
+    made = merilo.baseline(with_ids, gold=gold)
+    assert share_of(made, answers) == (0.875, 8)
+    made.save(tmp_path / "baseline")
+    assert share_of(tmp_path / "baseline", answers) == (0.875, 8)
+    texts = merilo.read_responses(pool, item=["premise", "hypothesis"])
+    table = pool.unique(["id"]).select("id", "premise", "hypothesis", gold=pl.col("id").replace_strict(gold))
+    for given in (table, table.to_pandas(), table.reverse()):
+        assert share_of(merilo.baseline(texts, gold=given), answers) == (0.875, 8)
+    numbered = table.with_columns(id=100 + pl.col("id").str.slice(1).cast(int))
+    by_number = {100 + int(one[1:]): answer for one, answer in answers.items()}
+    assert share_of(merilo.baseline(texts, gold=numbered), by_number) == (0.875, 8)
+    with pytest.raises(merilo.UsageError, match=r"takes a table, because items have 2 fields"):
+        merilo.baseline(texts, gold=gold)

@@ -65,8 +65,8 @@ def baseline(
     Args:
         responses: the result of `read_responses`, or any source that it accepts.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
-        gold: the gold answers: a file, a table, a mapping from item to answer if items have one field, or what `read_raw`
-            gives; by default, the answers of the dataset's solver, if it has one.
+        gold: the gold answers: a file, a table, a mapping from item to answer if items have one field or one
+            field of ids (`merilo.compare` matches answers of models by these items), or what `read_raw` gives; by default, the answers of the dataset's solver, if it has one.
         gold_column: the column of the gold answers, if it cannot be found by name.
         skills: the platform's skills of annotators: a file, a table of `annotator` and `skill`, or a mapping from
             annotator to skill.

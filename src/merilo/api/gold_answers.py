@@ -14,6 +14,8 @@ from merilo.datasets import Dataset
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import UsageError, argument
 from merilo.people.gold import Gold, read_gold, solved_gold
+from merilo.people.gold_file import ID_COLUMNS
+from merilo.people.gold_keys import is_id
 from merilo.people.pseudonyms import gold_without_folders
 from merilo.responses import Responses
 
@@ -66,24 +68,32 @@ def gold_in_memory(
         responses: the responses.
         declared: the dataset.
         given: a table with the fields of the items and the gold answers, or a mapping (or a Series of pandas) from item to
-            gold answer if items have one field.
+            gold answer if items have one field or one field of ids. The items of a mapping are ids by which answers of
+            models are matched, and so is the only field of the items in a table without a column of ids.
         column: the column of the gold answers, if it cannot be found by name.
         alternatives: the separator of several gold answers in one text.
 
     Raises:
-        UsageError: a mapping is given although items have several fields.
+        UsageError: a mapping is given although items have several fields and none of ids.
     """
     given = mapping_of(given)
-    if isinstance(given, Mapping):
-        fields = responses.fields
-        if len(fields) != 1:
+    fields = responses.fields
+    if not isinstance(given, Mapping):
+        rows = records_of(polars_of(given))
+    else:
+        named = fields if len(fields) == 1 else tuple(name for name in fields if is_id(name))
+        if len(named) != 1:
             raise UsageError(
                 f"takes a table, because items have {len(fields)} fields ({', '.join(fields)})",
                 field=argument("gold"),
             )
-        rows = [{fields[0]: item, "gold": answer} for item, answer in given.items()]
-    else:
-        rows = records_of(polars_of(given))
+        rows = [{named[0]: item, "gold": answer} for item, answer in given.items()]
+    columns = {name.casefold() for row in rows for name in row}
+    if len(fields) == 1 and not columns & {*ID_COLUMNS, "meta"}:
+        # The only field is the item's id, by which answers of models are matched.
+        ids = [row.get(fields[0]) for row in rows]
+        if len(set(map(str, ids))) == len(ids):
+            rows = [{**row, "id": identity} for row, identity in zip(rows, ids, strict=True)]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "table"
         path = path.with_suffix(".jsonl")
