@@ -268,3 +268,15 @@ def test_items_of_several_fields_take_a_mapping_by_their_ids_or_a_table_with_ids
     assert share_of(merilo.baseline(texts, gold=numbered), by_number) == (0.875, 8)
     with pytest.raises(merilo.UsageError, match=r"takes a table, because items have 2 fields"):
         merilo.baseline(texts, gold=gold)
+
+
+def test_numbers_of_items_in_a_gold_file_without_ids_are_their_ids(tmp_path: Path) -> None:
+    ids = [*range(8, 0, -1)]
+    gold = {one: "yes" if place % 2 else "no" for place, one in enumerate(ids)}
+    answered_by_three(ids).write_csv(tmp_path / "pool.csv")
+    pl.DataFrame({"task": ids, "gold": [*gold.values()]}).write_csv(tmp_path / "gold.csv")
+    pl.DataFrame({"id": ids, "answer": [*gold.values()]}).write_csv(tmp_path / "model.csv")
+    words = ("baseline", tmp_path / "pool.csv", "--item", "task", "--gold", tmp_path / "gold.csv")
+    assert run(*words, "--out", tmp_path / "people").status in {0, 1}
+    told = run("compare", tmp_path / "people", tmp_path / "model.csv", "--json", "-").json
+    assert told["models"][0]["comparisons"]["consensus"]["model"] == 1.0

@@ -180,7 +180,7 @@ def read_gold(
     separator = alternatives or (form.alternatives if form else None)
     shared = list(input_columns(file, items).values())
     gold, passed = gold_column(file, shared, answer=answer, column=column, criteria=kind == "criteria")
-    rows = _gold_rows(file, gold, kind, separator)
+    rows = _gold_rows(file, gold, kind, separator, _numbers(file, items))
     if kind not in {"text", "program"} and not _is_whole_dictionary(file, gold):
         rows = _unified(rows, labels, separator)
     joined = join(file, rows, items, {gold, *passed})
@@ -209,12 +209,27 @@ def read_gold(
     )
 
 
-def _gold_rows(file: GoldFile, gold: str, kind: str | None, separator: str | None) -> pl.DataFrame:
+def _numbers(file: GoldFile, items: pl.DataFrame) -> str | None:
+    """Return the column of the only field of the items if it holds different whole numbers, which are then their ids."""
+    fields, columns = input_fields(items), [*input_columns(file, items).values()]
+    if len(fields) != 1 or not columns:
+        return None
+    texts = file.table[columns[0]]
+    numbers = (
+        texts.dtype == pl.String and texts.str.contains(r"^(0|[1-9]\d{0,17})$").fill_null(value=False).all()
+    )
+    return columns[0] if numbers and texts.n_unique() == texts.len() else None
+
+
+def _gold_rows(
+    file: GoldFile, gold: str, kind: str | None, separator: str | None, numbers: str | None
+) -> pl.DataFrame:
     """Select the rows with a gold answer, and add the columns `AT`, `GOLD` and `ID`."""
     texts = file.table[gold]
     if gold == "outputs" and (lists := _lists(file, kind, separator)):
         texts = pl.Series([lists.get(at, text) for at, text in enumerate(texts)], dtype=pl.String)
-    identity = pl.lit(None, pl.String) if file.id_column is None else pl.col(file.id_column)
+    ids = file.id_column or numbers
+    identity = pl.lit(None, pl.String) if ids is None else pl.col(ids)
     rows = (
         file.table.with_columns(texts.alias(GOLD), identity.alias(ID))
         .with_row_index(AT)
