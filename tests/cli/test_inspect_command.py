@@ -185,6 +185,8 @@ def test_right_answers_that_match_and_those_that_do_not(tmp_path: Path) -> None:
     (match,) = outcome.json["matches"]
     assert not match["fits"]
     assert "question" in match["why"]
+    assert "--gold" not in outcome.json["command"]
+    assert runs(outcome.json["command"]) == 0
     assert merilo("inspect", pool, "--gold", tmp_path / "missing.csv").status == 2
 
 

@@ -151,8 +151,11 @@ def inspect_(
         options["repeats"] = ("first",)
     recognised = None if dataset_name or not chosen else _recognised(read[chosen], looked[chosen], encoding)
     options |= {"dataset": (name,)} if (name := dataset_name or recognised) else {}
-    options |= {"gold": (shown(gold),)} if gold else {}
-    options |= {"gold-column": (gold_column,)} if gold_column else {}
+    # A gold file without an answer to any item would only make the suggested command fail.
+    useless = {match.source for match in matches if match.matched == 0}
+    if gold and shown(gold) not in useless:
+        options["gold"] = (shown(gold),)
+        options |= {"gold-column": (gold_column,)} if gold_column else {}
     options |= {"encoding": (encoding,)} if encoding else {}
     options |= {"skills": (shown(skills),)} if (skills := _skills(files)) else {}
     options["out"] = (_free_folder(),)

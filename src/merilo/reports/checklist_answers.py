@@ -294,14 +294,16 @@ class StudyAnswers:
         self._add_planned(
             "3.4",
             "partial",
-            "the same prompt; people also read an instruction with examples, models may get solved examples",
+            "the same prompt; people also read an instruction, models may get solved examples",
         )
         self._add_planned(
-            "3.4.1", "yes", "the instruction has examples in place of the solved examples of models"
+            "3.4.1", "no", "the values of people are not adjusted for the instruction they read"
         )
         rules = facts.conditions.restrictions
         if rules:
-            self._add_planned("3.5", "partial", f"rules for people: {'; '.join(rules)}")
+            self._add_planned(
+                "3.5", "partial", f"rules for people: {'; '.join(rule.rstrip('.') for rule in rules)}"
+            )
             limit = facts.conditions.time_limit
             timed = f", and by a time limit of {counted(round(limit), 'second')} per item" if limit else ""
             self._add_planned("3.5.1", f"by the instruction{timed}")

@@ -48,7 +48,10 @@ _BESIDE: Final = {
 
 _MARK_NAMES: Final[dict[Outcome, tuple[str, str]]] = {
     "human_level": ("equivalent to people within the margin", "на уровне людей в пределах допуска"),
-    "untold": ("not distinguishable from people by this study", "по этим данным не отличить от людей"),
+    "untold": (
+        "above or below people cannot be told by this study",
+        "выше или ниже людей, по этим данным не сказать",
+    ),
     "not_worse": ("not worse than people by the margin", "не хуже людей с учётом допуска"),
     "above": ("above people", "выше людей"),
     "below": ("below people", "ниже людей"),
@@ -133,9 +136,9 @@ def notes(table: ComparisonTable, language: Language = "en") -> list[str]:
     found = [f"{marks}."] if marks else []
     if used & {"human_level", "untold"}:
         found.append(
-            "≡ и ≈ — результаты, неотличимые от результатов людей; ≈ не доказывает равенства."
+            "≡ и ≈ считаются равенством с людьми; ≈ не доказывает равенства."
             if ru
-            else "≡ and ≈ are ties with people; ≈ does not show that the two are equal."
+            else "≡ and ≈ count as ties with people; ≈ does not show that the two are equal."
         )
     if any(one.people and one.people.kind != THIS_BASELINE for one in table.columns):
         found.append(

@@ -103,6 +103,12 @@ def test_a_good_folder_is_valid_and_has_nothing_to_note(folder: Folder) -> None:
     assert report.valid
 
 
+def both_ids(folder: Folder) -> None:
+    """Give two items of the test ids that leave a gap."""
+    spoil("test.data.0.meta.id", 98)(folder)
+    spoil("test.data.1.meta.id", 99)(folder)
+
+
 def spoil(path: str, value: Any) -> Callable[[Folder], None]:
     """Set the value at a path such as `meta.prompts.3`."""
 
@@ -169,6 +175,7 @@ def spoil(path: str, value: Any) -> Callable[[Folder], None]:
         (spoil("test.data.1.inputs", "текст"), "test.json", "data[1].inputs", "but is a text"),
         (spoil("test.data.1.meta.id", 36), "test.json", "data[1].meta.id", "36 is also the id of shots.json, data[11]"),
         (spoil("test.data.1.meta.id", 99), "test.json", "data[1].meta.id", "2 is missing, 99 occurs instead"),
+        (both_ids, "test.json", "data[0].meta.id", "1, 2 are missing, 98, 99 occur instead"),
         (spoil("test.data.0.meta.id", 0), "test.json", "data[0].meta.id", "must run from 1 to 36"),
         (spoil("test.data.0.meta.id", "1"), "test.json", "data[0].meta.id", "must be a whole number"),
         (spoil("test.access", "secret"), "test.json", "access", "must be 'public' or 'private'"),

@@ -41,7 +41,8 @@ def check_ids(contents: Contents, report: ValidationReport) -> None:
             first.file,
             f"{first.path}.meta.id",
             f"ids must run from 1 to {len(numbers)} through the test and the shots together:"
-            f" {_some(wanted - numbers.keys())} is missing, {_some(extra)} occurs instead",
+            f" {_some(wanted - numbers.keys())} {'is' if len(extra) == 1 else 'are'} missing,"
+            f" {_some(extra)} {'occurs' if len(extra) == 1 else 'occur'} instead",
         )
 
 

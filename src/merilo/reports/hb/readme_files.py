@@ -150,6 +150,23 @@ _FILES: Final[dict[str, dict[Language, str]]] = {
     },
 }
 
+#: What the files hold if the gold answers are withheld.
+_WITHHELD_FILES: Final[dict[str, dict[Language, str]]] = {
+    "consensus.csv": {
+        "en": "all items: answers, consensus, the step that decided it; the columns of gold answers are empty",
+        "ru": "все вопросы: ответы, согласованный ответ и способ его получения; столбцы эталонных ответов пусты",
+    },
+    "metrics.json": {
+        "en": "all published values except costs: metrics with intervals, counts, agreement",
+        "ru": "все опубликованные показатели, кроме затрат: метрики с интервалами, количества, согласие разметчиков",
+    },
+    "hb.ipynb": {
+        "en": "a notebook that recomputes from `raw/` every value that needs no gold answers; Run All needs only `merilo`",
+        "ru": "блокнот, который по файлам из `raw/` заново вычисляет все показатели, не требующие эталонных ответов;"
+        " для Run All нужна только библиотека `merilo`",
+    },
+}
+
 _TEXTS: Final[dict[Language, dict[str, str]]] = {
     "en": {
         "title": "Human baseline: {name}",
@@ -166,6 +183,7 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
         "plain": "The plots are SVG only, because Matplotlib is not installed (`pip install 'merilo[plots]'` adds PDF and PNG).",
         "verify": "To verify the values, install Merilo {version} and run this command in the folder above:",
         "verified": "The command recomputes every value from `raw/` and lists those that differ.",
+        "verified_in_part": "The command recomputes from `raw/` every value that needs no gold answers, lists those that differ, and names the values that it cannot recompute.",
         "people": "Annotators and pages have pseudonyms, which are the same in all files.",
     },
     "ru": {
@@ -183,6 +201,7 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
         "plain": "Графики сохранены только в формате SVG, потому что не установлена библиотека Matplotlib (команда `pip install 'merilo[plots]'` добавит PDF и PNG).",
         "verify": "Чтобы проверить показатели, установите Merilo {version} и выполните команду в папке уровнем выше:",
         "verified": "Команда заново вычисляет все показатели по файлам из `raw/` и называет те, которые не подтверждаются.",
+        "verified_in_part": "Команда по файлам из `raw/` заново вычисляет все показатели, не требующие эталонных ответов, и называет те, которые не подтверждаются, и те, которые пересчитать нельзя.",
         "people": "Разметчики и страницы названы псевдонимами, одинаковыми во всех файлах.",
     },
 }
@@ -219,18 +238,28 @@ def _readme(
         paragraphs.append(text["simulated"])
     if headline := _headline(content, language):
         paragraphs.append(headline)
-    if (gold := content.get("gold")) is None:
+    gold = content.get("gold")
+    withheld = isinstance(gold, dict) and bool(gold.get("withheld"))
+    if gold is None:
         paragraphs.append(text["closed"])
-    elif isinstance(gold, dict) and gold.get("withheld"):
+    elif withheld:
         paragraphs.append(text["withheld"].format(least=LEAST_ITEMS))
-    paragraphs.append("\n".join([text["table"], "| --- | --- |", *_rows(files, language)]))
+    paragraphs.append(
+        "\n".join(
+            [
+                text["table"],
+                "| --- | --- |",
+                *_rows(files, language, _FILES | _WITHHELD_FILES if withheld else _FILES),
+            ]
+        )
+    )
     paragraphs.append(text["people"])
     if "plan/study.yaml" not in files:
         paragraphs.append(text["unplanned"])
     if plots_only_svg:
         paragraphs.append(text["plain"])
     paragraphs += [text["verify"].format(version=version), "```console\nmerilo report verify hb\n```"]
-    paragraphs.append(text["verified"])
+    paragraphs.append(text["verified_in_part" if withheld else "verified"])
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -252,9 +281,9 @@ def _number(value: float, language: Language) -> str:
     return text.replace(".", ",") if language == "ru" else text
 
 
-def _rows(files: list[str], language: Language) -> list[str]:
+def _rows(files: list[str], language: Language, told: Mapping[str, Mapping[Language, str]]) -> list[str]:
     rows = []
-    for name, about in _FILES.items():
+    for name, about in told.items():
         if name.endswith("/"):
             found = [name] if any(file.startswith(name) for file in files) else []
         else:
