@@ -268,6 +268,7 @@ def test_the_plan_holds_the_share_of_control_items_that_is_asked(lcs_file: Path,
         ({"time_limit": 0.0}, "time_limit takes a number of seconds above 0"),
         ({"name": ""}, "name takes a text that is not empty"),
         ({"restrictions": (" ",)}, "restriction takes a text that is not empty"),
+        ({"restrictions": ("Answer alone. |",)}, "restriction takes a text on both sides of |"),
         (
             {"restrictions": ("Be quiet. | Hurry.",)},
             "restriction takes a rule in one language, or in Russian and",

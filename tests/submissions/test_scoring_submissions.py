@@ -160,6 +160,18 @@ def test_a_dataset_with_an_error_scores_nought_on_all_its_metrics(splits, gold: 
         assert result["total"] == pytest.approx(1 - counts / len(IN_TOTAL))
 
 
+def test_readiness_is_not_judged_without_a_dataset_of_the_total(splits, tmp_path: Path) -> None:
+    gold = write_gold(tmp_path / "gold", {"BPS": splits["BPS"]})
+    empty = write_zip(tmp_path / "empty.zip", {})
+    said = {
+        language: merilo("submission", "score", empty, "--gold", gold, "--lang", language).out
+        for language in ("en", "ru")
+    }
+    assert "Readiness for the public table was not judged" in " ".join(said["en"].split())
+    assert "Ready for the public table" not in said["en"]
+    assert "Готовность к публичной таблице не определена" in " ".join(said["ru"].split())
+
+
 def test_the_total_is_the_mean_of_the_means(splits, gold: Path, tmp_path: Path) -> None:
     def answer(declared, item):
         return (

@@ -33,6 +33,10 @@ _WORDS: Final = {
     "over": ("датасетов", "datasets"),
     "ready": ("Готово к публичной таблице", "Ready for the public table"),
     "not_ready": ("Не готово к публичной таблице", "Not ready for the public table"),
+    "not_judged": (
+        "Готовность к публичной таблице не определена: ни один датасет итогового балла не оценён",
+        "Readiness for the public table was not judged: no dataset of the total score was scored",
+    ),
     "so_far": (
         " (по тем датасетам, которые удалось оценить)",
         " (judged by the datasets that could be scored)",
@@ -115,6 +119,9 @@ def _remarks(result: SubmissionResult, language: Language) -> Iterable[str]:
     if result.total is not None:
         count = f"({word('over', language)}: {len(result.counted)})"
         yield f"{word('total', language)} {count}: {result.total:.4f}"
+    if result.ready_for_public and not result.counted:
+        yield f"{word('not_judged', language)}."
+        return
     verdict = word("ready" if result.ready_for_public else "not_ready", language)
     # Only the owner of the closed tests can determine this for the whole benchmark.
     yield f"{verdict}{word('so_far', language) if result.ready_for_public and result.without_gold else ''}."

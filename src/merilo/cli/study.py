@@ -53,7 +53,7 @@ def create(
     expert_pay_per_page: Annotated[float | None, typer.Option(help="Pay for a page of an expert.", rich_help_panel=_PEOPLE)] = None,
     currency: Annotated[str, typer.Option(help="The currency's code.", rich_help_panel=_PEOPLE)] = "USD",
     time_limit: Annotated[float | None, typer.Option(help="Seconds for a task.", rich_help_panel=_PEOPLE)] = None,
-    restriction: Annotated[list[str] | None, typer.Option(help="A rule in addition to the default ones, in Russian and English with | between them; may be given several times.", rich_help_panel=_PEOPLE)] = None,
+    restriction: Annotated[list[str] | None, typer.Option(help="A rule in addition to the default ones, in one language, or in Russian and English with | between them; may be given several times.", rich_help_panel=_PEOPLE)] = None,
     controls: Annotated[Path | None, typer.Option(help="A file of items with known answers. Default: the dataset's shots.", rich_help_panel=_KNOWN)] = None,
     control_share: Annotated[float, typer.Option(help="The share of control items.", rich_help_panel=_KNOWN)] = 0.05,
     training: Annotated[Path | None, typer.Option(help="A file of training items, which annotators answer first, with feedback.", rich_help_panel=_KNOWN)] = None,

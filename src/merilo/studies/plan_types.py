@@ -162,7 +162,8 @@ class Restriction:
         """
         texts = [part.strip() for part in text.split("|")]
         if not all(texts):
-            raise ValueError("takes a text that is not empty")
+            missing = "takes a text on both sides of |" if any(texts) else "takes a text that is not empty"
+            raise ValueError(missing)
         languages = ["ru" if re.search("[А-Яа-яЁё]", part) else "en" for part in texts]
         if len(set(languages)) < len(texts):
             raise ValueError("takes a rule in one language, or in Russian and in English with | between them")
