@@ -163,7 +163,10 @@ def test_an_unknown_field_names_those_there_are(study: Path) -> None:
     made(study, "--out", study / "b")
     outcome = merilo("compare", study / "b", study / "model.csv", "--cluster", "txt")
     assert outcome.status == 2
-    assert "--cluster: there is no field 'txt' (did you mean 'text'? choose from: text, question" in outcome.complaint
+    assert (
+        "--cluster: there is no field 'txt' (did you mean 'text'? choose from: text, question"
+        in outcome.complaint
+    )
 
 
 def test_clusters_of_one_item_each_are_no_error_and_change_nothing(study: Path) -> None:

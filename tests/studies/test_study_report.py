@@ -30,7 +30,7 @@ def test_from_study_create_through_a_platform_to_report_verify(
     done = merilo("study", "baseline", study, "--out", study / "baseline")
     assert (done.status, "Traceback" in done.err) == (0, False), done.err
 
-    done = merilo("report", study, "--out", tmp_path / "hb")
+    done = merilo("report", study, "--out", tmp_path / "hb", "--with-gold")
     assert done.status == 0, done.err
     found = merilo("report", "verify", tmp_path / "hb", "--json", "-")
     assert found.status == 0, found.json

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, and_, func, literal_column, select
 
 from merilo.baselines.steps import agreement_of, without_majority
-from merilo.errors import DataError, UsageError
+from merilo.errors import DataError
 from merilo.people.collection_design import asked_by_design
 from merilo.people.controls import annotators
 from merilo.people.cost import Cost, cost
@@ -203,10 +203,9 @@ def _read(study: ServedStudy, table: pl.DataFrame, tasks: TaskColumns) -> _Read 
         responses = responses_of(study, table, tasks)
     except DataError:  # every answer is blank
         return None
-    try:
-        same = comparable_responses(study, responses, tasks)
-    except UsageError:
-        same = None
+    # Programs are run in the baseline; as texts they cannot be compared.
+    programs = study.declared.answer.kind == "program"
+    same = None if programs else comparable_responses(study, responses, tasks)
     return _Read(responses, same, cost(responses, study.arm.pay.currency))
 
 

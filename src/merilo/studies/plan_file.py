@@ -159,7 +159,7 @@ def keys_at(path: YamlPath) -> list[str]:
 
     Example:
         >>> keys_at(("arms", "people", "pay"))
-        ['per_page', 'currency']
+        ['per_page', 'currency', 'commission']
     """
     kind: object = Study
     for part in path:
