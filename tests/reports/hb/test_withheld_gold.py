@@ -342,6 +342,11 @@ def test_gold_of_a_solver_counts_as_closed_if_the_catalogue_says_so(tmp_path: Pa
         there = (tmp_path / f"{name}-hb" / "raw" / "gold.jsonl").exists()
         assert there == (name == "bps")
         assert ("so the gold answers follow from the consensus" in said) == (name == "lcs")
+        for page, words in (
+            ("README.md", "follow from the consensus"),
+            ("README_ru.md", "следуют из согласованных"),
+        ):
+            assert (words in (tmp_path / f"{name}-hb" / page).read_text(encoding="utf-8")) == (name == "lcs")
 
 
 @pytest.mark.usefixtures("without_matplotlib")

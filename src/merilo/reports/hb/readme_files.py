@@ -177,6 +177,8 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
         "interval": "Its 95% interval over items and annotators is [{low}, {high}].",
         "alone": "Its 95% interval over items alone is [{low}, {high}]; over items and annotators it is not defined.",
         "table": "| file | content |",
+        "sure": "**{metric} is {value:g}, so the gold answers follow from the consensus: keep `raw/`, `consensus.csv` and "
+        "`items.html` private.**",
         "closed": "The gold answers are closed or unknown: the files do not contain them, so there are counts, agreement and cost, but no metric.",
         "withheld": "The gold answers of this dataset are closed: the files contain neither them nor anything per item that follows from them. The metrics were computed with them and cannot be recomputed from this folder; groups of fewer than {least} items have no metric.",
         "unplanned": "The study has no plan made with Merilo; `plan/settings.json` contains the settings that were used.",
@@ -195,6 +197,8 @@ _TEXTS: Final[dict[Language, dict[str, str]]] = {
         "interval": "95%-й доверительный интервал по вопросам и разметчикам — [{low}; {high}].",
         "alone": "95%-й доверительный интервал только по вопросам — [{low}; {high}]; по вопросам и разметчикам он не определён.",
         "table": "| файл | содержание |",
+        "sure": "**{metric} = {value:g}, поэтому эталонные ответы следуют из согласованных: не публикуйте `raw/`, "
+        "`consensus.csv` и `items.html`.**",
         "closed": "Эталонные ответы закрыты или неизвестны: в файлах их нет, поэтому показатели — это количества, согласие разметчиков и затраты, без метрик.",
         "withheld": "Эталонные ответы этого датасета закрыты: в файлах нет ни их, ни сведений об отдельных вопросах, из которых они следуют. Метрики посчитаны по этим ответам, и по файлам папки их не пересчитать; для групп, в которых меньше {least} вопросов, метрик нет.",
         "unplanned": "План исследования в Merilo не составлялся; параметры, с которыми получена оценка, записаны в `plan/settings.json`.",
@@ -244,6 +248,11 @@ def _readme(
         paragraphs.append(text["closed"])
     elif withheld:
         paragraphs.append(text["withheld"].format(least=LEAST_ITEMS))
+        paragraphs += [
+            text["sure"].format(metric=one.name, value=one.value)
+            for one in metric_facts(content)[:1]
+            if one.value in {0, 1}
+        ]
     paragraphs.append(
         "\n".join(
             [
