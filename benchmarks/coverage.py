@@ -47,6 +47,7 @@ from post_stratified_coverage import table as whole_dataset
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.estimates import Estimate, estimate_metrics
+from merilo.baselines.steps import Decided, Screened
 from merilo.items import Item
 from merilo.metrics.classification import label_figures
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
@@ -404,14 +405,9 @@ def estimate(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.intp]) -
     scorer = ConsensusScorer(world.dataset, items, np.arange(votes.items), world.texts)
     by_rule = {"min_votes": settings.min_votes, "open_answers": False}
     annotators = pl.DataFrame({"annotator": map(str, range(votes.annotators)), "skill": crowd.skill})
-    found = estimate_metrics(
-        scorer,
-        pool,
-        decided=decide(pool, resolve=settings.resolve, **by_rule),
-        majority=decide(pool, resolve="none", **by_rule),
-        annotators=annotators.with_columns(pl.lit(None).alias("control_accuracy")),
-        settings=settings,
-    )
+    screened = Screened(annotators.with_columns(pl.lit(None).alias("control_accuracy")), pl.DataFrame(), pool)
+    consensus, majority = (decide(pool, resolve=resolve, **by_rule) for resolve in (settings.resolve, "none"))
+    found = estimate_metrics(scorer, screened, Decided(consensus, majority, {}, 0, {}), settings)
     return found.main[world.metric]
 
 
