@@ -70,6 +70,17 @@ def _tests(folder: StudyFolder) -> set[str]:
     return {task.id for task in study_tasks(folder).tests}
 
 
+def test_answers_on_the_site_are_said_to_come_with_the_import(tmp_path: Path) -> None:
+    folder = begun(tmp_path)
+    assert "imported answers" not in merilo("study", "status", folder.path).err
+    (folder.path / "site.db").touch()
+    told = merilo("study", "status", folder.path)
+    assert told.status == 0
+    assert (
+        "these are imported answers: 'merilo study collect' and 'merilo study import' add those" in told.err
+    )
+
+
 def test_the_estimate_is_hidden_until_it_is_asked_for(tmp_path: Path) -> None:
     folder = begun(tmp_path)
     hidden = merilo("study", "status", folder.path)

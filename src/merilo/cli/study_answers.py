@@ -108,6 +108,11 @@ def status(
     refuse_json(json_to, _files(folder))
     with working("Reading the answers"):
         found = study_status(folder, arm=arm, estimate=show_estimate)
+    if (folder.path / "site.db").is_file():
+        say(
+            "these are imported answers: 'merilo study collect' and 'merilo study import' add those on the site, and the author's "
+            "pages show them at once"
+        )
     if found.estimate:
         say("the estimate is not final: stopping a study because of it biases the result")
     if json_to:
