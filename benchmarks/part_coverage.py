@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import mixed_crowds
 import numpy as np
@@ -36,7 +36,7 @@ from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.decision import PoolVotes, decide
-from merilo.people.experts.out_of_bag import ExpertItem, OutOfBag, OutOfBagDesign
+from merilo.people.experts.out_of_bag import OutOfBagDesign, out_of_bag
 from merilo.people.gold import Gold
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import Encoding, Votes
@@ -157,53 +157,37 @@ def of_pool(
     return scores.get("acc"), two_ways(rule, scorer, decided, scores).get("acc")
 
 
-def of_experts(study: Study) -> tuple[Score | None, TwoWay | None]:
-    """Score five experts of whom each wrote a fifth of the items and skips them."""
+def experts_of(study: Study) -> Responses:
+    """Return the answers of experts of whom each wrote a fifth of the items and skips them."""
     votes = study.votes
-    given: dict[int, dict[str, str]] = {item: {} for item in range(votes.items)}
-    for item, who, label in zip(
-        votes.item.tolist(), votes.annotator.tolist(), votes.label.tolist(), strict=True
-    ):
-        if item % votes.annotators != who:
-            given[item][f"w{who}"] = str(label)
-    items = []
-    for item, answers in given.items():
-        texts = list(answers.values())
-        counts = {text: texts.count(text) for text in texts}
-        first = max(counts, key=lambda text: counts[text])
-        majority = 2 * counts[first] > len(texts)
-        one = ExpertItem(item, "", votes.annotators, answers=counts, given=answers)
-        items.append(
-            replace(
-                one,
-                label=first if majority else None,
-                outcome="majority" if majority else "no_majority",
-            )
-        )
-    result = OutOfBag(OutOfBagDesign(), tuple(items), {"": ()}, {})
-    numbers = {"item": pl.Series(range(votes.items), dtype=pl.UInt32)}
-    gold = pl.DataFrame(
-        {
-            **numbers,
-            "gold": [str(label) for label in study.right],
-            "id": pl.Series([None] * votes.items, dtype=pl.String),
-        }
-    )
-    shown = pl.DataFrame({**numbers, "question": [f"q{n}" for n in range(votes.items)]})
-    responses = Responses(pl.DataFrame(schema=SCHEMA), shown, len(votes), {})
-    scored = score_experts(result, responses, Gold(gold, "gold"), None)
+    kept = votes.item % votes.annotators != votes.annotator
+    given = {
+        "item": pl.Series(votes.item[kept], dtype=pl.UInt32),
+        "respondent": [f"w{who}" for who in votes.annotator[kept].tolist()],
+        "answer": [str(label) for label in votes.label[kept].tolist()],
+        "is_control": False,
+    }
+    table = pl.DataFrame({name: given.get(name) for name in SCHEMA}, schema_overrides=SCHEMA)
+    numbers = pl.Series(range(votes.items), dtype=pl.UInt32)
+    shown = pl.DataFrame({"item": numbers, "question": [f"q{n}" for n in range(votes.items)]})
+    return Responses(table, shown, table.height, {})
+
+
+def of_experts(study: Study) -> tuple[Score | None, TwoWay | None]:
+    """Score the experts as `merilo experts baseline` does."""
+    responses = experts_of(study)
+    numbers = pl.Series(range(study.votes.items), dtype=pl.UInt32)
+    gold = pl.DataFrame({"item": numbers, "gold": [str(label) for label in study.right], "id": None})
+    known = Gold(gold.with_columns(pl.col("id").cast(pl.String)), "gold")
+    scored = score_experts(out_of_bag(responses, OutOfBagDesign()), responses, known, None)
     return scored.scores.main.get("acc"), scored.two_ways.get("acc")
 
 
 def experts_score(study: Study) -> Score | None:
-    """Score the experts without intervals: more than half of the answers left decide."""
-    votes = study.votes
-    counts = votes.where(votes.item % votes.annotators != votes.annotator).counts()
-    decided = 2 * counts.max(axis=1) > counts.sum(axis=1)
-    if not decided.any():
-        return None
-    right = counts.argmax(axis=1)[decided] == study.right[decided]
-    return Score("acc", float(right.mean()), int(decided.sum()), None)
+    """Score the experts without intervals; an item that nothing decides counts as wrong."""
+    decided = out_of_bag(experts_of(study), OutOfBagDesign()).items
+    right = [one.label == str(study.right[one.item]) for one in decided]
+    return Score("acc", float(np.mean(right)), len(right), None)
 
 
 def estimate(design: Design, study: Study, *, intervals: bool = True) -> tuple[Score | None, TwoWay | None]:
