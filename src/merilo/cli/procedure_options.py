@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any, ParamSpec, get_origin, get_type_hints
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 
 from merilo.cli.exports import votes_option
 from merilo.settings import Settings, help_of, type_of
-
-P = ParamSpec("P")
 
 
 def takes_settings(*names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -46,24 +44,19 @@ def takes_settings(*names: str) -> Callable[[Callable[..., int]], Callable[..., 
     return decorated
 
 
-def option_of(name: str, text: str | None = None) -> Any:  # noqa: ANN401 - Typer's options have a private type
-    """Return the option of one setting, for a command that takes few of them."""
+def _option(name: str) -> Parameter:
+    """Return the parameter of one setting that a user chooses."""
     about = help_of(name)
     if about is None:
         raise KeyError(name)
-    flags = [f"--{name.replace('_', '-')}"] if type_of(name) is bool else []
-    return typer.Option(*flags, help=text or about.text, metavar=about.metavar, rich_help_panel=about.panel)
-
-
-def _option(name: str) -> Parameter:
     kind, default = type_of(name), getattr(Settings(), name)
+    flags = [f"--{name.replace('_', '-')}"] if kind is bool else []
     if get_origin(kind) is tuple:
         kind, default = list[str] | None, None
     elif name == "min_votes":
         kind = str
-    return Parameter(
-        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option_of(name)]
-    )
+    shown = typer.Option(*flags, help=about.text, metavar=about.metavar, rich_help_panel=about.panel)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])
 
 
 def _value(name: str, given: Any) -> object:  # noqa: ANN401 - as above
