@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from random import Random
 
 import pytest
 from sqlalchemy import Connection, Engine, func, select
@@ -36,6 +37,7 @@ from merilo.site.author_actions import (
 from merilo.site.author_reads import comments_table, listed_invitations, person_details
 from merilo.site.author_words import AUTHOR_WORDS, event_text
 from merilo.site.database import database_url, drop_remnants, open_database, writing
+from merilo.site.new_people import NewPeople
 from merilo.site.people_access import admit_from_platform, admit_invited
 from merilo.site.schema import EVENT, INVITATION, PERSON, RESPONSE, TASK
 from merilo.site.served_study import ServedStudy, load_study
@@ -46,13 +48,23 @@ Frozen = Callable[..., StudyFolder]
 BY = {"now": 9, "actor": "author"}
 
 
+class People(NewPeople):
+    """People whose orders follow from their names: a random order now and then leaves a person without a task."""
+
+    def __init__(self, name: str) -> None:
+        self._random = Random(name)
+
+    def seed(self) -> int:
+        return self._random.getrandbits(62)
+
+
 def served(connection: Connection, folder: StudyFolder, arm: str = "people", **rules: object) -> ServedStudy:
     study = register(connection, load_study(folder, arm), 1)
     return replace(study, rules=replace(study.rules, **rules))  # type: ignore[arg-type]
 
 
 def come_in(connection: Connection, study: ServedStudy, name: str = "worker-77") -> Participant:
-    admitted = admit_from_platform(connection, study, "platform", name, "ru", now=2)
+    admitted = admit_from_platform(connection, study, "platform", name, "ru", now=2, newcomers=People(name))
     assert admitted is not None
     person = person_of(connection, study, admitted.person)
     assert person is not None
