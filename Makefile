@@ -17,7 +17,7 @@ ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py audit_calibration.py post_stratified_coverage.py cluster_coverage.py part_coverage.py adaptive_overlap.py populations.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs reference lock format clean
+.PHONY: help demo test lint bench docs reference catalogue lock format clean
 
 help:           ## list all targets
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -49,6 +49,9 @@ docs: $(VENV)/docs  ## build the documentation site into build/docs
 
 reference: $(VENV)/core  ## generate the reference of the commands, docs/commands.md
 	$(BIN)/python -m merilo.cli.reference > docs/commands.md
+
+catalogue: $(VENV)/test  ## bring the catalogues of translations up to date with the sentences of the code
+	$(BIN)/python scripts/catalogue.py
 
 lock:           ## resolve the dependencies into requirements/lock.txt (needs uv)
 	uv pip compile pyproject.toml --all-extras --group test --group torch --group lint --group docs --universal --python-version 3.11 \

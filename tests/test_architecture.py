@@ -38,6 +38,7 @@ LEVELS = {
     "garbage_collection": 0,
     "wording": 0,
     "bilingual": 0,
+    "text": 0,
     "errors": 0,
     "declared_values": 0,
     "settings": 3,
