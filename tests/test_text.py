@@ -64,7 +64,7 @@ def test_nouns_agree_and_numbers_are_written_as_the_language_writes_them() -> No
     )
     assert (text.en, text.ru) == ("a and 0.5 more and 2 more", "a и ещё 0,5 и ещё 2")
     paid = Text("{shown} and {more} more", shown=Money(1.5, "USD"), more=Money(860000, "RUB"))
-    assert paid.en == "1.50 USD and 860,000 RUB more"
+    assert paid.en == "$1.50 and 860,000 RUB more"
     assert paid.ru.replace("\u00a0", " ") == "1,50 доллара США и ещё 860 000 рублей"
 
 

@@ -9,13 +9,14 @@ in `locale/LANGUAGE/*.po` under the English text. A placeholder formats its valu
     {x:# item|# items}      the plural form that the language uses for x (English two, Russian three); # is the number
     {x:key=text|text}       the text of the key that equals x; one without a key is for all others
     {x:date}                a day such as 2026-11-22 in words
+    {x:capital}             a text that begins the sentence
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,9 @@ LANGUAGES: Final[tuple[Language, ...]] = ("en", "ru")
 
 #: A list in a sentence names at most so many.
 _MOST_LISTED: Final = 12
+
+#: The signs that English text puts before an amount.
+_SYMBOLS: Final = {"USD": "$", "EUR": "€"}
 
 _FIXED: Final = "\N{NO-BREAK SPACE}"
 _CONTEXT_END: Final = "\x04"
@@ -82,6 +86,37 @@ class Text:
 
     def __hash__(self) -> int:
         return hash(self.en)
+
+
+class Given(Text):
+    """A text that somebody wrote in one or several languages, such as a rule in a plan; it is in no catalogue.
+
+    Example:
+        >>> Given({"ru": "Без словаря"}).en
+        'Без словаря'
+    """
+
+    __slots__ = ("texts",)
+
+    def __init__(self, texts: Mapping[Language, str]) -> None:
+        super().__init__("")
+        self.texts = texts
+
+    def in_language(self, language: Language) -> str:
+        """Return the text in a language; in another one where it was not given in this."""
+        return self.texts.get(language) or next(iter(self.texts.values()), "")
+
+
+def joined(parts: Iterable[object], by: str = " ") -> Text:
+    """Join sentences or phrases to one text; empty ones are left out.
+
+    Example:
+        >>> joined([Text("{shown} and {more} more", shown="a", more=2), "", "b"], "; ").en
+        'a and 2 more; b'
+    """
+    held = {f"part{place}": part for place, part in enumerate(part for part in parts if part != "")}
+    between = by.replace("{", "{{").replace("}", "}}")
+    return Text(between.join(f"{{{name}}}" for name in held), **held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +208,9 @@ def formatted(value: object, spec: str, language: Language) -> str:
         ('7,25 рубля', '22 ноября 2026 г.')
     """
     match value:
+        case Text() | str() if spec == "capital":
+            text = formatted(value, "", language)
+            text = text[:1].upper() + text[1:]
         case Text():
             text = value.in_language(language)
         case Money():
@@ -268,7 +306,8 @@ def _money(value: Money, language: Language) -> str:
     whole = round(value.amount, value.digits) == int(value.amount)
     amount = f"{value.amount:,.{0 if whole else value.digits}f}"
     if language == "en":
-        return f"{amount} {value.currency}" if value.currency else amount
+        symbol = _SYMBOLS.get(value.currency or "", "")
+        return f"{amount} {value.currency}" if value.currency and not symbol else f"{symbol}{amount}"
     if abs(value.amount) < 10_000:  # Russian groups the digits of five and more
         amount = amount.replace(",", "")
     text = _localised(amount, language)
