@@ -87,8 +87,8 @@ def test_a_run_is_packed_and_scores_the_same_as_a_submission(name: str, tmp_path
 
 
 def test_of_several_samples_the_first_is_packed(tmp_path: Path) -> None:
+    from merilo.models.sheets import read_sheet
     from merilo.submissions import pack
-    from merilo.submissions.sheets import read_sheet
 
     merilo.run(LocalBackend(lambda one: str(one.sample)), "lcs", out=tmp_path, samples=3, temperature=1.0)
     assert pack(tmp_path, tmp_path / "mine.zip") == ["LCS"]

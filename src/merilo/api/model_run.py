@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from merilo.api.asked_datasets import BUNDLED_NAME, ItemSource, asked_datasets, item_sources
-from merilo.api.j_raters import rater_of
 from merilo.api.run_options import RunOptions, price_given
 from merilo.api.run_plan import RunPlan, plan_of
 from merilo.api.run_programs import ProgramWatch, run_programs, unwatched
 from merilo.api.run_scores import DatasetRun, RunResult, scored_dataset
 from merilo.metrics.detox import Rater
+from merilo.metrics.raters import rater_of
 from merilo.models.asked_dataset import AskedDataset
 from merilo.models.asking import ModelBackend
 from merilo.models.backends import RateLimits

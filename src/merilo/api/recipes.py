@@ -9,7 +9,6 @@ from pathlib import Path
 
 import polars as pl
 
-from merilo.api.j_raters import rater_of
 from merilo.api.saved_folder import save_folder
 from merilo.atomic_write import guarded
 from merilo.baselines.provenance import Provenance, provenance
@@ -19,6 +18,7 @@ from merilo.baselines.recipes.running import RecipeResult
 from merilo.baselines.recipes.running import run_recipe as run
 from merilo.errors import UsageError, for_library
 from merilo.metrics.detox import Rater
+from merilo.metrics.raters import rater_of
 from merilo.metrics.score import Score
 from merilo.reports.recipes import recipe_summary
 from merilo.settings import Repeats

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from merilo.api.asked_datasets import ItemSource, source_of
-from merilo.api.j_raters import rater_of
 from merilo.datasets import Dataset
 from merilo.errors import DataError, for_library
 from merilo.garbage_collection import collecting_later
@@ -15,6 +14,7 @@ from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given, read_answer
 from merilo.metrics.cluster_fields import clusters_for
 from merilo.metrics.detox import Rater
+from merilo.metrics.raters import rater_of
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, has_gold
 from merilo.metrics.scoring import score as score_answers
@@ -23,9 +23,8 @@ from merilo.models.run_answers import Outcomes, RunAnswer, RunAnswers, read_answ
 from merilo.models.run_folder import RunFolder, read_run
 from merilo.models.run_log import cut_line, log_path
 from merilo.models.run_record import DatasetRecord, refuse_other_items
+from merilo.models.sheets import match, read_sheet
 from merilo.strict_json import Json
-from merilo.submissions.evaluation import scores_content
-from merilo.submissions.sheets import match, read_sheet
 from merilo.wording import listed
 
 
@@ -77,7 +76,7 @@ class DatasetRun:
             "shots": self.record.shots,
             "outcomes": self.outcomes.to_dict(),
             "unanswered": [dict(one._asdict()) for one in self.answers.unanswered],
-            "metrics": {} if self.scores is None else scores_content(self.scores),
+            "metrics": {} if self.scores is None else self.scores.to_dict(),
             "reason": for_library(self.reason) or None,
             "refused_media": self.refused,
             "models": list(self.answers.models),

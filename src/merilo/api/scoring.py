@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.api.frames import Frame, is_frame, polars_of, records_of
-from merilo.api.j_raters import rater_of
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
@@ -15,14 +14,14 @@ from merilo.items import Item, ItemId, read_split
 from merilo.metrics.cluster_fields import clusters_of
 from merilo.metrics.detox import Rater
 from merilo.metrics.judgement import Judgement
+from merilo.metrics.raters import rater_of
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import Scores
 from merilo.metrics.scoring import explain as explain_points
 from merilo.metrics.scoring import score as score_answers
 from merilo.models.harness_logs.harness_answers import LogMapping
+from merilo.models.sheets import Matched, Sheet, match, read_sheet_or_log
 from merilo.strict_json import Json
-from merilo.submissions.evaluation import scores_content
-from merilo.submissions.sheets import Matched, Sheet, match, read_sheet_or_log
 from merilo.wording import choices, listed
 
 Answers = str | Path | Frame | Mapping[str, Json]
@@ -182,7 +181,7 @@ class ScoreResult:
             "clusters": None
             if self.answers.clusters is None
             else {"field": self.answers.cluster, "clusters": self.answers.clusters},
-            "metrics": scores_content(self.scores),
+            "metrics": self.scores.to_dict(),
             "seed": self.seed,
         }
         if self.answers.log:

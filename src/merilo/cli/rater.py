@@ -7,9 +7,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from merilo.api.j_raters import rater_of as select_rater
 from merilo.cli.output import say
 from merilo.metrics.detox import Rater
+from merilo.metrics.raters import rater_of as select_rater
 
 ModelsOption: TypeAlias = Annotated[
     str | None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from merilo.items import ItemId
 from merilo.statistics.intervals import Interval
+from merilo.strict_json import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +29,13 @@ class Score:
     interval: Interval | None = None
     per_item: Mapping[ItemId, float] = field(default_factory=dict)
     clusters: int | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the score as JSON: value, count, interval and method."""
+        interval = self.interval
+        return {
+            "value": self.value,
+            "n": self.n,
+            "ci95": None if interval is None else [interval.low, interval.high],
+            "interval": None if interval is None else interval.method,
+        }

@@ -21,6 +21,7 @@ from merilo.metrics.detox import Rater, j_scores
 from merilo.metrics.detox import judge as judge_detox
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.score import Score
+from merilo.strict_json import Json
 
 #: The metrics computed with the three ruDetox classifiers; their gold answer is the toxic sentence itself.
 RATED: Final = ("j", "sta", "sim", "fl")
@@ -80,6 +81,14 @@ class Scores:
     def all(self) -> dict[str, Score]:
         """Main and extra metrics together, main first."""
         return {**self.main, **self.extra}
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the scores as JSON, including metrics that could not be computed."""
+        missing: dict[str, Json] = {
+            name: {"value": None, "n": 0, "ci95": None, "reason": reason}
+            for name, reason in self.missing.items()
+        }
+        return {**missing, **{name: one.to_dict() for name, one in self.all().items()}}
 
 
 def score(

@@ -60,7 +60,7 @@ class ProgramScores:
             "generations": tally.generations,
             "programs": tally.programs,
             "repeated": tally.repeated,
-            "metrics": {score.name: _figure(score) for score in self.scores},
+            "metrics": {score.name: score.to_dict() for score in self.scores},
             "refused": {f"pass@{k}": sentence for k, sentence in self.refused.items()},
             "outcomes": _outcomes(tally.results),
             "exceptions": _counted(tally.exceptions),
@@ -91,16 +91,6 @@ class ProgramScores:
             "exceptions": _counted(tally.exceptions),
             **{score.name: score.per_item[tally.problem.id] for score in self.scores},
         }
-
-
-def _figure(score: Score) -> dict[str, Json]:
-    interval = score.interval
-    return {
-        "value": score.value,
-        "ci95": [interval.low, interval.high] if interval else None,
-        "n": score.n,
-        "interval": interval.method if interval else None,
-    }
 
 
 def _outcomes(results: Counter[Ending]) -> dict[str, Json]:

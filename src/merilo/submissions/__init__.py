@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from merilo.models.sheets import Matched, Sheet, match, read_sheet
 from merilo.submissions.evaluation import GoldItems, SubmissionResult, read_gold, score_submission
-from merilo.submissions.sheets import Matched, Sheet, match, read_sheet
 from merilo.submissions.writing import pack, sample
 
 __all__ = [

@@ -161,26 +161,6 @@ def content_of(result: SubmissionResult) -> dict[str, Json]:
     }
 
 
-def score_content(one: Score) -> dict[str, Json]:
-    """Return a score as JSON: value, count, interval and method."""
-    interval = one.interval
-    return {
-        "value": one.value,
-        "n": one.n,
-        "ci95": None if interval is None else [interval.low, interval.high],
-        "interval": None if interval is None else interval.method,
-    }
-
-
-def scores_content(scores: Scores) -> dict[str, Json]:
-    """Return a dataset's scores as JSON, including scores that could not be computed."""
-    missing: dict[str, Json] = {
-        name: {"value": None, "n": 0, "ci95": None, "reason": reason}
-        for name, reason in scores.missing.items()
-    }
-    return {**missing, **{name: score_content(one) for name, one in scores.all().items()}}
-
-
 def _files(archive: Archive) -> dict[str, list[str]]:
     """Group the archive's files by the stem of their names, in lower case."""
     files: dict[str, list[str]] = {}
@@ -254,7 +234,7 @@ def _main_values(one: DatasetResult) -> Iterator[float]:
 
 def _dataset_content(one: DatasetResult) -> dict[str, Json]:
     return {
-        "metrics": scores_content(one.scores),
+        "metrics": one.scores.to_dict(),
         "errors": [found.content() for found in one.faults],
         "errors_total": one.fault_count,
         "unknown_ids": one.unknown,

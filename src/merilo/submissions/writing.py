@@ -15,9 +15,9 @@ from merilo.datasets import __file__ as datasets_package
 from merilo.errors import InputError, OutputError
 from merilo.items import Item, Split
 from merilo.models.run_record import is_run
+from merilo.models.sheets import read_sheet
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import GoldItems, read_gold
-from merilo.submissions.sheets import read_sheet
 
 _LONGEST_NUMBER: Final = 19
 #: The fixed date of archive members, so that the same answers give the same bytes.
@@ -33,7 +33,7 @@ def pack(run: Path, out: Path) -> list[str]:
 
     Args:
         run: holds a file of answers for each dataset, `<name>.jsonl` (JSON, CSV and TSV too), in any letter case: records
-            of `id` and `answer`, as `merilo.submissions.sheets` reads them. Files that match no dataset are ignored. Or it
+            of `id` and `answer`, as `merilo.models.sheets` reads them. Files that match no dataset are ignored. Or it
             is the folder of a run, of which the first sample of each item is taken.
         out: the archive to write.
 

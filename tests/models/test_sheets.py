@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from merilo.datasets import dataset
 from merilo.errors import InputError
-from merilo.submissions.sheets import Sheet, match, read_sheet
+from merilo.models.sheets import Sheet, match, read_sheet
 
 ANSWERS = {"1": "да", "2": "нет, и\nещё раз нет", "3": "", "x/4": 'он сказал: "да"'}
 
