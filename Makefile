@@ -34,9 +34,10 @@ lint: $(VENV)/test $(VENV)/lint  ## check formatting, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy -p merilo
 
-format: $(VENV)/lint  ## format and fix what can be fixed
+format: $(VENV)/lint  ## format and fix what can be fixed, break long lines of the docs
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/python scripts/wrap_docs.py $(filter-out docs/commands.md,$(wildcard *.md docs/*.md docs/*/*.md))
 
 bench: $(VENV)/test  ## run the benchmarks, which compare with other libraries on this machine
 	@scripts/system-packages $(JAIL)

@@ -11,7 +11,7 @@ takes percentiles.
 
 Exit status 1: the average lies outside 93 to 97 %, or more than a twentieth of the cells are marked.
 
-60 studies per cell keep `make bench` short; the tables in docs/uncertainty.md are computed with `--studies 300 --all`.
+60 studies per cell keep `make bench` short; the tables in docs/coverage.md are computed with `--studies 300 --all`.
 
 The next table is on macro F1, Matthews correlation, token F1 and the exam's grade, computed by the functions that `merilo baseline` calls.
 It has three intervals: over items alone (the true value is the score of the same annotators on new items), over items and annotators, and
