@@ -19,7 +19,7 @@ import pytest
 from tests.support.command import merilo
 from tests.support.guide_study import ASKED, AUTHORS, DOMAINS, MINE, GuideStudy, guide_study
 
-from merilo.reports.hb import building, drawing, plot_files
+from merilo.reports.hb import plots
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -27,8 +27,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> GuideStudy:
     with pytest.MonkeyPatch.context() as patch:
-        for module in (building, drawing, plot_files):
-            patch.setattr(module, "has_matplotlib", lambda: False)
+        patch.setattr(plots, "has_matplotlib", lambda: False)
         return guide_study(tmp_path_factory.mktemp("guide"))
 
 

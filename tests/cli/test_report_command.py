@@ -7,14 +7,8 @@ import pytest
 from command import merilo, printed
 from exports import small_pool, toloka, written
 
-from merilo.reports.hb import building, drawing, plot_files
-
-
-@pytest.fixture(autouse=True)
-def svg_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PDF and PNG take most of the time; tests/reports/hb has a test of them."""
-    for module in (building, drawing, plot_files):
-        monkeypatch.setattr(module, "has_matplotlib", lambda: False)
+#: PDF and PNG take most of the time; tests/reports/hb has a test of them.
+pytestmark = pytest.mark.usefixtures("without_matplotlib")
 
 
 @pytest.fixture(scope="module")

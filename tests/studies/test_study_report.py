@@ -7,16 +7,14 @@ import pytest
 from command import merilo
 from study_people import NAMES, answered, visits
 
-from merilo.reports.hb import building, drawing, plot_files
 from merilo.studies.study_folder import open_study
 
 
+@pytest.mark.usefixtures("without_matplotlib")
 @pytest.mark.parametrize("platform", ["toloka", "label-studio"])
 def test_from_study_create_through_a_platform_to_report_verify(
-    platform: str, lcs_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    platform: str, lcs_file: Path, tmp_path: Path
 ) -> None:
-    for module in (building, drawing, plot_files):
-        monkeypatch.setattr(module, "has_matplotlib", lambda: False)
     study = tmp_path / "study"
     done = merilo("study", "create", lcs_file, "--dataset", "lcs", "--out", study, "--pay-per-page", 0.05)
     assert done.status == 0, done.err

@@ -1,6 +1,6 @@
-"""Charts of a report as SVG, coloured by the report's style sheet, with numbers in both languages.
+"""Charts of a report as shapes, which the page shows as SVG and the folder `hb/` writes as SVG, PDF and PNG.
 
-They are drawn without a plotting library, because importing one takes about a second and the text in the charts must
+They are laid out without a plotting library, because importing one takes about a second and the text in the charts must
 follow the page's language.
 """
 
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from markupsafe import Markup, escape
 
-WIDTH = 720
+from merilo.text import Text
+
+WIDTH: Final = 720
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +23,12 @@ class Segment:
 
     Attributes:
         kind: the style class of its colour.
-        en: its name in English.
-        ru: its name in Russian.
+        name: its name.
         count: the size of the part.
     """
 
     kind: str
-    en: str
-    ru: str
+    name: Text
     count: int
 
 
@@ -53,6 +53,82 @@ class Dot:
     excluded: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One shape of a chart, in pixels from the top left.
+
+    Attributes:
+        kind: what it is.
+        at: its numbers: x1, y1, x2, y2 of a line; x, y, width, height, rx; cx, cy, r; x, y of a text.
+        classes: the style classes that colour it.
+        text: the content of a text; the tooltip of another shape.
+        anchor: which part of a text stands at its place.
+    """
+
+    kind: Literal["line", "rect", "circle", "text"]
+    at: tuple[float, ...]
+    classes: str
+    text: Text | str = ""
+    anchor: Literal["start", "middle", "end"] = "middle"
+
+
+#: The names of a shape's numbers in SVG.
+COORDINATES: Final = {
+    "line": ("x1", "y1", "x2", "y2"),
+    "rect": ("x", "y", "width", "height", "rx"),
+    "circle": ("cx", "cy", "r"),
+    "text": ("x", "y"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart, `WIDTH` pixels wide.
+
+    Attributes:
+        title: what it shows.
+        height: its height in pixels.
+        shapes: its shapes, the lowest layer first.
+        scrolls: whether it scrolls horizontally on narrow screens instead of shrinking until it is unreadable.
+    """
+
+    title: Text
+    height: float
+    shapes: Sequence[Shape]
+    scrolls: bool = False
+
+    def __html__(self) -> Markup:
+        """Return the chart for a page that shows one of two languages, coloured by the page's style sheet."""
+        svg = Markup(
+            '<svg viewBox="0 0 {} {:.0f}" role="img" preserveAspectRatio="xMidYMid meet">'
+            "<title>{} / {}</title>{}</svg>"
+        ).format(
+            WIDTH, self.height, self.title.en, self.title.ru, Markup("").join(map(_element, self.shapes))
+        )
+        return Markup('<div class="chart">{}</div>').format(svg) if self.scrolls else svg
+
+
+def placed(shape: Shape) -> Markup:
+    """Return the attributes that place a shape in an SVG file."""
+    pairs = zip(COORDINATES[shape.kind], shape.at, strict=True)
+    return Markup(" ").join(Markup('{}="{:g}"').format(name, round(value, 2)) for name, value in pairs)
+
+
+def _element(shape: Shape) -> Markup:
+    if shape.kind == "text":
+        return Markup('<text {} text-anchor="{}" class="{}">{}</text>').format(
+            placed(shape), shape.anchor, shape.classes, _in_both(shape.text)
+        )
+    tooltip = Markup("<title>{}</title>").format(shape.text) if shape.text else ""
+    return Markup('<{0} {1} class="{2}">{3}</{0}>').format(shape.kind, placed(shape), shape.classes, tooltip)
+
+
+def _in_both(text: Text | str) -> Markup:
+    if isinstance(text, str) or text.en == text.ru:
+        return escape(str(text))
+    return Markup('<tspan lang="en">{}</tspan><tspan lang="ru">{}</tspan>').format(text.en, text.ru)
+
+
 def number(value: float, digits: int = 3) -> Markup:
     """Format a number in both languages, with a decimal comma in Russian.
 
@@ -64,120 +140,82 @@ def number(value: float, digits: int = 3) -> Markup:
     """
     least = 10.0**-digits
     if 0 < value < least / 2:
-        return Markup("&lt;&nbsp;") + _both("span", f"{least:.{digits}f}")
-    return _both("span", f"{value:.{digits}f}".replace("-", "−"))
+        return Markup("&lt;&nbsp;") + _both(f"{least:.{digits}f}")
+    return _both(f"{value:.{digits}f}".replace("-", "−"))
 
 
-def _both(tag: str, text: str) -> Markup:
-    russian = text.replace(".", ",").replace("%", "\u00a0%")
-    return escape(text) if russian == text else _IN_BOTH[tag].format(text, russian)
+def _both(text: str) -> Markup:
+    russian = text.replace(".", ",")
+    if russian == text:
+        return escape(text)
+    return Markup('<span lang="en">{}</span><span lang="ru">{}</span>').format(text, russian)
 
 
-_IN_BOTH: Final = {
-    "span": Markup('<span lang="en">{}</span><span lang="ru">{}</span>'),
-    "tspan": Markup('<tspan lang="en">{}</tspan><tspan lang="ru">{}</tspan>'),
-}
+def _share(value: float) -> Text:
+    return Text("{value:.1f}", value=value)
 
 
-def _text(x: float, y: float, text: str, anchor: str = "middle", kind: str = "tick") -> Markup:
-    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="{}">{}</text>').format(
-        x, y, anchor, kind, _both("tspan", text)
-    )
+def _within(share: float, left: float, right: float) -> float:
+    """Return where a share stands on an axis from 0 to 1."""
+    return left + (right - left) * min(max(share, 0.0), 1.0)
 
 
-def _svg(height: float, body: Sequence[Markup], en: str, ru: str) -> Markup:
-    return Markup(
-        '<svg viewBox="0 0 {} {:.0f}" role="img" preserveAspectRatio="xMidYMid meet"><title>{} / {}</title>{}</svg>'
-    ).format(WIDTH, height, en, ru, Markup("").join(body))
-
-
-def _broad(svg: Markup) -> Markup:
-    """Make a chart scroll horizontally on narrow screens instead of shrinking until it is unreadable."""
-    return Markup('<div class="chart">{}</div>').format(svg)
-
-
-def interval_bar(value: float, low: float, high: float) -> Markup:
+def interval_bar(value: float, low: float, high: float) -> Chart:
     """Draw an estimate between 0 and 1 with its interval."""
-    left, right, y = 16, WIDTH - 16, 30
-
-    def x(share: float) -> float:
-        return left + (right - left) * min(max(share, 0.0), 1.0)
-
-    body = [Markup('<line x1="{}" y1="{}" x2="{}" y2="{}" class="axis"/>').format(left, y, right, y)]
+    left, right, y = 16.0, WIDTH - 16.0, 30.0
+    shapes = [Shape("line", (left, y, right, y), "axis")]
     for tick in range(0, 11, 2):
-        body.append(
-            Markup('<line x1="{0:.1f}" y1="{1}" x2="{0:.1f}" y2="{2}" class="axis"/>').format(
-                x(tick / 10), y - 4, y + 4
-            )
-        )
-        body.append(_text(x(tick / 10), y + 22, f"{tick / 10:.1f}"))
-    body.append(
-        Markup('<rect x="{:.1f}" y="{}" width="{:.1f}" height="12" rx="6" class="band"/>').format(
-            x(low), y - 6, max(x(high) - x(low), 2)
-        )
-    )
-    body.append(Markup('<circle cx="{:.1f}" cy="{}" r="8" class="mark"/>').format(x(value), y))
-    return _svg(60, body, f"{value:.3f} [{low:.3f}, {high:.3f}]", f"{value:.3f} [{low:.3f}; {high:.3f}]")
+        x = _within(tick / 10, left, right)
+        shapes.append(Shape("line", (x, y - 4, x, y + 4), "axis"))
+        shapes.append(Shape("text", (x, y + 22), "tick", _share(tick / 10)))
+    start, end = _within(low, left, right), _within(high, left, right)
+    shapes.append(Shape("rect", (start, y - 6, max(end - start, 2), 12, 6), "band"))
+    shapes.append(Shape("circle", (_within(value, left, right), y, 8), "mark"))
+    title = Text("{value:.3f} [{low:.3f}, {high:.3f}]", value=value, low=low, high=high)
+    return Chart(title, 60, shapes)
 
 
-def stacked_bar(parts: Sequence[Segment]) -> Markup:
+def stacked_bar(parts: Sequence[Segment]) -> Chart:
     """Draw parts of a whole as one bar; the page adds the legend."""
     total = sum(part.count for part in parts) or 1
-    body, x = [], 0.0
+    shapes, x = [], 0.0
     for part in parts:
         if not part.count:
             continue
         width = WIDTH * part.count / total
-        body.append(
-            Markup(
-                '<rect x="{:.2f}" y="0" width="{:.2f}" height="44" class="{}"><title>{} / {}: {}</title></rect>'
-            ).format(x, max(width - 1.5, 0.8), part.kind, part.en, part.ru, part.count)
-        )
+        tooltip = f"{part.name.en} / {part.name.ru}: {part.count}"
+        shapes.append(Shape("rect", (x, 0, max(width - 1.5, 0.8), 44, 0), part.kind, tooltip))
         if width > 34:
-            body.append(_text(x + width / 2, 28, str(part.count), kind="inside"))
+            shapes.append(Shape("text", (x + width / 2, 28), "inside", str(part.count)))
         x += width
-    return _svg(44, body, "How items were resolved", "Как получены согласованные ответы")
+    return Chart(Text("How items were resolved"), 44, shapes)
 
 
-def control_chart(dots: Sequence[Dot], threshold: float) -> Markup:
+def control_chart(dots: Sequence[Dot], threshold: float) -> Chart:
     """Draw annotators by their accuracy on control items, lowest first, with intervals and the threshold."""
     left, right, top, bottom = 40.0, WIDTH - 8.0, 12.0, 212.0
 
     def y(share: float) -> float:
         return bottom - (bottom - top) * share
 
-    body = []
+    shapes = []
     for tick in range(0, 11, 2):
-        body.append(
-            Markup('<line x1="{}" y1="{:.1f}" x2="{}" y2="{:.1f}" class="grid"/>').format(
-                left, y(tick / 10), right, y(tick / 10)
-            )
-        )
-        body.append(_text(left - 8, y(tick / 10) + 4, f"{tick / 10:.1f}", "end"))
+        height = y(tick / 10)
+        shapes.append(Shape("line", (left, height, right, height), "grid"))
+        shapes.append(Shape("text", (left - 8, height + 4), "tick", _share(tick / 10), "end"))
     step = (right - left) / max(len(dots), 1)
     radius = min(max(step * 0.32, 1.2), 5)
     for place, dot in enumerate(sorted(dots, key=lambda dot: (dot.value, dot.n, dot.name))):
         x = left + step * (place + 0.5)
         kind = "bad" if dot.excluded else "good"
-        body.append(
-            Markup('<line x1="{0:.1f}" y1="{1:.1f}" x2="{0:.1f}" y2="{2:.1f}" class="whisker {3}"/>').format(
-                x, y(dot.low), y(dot.high), kind
-            )
-        )
-        body.append(
-            Markup(
-                '<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" class="{}"><title>{}: {:.2f} ({})</title></circle>'
-            ).format(x, y(dot.value), radius, kind, dot.name, dot.value, dot.n)
-        )
-    body.append(
-        Markup('<line x1="{}" y1="{:.1f}" x2="{}" y2="{:.1f}" class="threshold"/>').format(
-            left, y(threshold), right, y(threshold)
-        )
-    )
-    return _broad(_svg(224, body, "Accuracy on control items", "Точность на контрольных заданиях"))
+        tooltip = f"{dot.name}: {dot.value:.2f} ({dot.n})"
+        shapes.append(Shape("line", (x, y(dot.low), x, y(dot.high)), f"whisker {kind}"))
+        shapes.append(Shape("circle", (x, y(dot.value), radius), kind, tooltip))
+    shapes.append(Shape("line", (left, y(threshold), right, y(threshold)), "threshold"))
+    return Chart(Text("Accuracy on control items"), 224, shapes, scrolls=True)
 
 
-def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Markup:
+def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Chart:
     """Draw a histogram of items by the share of equal answers; each column shows items with a wrong consensus separately.
 
     Args:
@@ -191,29 +229,24 @@ def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Markup:
         columns[min(int(share * bins - 1e-9), bins - 1)][kind] += 1
     tallest = max((sum(column.values()) for column in columns), default=0) or 1
     step = (right - left) / bins
-    body = [
-        Markup('<line x1="{}" y1="{}" x2="{}" y2="{}" class="axis"/>').format(left, bottom, right, bottom)
-    ]
+    shapes = [Shape("line", (left, bottom, right, bottom), "axis")]
     for place, column in enumerate(columns):
-        base = bottom
+        x, base = left + step * place, bottom
         for kind, count in column.items():
             height = (bottom - top) * count / tallest
-            if count:
-                body.append(
-                    Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"/>').format(
-                        left + step * place + 3, base - height, step - 6, height, kind
-                    )
-                )
             base -= height
-        if sum(column.values()):
-            body.append(_text(left + step * (place + 0.5), base - 5, str(sum(column.values()))))
-        body.append(_text(left + step * (place + 0.5), bottom + 18, f"{place * 10}–{(place + 1) * 10}%"))
-    return _broad(_svg(220, body, "Items by agreement", "Вопросы по согласию разметчиков"))
+            if count:
+                shapes.append(Shape("rect", (x + 3, base, step - 6, height, 0), kind))
+        if total := sum(column.values()):
+            shapes.append(Shape("text", (x + step / 2, base - 5), "tick", str(total)))
+        percents = Text("{low}–{high}%", low=place * 10, high=(place + 1) * 10)
+        shapes.append(Shape("text", (x + step / 2, bottom + 18), "tick", percents))
+    return Chart(Text("Items by agreement"), 220, shapes, scrolls=True)
 
 
 def standing_chart(
     people: Sequence[float], crowd: float | None, models: Sequence[tuple[str, float]]
-) -> Markup:
+) -> Chart:
     """Draw single annotators as dots stacked at their scores, and the crowd and the models as named lines.
 
     Args:
@@ -221,47 +254,29 @@ def standing_chart(
         crowd: the score of the consensus.
         models: the name and score of each model.
     """
-    left, right, radius = 16.0, WIDTH - 16.0, 4.0
-
-    def x(share: float) -> float:
-        return left + (right - left) * min(max(share, 0.0), 1.0)
-
-    columns: dict[int, int] = {}
-    named = [*([("crowd", crowd)] if crowd is not None else []), *models]
-    tallest = max(
-        (sum(round(x(one) / 9) == round(x(other) / 9) for one in people) for other in people), default=0
-    )
-    head = 22.0 * len(named) + 8
-    axis = head + max(tallest * 2 * radius + 8, 40)
-    body = [
-        Markup('<line x1="{}" y1="{:.1f}" x2="{}" y2="{:.1f}" class="axis"/>').format(left, axis, right, axis)
-    ]
-    body += [_text(x(tick / 10), axis + 20, f"{tick / 10:.1f}") for tick in range(0, 11, 2)]
+    left, right, radius, column_width = 16.0, WIDTH - 16.0, 4.0, 9
+    lines = [("rival", Text("{name} {value:.3f}", name=name, value=value), value) for name, value in models]
+    if crowd is not None:
+        lines.insert(0, ("crowd", Text("consensus {value:.3f}", value=crowd), crowd))
+    stacks: dict[int, list[float]] = {}
     for value in sorted(people):
-        column = round(x(value) / 9)
-        columns[column] = columns.get(column, 0) + 1
-        y = axis - 4 - radius * (2 * columns[column] - 1)
-        body.append(
-            Markup(
-                '<circle cx="{:.1f}" cy="{:.1f}" r="{}" class="person"><title>{:.3f}</title></circle>'
-            ).format(column * 9, y, radius - 0.5, value)
-        )
-    for place, (name, value) in enumerate(named):
-        y, kind = 16 + 22.0 * place, "crowd" if place == 0 and crowd is not None else "rival"
-        anchor, shift = ("end", -6) if x(value) > WIDTH / 2 else ("start", 6)
-        body.append(
-            Markup('<line x1="{0:.1f}" y1="{1:.1f}" x2="{0:.1f}" y2="{2:.1f}" class="line {3}"/>').format(
-                x(value), y - 10, axis, kind
-            )
-        )
-        label = (
-            Markup('<tspan lang="en">consensus</tspan><tspan lang="ru">согласованный ответ</tspan>')
-            if kind == "crowd"
-            else name
-        )
-        body.append(
-            Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="name {}">{} {}</text>').format(
-                x(value) + shift, y + 2, anchor, kind, label, _both("tspan", f"{value:.3f}")
-            )
-        )
-    return _broad(_svg(axis + 26, body, "People and models", "Люди и модели"))
+        stacks.setdefault(round(_within(value, left, right) / column_width), []).append(value)
+    head = 22.0 * len(lines) + 8
+    axis = head + max(max(map(len, stacks.values()), default=0) * 2 * radius + 8, 40)
+    shapes = [Shape("line", (left, axis, right, axis), "axis")]
+    shapes += [
+        Shape("text", (_within(tick / 10, left, right), axis + 20), "tick", _share(tick / 10))
+        for tick in range(0, 11, 2)
+    ]
+    for column, stack in stacks.items():
+        for below, value in enumerate(stack):
+            y = axis - 4 - radius * (2 * below + 1)
+            shapes.append(Shape("circle", (column * column_width, y, radius - 0.5), "person", f"{value:.3f}"))
+    for place, (kind, name, value) in enumerate(lines):
+        x, y = _within(value, left, right), 16 + 22.0 * place
+        shapes.append(Shape("line", (x, y - 10, x, axis), f"line {kind}"))
+        if x > left + (right - left) / 2:
+            shapes.append(Shape("text", (x - 6, y + 2), f"name {kind}", name, "end"))
+        else:
+            shapes.append(Shape("text", (x + 6, y + 2), f"name {kind}", name, "start"))
+    return Chart(Text("People and models"), axis + 26, shapes, scrolls=True)

@@ -15,10 +15,11 @@ from merilo.reports.json_numbers import rounded
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
+from merilo.text import Text
 
 #: The names of the two kinds of intervals. The first is the interval of record, which needs a name only in column heads.
-OVER_BOTH: Final = BilingualText("over items and annotators", "по вопросам и разметчикам")
-OVER_ITEMS_ALONE: Final = BilingualText("over items alone", "только по вопросам")
+OVER_BOTH: Final = Text("over items and annotators")
+OVER_ITEMS_ALONE: Final = Text("over items alone")
 
 
 def metrics_json(estimates: Estimates) -> dict[str, Json]:

@@ -48,4 +48,4 @@ def _plot(headline: Estimate | None) -> Markup:
     if headline is None or headline.interval is None:
         return Markup("")
     interval = headline.interval
-    return charts.interval_bar(headline.score.value, interval.low, interval.high)
+    return charts.interval_bar(headline.score.value, interval.low, interval.high).__html__()

@@ -8,7 +8,6 @@ from math import isnan
 from typing import Final
 
 import polars as pl
-from markupsafe import Markup
 
 from merilo.baselines.ability_scale import AbilityScale
 from merilo.baselines.consensus_table import shown_fields
@@ -30,7 +29,7 @@ from merilo.reports.adaptive_prose import adaptive_facts, adaptive_sentences
 from merilo.reports.asked import asked
 from merilo.reports.audit import doubtful_golds
 from merilo.reports.baseline_facts import baseline_facts
-from merilo.reports.charts import Dot, Segment
+from merilo.reports.charts import Chart, Dot, Segment
 from merilo.reports.controls import suspect_controls
 from merilo.reports.disagreement import MEASURE_NAMES, measures
 from merilo.reports.environment import page_environment
@@ -47,6 +46,7 @@ from merilo.reports.whole_dataset_prose import sample_paragraph
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
+from merilo.text import Text
 
 #: The languages of the page.
 LANGUAGES: Final[tuple[Language, ...]] = ("en", "ru")
@@ -55,32 +55,17 @@ LANGUAGES: Final[tuple[Language, ...]] = ("en", "ru")
 MOST_ROWS: Final = 12
 
 _WAYS: Final = (
-    (Resolution.UNANIMOUS, "way-1", "All agree", "Все ответили одинаково"),
-    (Resolution.MAJORITY, "way-2", "Majority", "Большинство"),
-    (Resolution.PLURALITY, "way-3", "Most votes", "Относительное большинство"),
-    (Resolution.SKILL, "way-4", "Tie, larger sum of skill", "Равенство голосов: по сумме навыков"),
-    (
-        Resolution.TOP_SKILL,
-        "way-5",
-        "Tie, the most skilled",
-        "Равенство голосов: решили самые надёжные разметчики",
-    ),
-    (Resolution.GLAD, "way-6", "Tie, GLAD abilities", "Равенство голосов: по способностям из модели GLAD"),
-    (Resolution.DAWID_SKENE, "way-5", "Dawid–Skene", "Модель Дэвида — Скина"),
-    (
-        Resolution.MEDOID,
-        "way-4",
-        "Tie, closest to the others",
-        "Равенство голосов: ответ, ближайший к остальным",
-    ),
-    (Resolution.ONE_COIN, "way-4", "One-coin model", "Модель с одной точностью на разметчика"),
-    (
-        Resolution.EACH_ANSWER,
-        "way-1",
-        "Every program counts by itself",
-        "Каждая программа учитывается отдельно",
-    ),
-    (Resolution.UNRESOLVED, "way-0", "Without a consensus", "Без согласованного ответа"),
+    (Resolution.UNANIMOUS, "way-1", Text("All agree")),
+    (Resolution.MAJORITY, "way-2", Text("Majority")),
+    (Resolution.PLURALITY, "way-3", Text("Most votes")),
+    (Resolution.SKILL, "way-4", Text("Tie, larger sum of skill")),
+    (Resolution.TOP_SKILL, "way-5", Text("Tie, the most skilled")),
+    (Resolution.GLAD, "way-6", Text("Tie, GLAD abilities")),
+    (Resolution.DAWID_SKENE, "way-5", Text("Dawid–Skene")),
+    (Resolution.MEDOID, "way-4", Text("Tie, closest to the others")),
+    (Resolution.ONE_COIN, "way-4", Text("One-coin model")),
+    (Resolution.EACH_ANSWER, "way-1", Text("Every program counts by itself")),
+    (Resolution.UNRESOLVED, "way-0", Text("Without a consensus")),
 )
 
 _REASONS: Final = {
@@ -188,7 +173,7 @@ def page(
     return for_command_line(rendered)
 
 
-def page_charts(baseline: Baseline, comparisons: Sequence[ModelComparison] = ()) -> dict[str, Markup]:
+def page_charts(baseline: Baseline, comparisons: Sequence[ModelComparison] = ()) -> dict[str, Chart]:
     """Return every chart of the page by name: `estimate METRIC`, `resolution`, `controls`, `agreement`, `models`."""
     found = {f"estimate {name}": chart for name, _, chart in _figures(baseline)}
     charted = {
@@ -257,13 +242,13 @@ def _sign(value: str) -> BilingualText:
 
 def _ways(baseline: Baseline) -> list[Segment]:
     return [
-        Segment(kind, en, ru, baseline.resolved_by.get(way, 0))
-        for way, kind, en, ru in _WAYS
+        Segment(kind, name, baseline.resolved_by.get(way, 0))
+        for way, kind, name in _WAYS
         if baseline.resolved_by.get(way, 0)
     ]
 
 
-def _figures(baseline: Baseline) -> list[tuple[str, Estimate, Markup]]:
+def _figures(baseline: Baseline) -> list[tuple[str, Estimate, Chart]]:
     """Return each main metric with its chart; if there is no main metric, the first metric by group."""
     estimates = baseline.estimates
     shown = estimates.main or dict(list(estimates.extra.items())[:1])
@@ -274,7 +259,7 @@ def _figures(baseline: Baseline) -> list[tuple[str, Estimate, Markup]]:
     ]
 
 
-def _standing_chart(baseline: Baseline, comparisons: Sequence[ModelComparison]) -> Markup | None:
+def _standing_chart(baseline: Baseline, comparisons: Sequence[ModelComparison]) -> Chart | None:
     """Draw single annotators, the crowd and the models on one axis."""
     headline = baseline.estimates.headline
     if not comparisons or headline is None or headline.single is None:
@@ -285,7 +270,7 @@ def _standing_chart(baseline: Baseline, comparisons: Sequence[ModelComparison]) 
     return charts.standing_chart(people, crowd[0] if crowd else None, models)
 
 
-def _control_chart(baseline: Baseline) -> Markup | None:
+def _control_chart(baseline: Baseline) -> Chart | None:
     judged = baseline.annotators.filter(pl.col("controls") > 0)
     if not judged.height:
         return None
@@ -305,7 +290,7 @@ def _control_chart(baseline: Baseline) -> Markup | None:
     return charts.control_chart(dots, baseline.settings.min_control_accuracy)
 
 
-def _agreement_chart(baseline: Baseline) -> Markup:
+def _agreement_chart(baseline: Baseline) -> Chart:
     shares = _top_shares(baseline)
     return charts.histogram(shares["share"].to_list(), shares["correct"].to_list())
 

@@ -20,7 +20,6 @@ from report_contents import STUDY
 
 import merilo
 from merilo.errors import DataError, InputError, OutputError
-from merilo.reports.hb import building, drawing, plot_files
 from merilo.reports.human_table import read_study
 from merilo.studies.freezing import combined_hash
 
@@ -84,12 +83,6 @@ def hb(made: Path, tmp_path: Path) -> Path:
     """A copy of the folder, which a test may change."""
     shutil.copytree(made, tmp_path / "hb")
     return tmp_path / "hb"
-
-
-@pytest.fixture
-def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (building, drawing, plot_files):
-        monkeypatch.setattr(module, "has_matplotlib", lambda: False)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

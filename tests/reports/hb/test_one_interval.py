@@ -178,7 +178,7 @@ def test_the_bar_of_the_chart_is_as_long_as_the_interval(
         table.drop("gold"), item=["question"], annotator="worker", answer="label"
     )
     gold = dict(table.select("question", "gold").unique().iter_rows())
-    chart = str(page_charts(merilo.baseline(responses, gold=gold).details)["estimate acc"])
+    chart = page_charts(merilo.baseline(responses, gold=gold).details)["estimate acc"].__html__()
     band = re.search(r'<rect x="([\d.]+)" y="\d+" width="([\d.]+)"[^>]*class="band"', chart)
     assert band is not None
     left, width = float(band[1]), float(band[2])

@@ -14,7 +14,6 @@ import pytest
 from command import merilo
 from made_once import made_once
 
-from merilo.reports.hb import building, drawing, plot_files
 from merilo.reports.hb.withholding import LEAST_ITEMS, too_small
 
 ITEMS, PEOPLE = 44, 5
@@ -153,13 +152,6 @@ def run_notebook(hb: Path) -> None:
 def rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
-
-
-@pytest.fixture
-def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plots are SVG only, which takes a tenth of the time; the folder of free texts has them all."""
-    for module in (building, drawing, plot_files):
-        monkeypatch.setattr(module, "has_matplotlib", lambda: False)
 
 
 @pytest.fixture(scope="module")

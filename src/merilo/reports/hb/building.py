@@ -10,11 +10,10 @@ from typing import Final
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.errors import for_command_line
-from merilo.reports.hb.drawing import has_matplotlib
+from merilo.reports.hb import plots
 from merilo.reports.hb.expert_raw import EXPERTS_RAW
 from merilo.reports.hb.manifest import COSTS_FILE, MANIFEST, METRICS_FILE, Manifest, entry_of_file
 from merilo.reports.hb.notebook_file import NOTEBOOK_FILE, notebook_file
-from merilo.reports.hb.plot_files import plot_files
 from merilo.reports.hb.producers import PRODUCERS, cost_details, why_no_figure
 from merilo.reports.hb.raw_study import RAW
 from merilo.reports.hb.readme_files import readme_files
@@ -97,11 +96,11 @@ def hb_files(source: ReportSource, made: Recomputed) -> dict[str, bytes]:
     files |= {f"{_PLAN}/{name}": data for name, data in source.attachments.items()}
     files["report.html"] = made.page(source).encode()
     files["items.html"] = made.item_page().encode()
-    files |= plot_files(made)
+    files |= plots.plot_files(made)
     for producer in PRODUCERS:
         files |= producer(source)
     files[NOTEBOOK_FILE] = notebook_file(made.raw, str(content.get("dataset") or source.folder.name))
-    files |= readme_files(content, files, version=__version__, plots_only_svg=not has_matplotlib())
+    files |= readme_files(content, files, version=__version__, plots_only_svg=not plots.has_matplotlib())
     return {**files, MANIFEST: _manifest(files, made).to_bytes()}
 
 
@@ -112,7 +111,7 @@ def _json(content: Mapping[str, Json]) -> bytes:
 def _manifest(files: Mapping[str, bytes], made: Recomputed) -> Manifest:
     made_by = made.content["provenance"]
     versions: dict[str, Json] = {"merilo": __version__}
-    for name in ("numpy", "polars", "scipy", *(["matplotlib"] if has_matplotlib() else [])):
+    for name in ("numpy", "polars", "scipy", *(["matplotlib"] if plots.has_matplotlib() else [])):
         try:
             versions[name] = version(name)
         except PackageNotFoundError:
@@ -156,7 +155,7 @@ def _remarks(source: ReportSource, made: Recomputed) -> tuple[str, ...]:
         remarks.append(f"the plan was changed after it was frozen: plan/{CHANGES_FILE} lists the changes")
     if source.plan is None:
         remarks.append("there is no study.yaml, so plan/ holds only the settings")
-    if not has_matplotlib():
+    if not plots.has_matplotlib():
         remarks.append(
             "Matplotlib is not installed, so plots are SVG only (pip install 'merilo[plots]' adds PDF and PNG)"
         )
