@@ -29,7 +29,7 @@ def wrapped(text: str) -> str:
     for line in text.split("\n"):
         if line.lstrip().startswith("```"):
             fenced = not fenced
-        kept = fenced or not line.strip() or re.match(r"\s*(```|\||#|<|!!!|!\[|\[\^)|    \S", line)
+        kept = fenced or not line.strip() or re.match(r"\s*(```|\||#|<|!!!|>$|!\[|\[\^)|    \S", line)
         if kept and not (
             paragraph and re.match(r"    \S", line) and not fenced and len(MARK.match(paragraph[0])[0]) >= 3
         ):
@@ -53,7 +53,7 @@ def broken(paragraph: list[str]) -> list[str]:
         text,
         WIDTH,
         initial_indent=start,
-        subsequent_indent=" " * len(start),
+        subsequent_indent=start if start.endswith("> ") else " " * len(start),
         break_long_words=False,
         break_on_hyphens=False,
     )
