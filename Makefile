@@ -17,17 +17,21 @@ ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py audit_calibration.py post_stratified_coverage.py cluster_coverage.py part_coverage.py adaptive_overlap.py populations.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs reference catalogue lock format clean
+.PHONY: help demo test test-all lint bench docs reference catalogue lock format clean
 
 help:           ## list all targets
-	@grep -hE '^[a-z]+: .*##|^[a-z]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
+	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
 
 demo: $(VENV)/site  ## install Merilo, let simulated people answer two studies on the annotation site, print the paths of the reports
 	$(BIN)/merilo demo --out $(DEMO) --force
 
-test: $(VENV)/test $(AXE)  ## install what the tests need and run them all; NO_SYSTEM=1: no Debian packages; DOCKER=1: a Docker engine too
-	@scripts/system-packages $(JAIL) $(BROWSER) $(SERVER) $(if $(DOCKER),$(ENGINE))
-	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+test: $(VENV)/test $(AXE)  ## install what the tests need, run those that a change can break; NO_SYSTEM=1: no Debian packages
+	@scripts/system-packages $(JAIL) $(BROWSER) $(SERVER)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(or $(MARKED),not thorough)" $(PYTEST_ARGS)
+
+test-all: $(VENV)/test $(AXE)  ## run all tests: every state of every page, both databases, kills, Docker (as root), more examples
+	@scripts/system-packages $(JAIL) $(BROWSER) $(SERVER) $(ENGINE)
+	MERILO_EXAMPLES=50 $(BIN)/python -m pytest -n auto --dist worksteal $(if $(MARKED),-m "$(MARKED)") $(PYTEST_ARGS)
 
 lint: $(VENV)/test $(VENV)/lint  ## check formatting, lint and types
 	$(BIN)/ruff format --check .

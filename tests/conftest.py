@@ -3,7 +3,7 @@
 Numerical libraries use one thread a process: the matrices of the tests are small, and tests run in several processes.
 
 Hypothesis draws the same examples each time, so that a run says something about the code and nothing about luck.
-`MERILO_EXPLORE=1` draws new ones, and ten times as many: that is how new faults are looked for.
+`MERILO_EXAMPLES=50` draws more of them. `MERILO_EXPLORE=1` draws new ones, and many: that is how new faults are looked for.
 """
 
 import os
@@ -23,7 +23,7 @@ EXPLORING = "MERILO_EXPLORE" in os.environ
 settings.register_profile(
     "merilo",
     derandomize=not EXPLORING,
-    max_examples=500 if EXPLORING else 50,
+    max_examples=500 if EXPLORING else int(os.environ.get("MERILO_EXAMPLES", "15")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -111,20 +111,24 @@ def test_a_machine_where_nothing_can_be_installed_says_why_and_goes_on(tmp_path:
     )
 
 
-def test_an_engine_of_dockers_is_installed_only_where_it_is_asked_for() -> None:
+def test_the_chore_for_all_tests_installs_docker_and_leaves_out_no_test() -> None:
     if shutil.which("make") is None:
         pytest.skip("there is no make")
     environment = {
-        name: text for name, text in os.environ.items() if name not in {"DOCKER", "MAKEFLAGS", "VENV"}
+        name: text for name, text in os.environ.items() if name not in {"MARKED", "MAKEFLAGS", "VENV"}
     }
 
     def planned(*words: str) -> str:
-        command = ["make", "--dry-run", "test", "VENV=absent", *words]
+        command = ["make", "--dry-run", "VENV=absent", *words]
         return subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
         ).stdout
 
-    assert "bubblewrap" in planned()
-    assert "postgresql 'pg_ctlcluster initdb'" in planned()
-    assert "docker" not in planned()
-    assert "docker.io dockerd" in planned("DOCKER=1")
+    for chore in ("test", "test-all"):
+        assert "bubblewrap" in planned(chore)
+        assert "postgresql 'pg_ctlcluster initdb'" in planned(chore)
+    assert "docker" not in planned("test")
+    assert '-m "not thorough"' in planned("test")
+    assert "docker.io dockerd" in planned("test-all")
+    assert " -m " not in planned("test-all").replace("python -m", "")
+    assert '-m "thorough"' in planned("test-all", "MARKED=thorough")
